@@ -17,8 +17,8 @@ from patent_mteb.cli.options import SESSION, WHOLE, Engine, Session, Shard, requ
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
-    from patent_mteb.readers.import_shares import Account
     from patent_mteb.readers.importing import Progress
+    from patent_mteb.readers.records_directory import Account
 
 _SHOWN = 12
 """Up to this number of files, each has its own rows in the table."""

@@ -31,7 +31,7 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_jsonl, text_lines, write_json, write_lines
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.on_disk import held, in_order
+from patent_mteb.patents.on_disk import in_order, stored_like
 from patent_mteb.patents.records import SCHEMA_VERSION
 from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes import beir, dataset
@@ -82,7 +82,7 @@ def in_one_order(collection: Collection) -> Collection:
 def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
     """Each of the records once, in the order of their digests, of which only these are in memory."""
     places = {hashlib.blake2b(repr(one).encode(), digest_size=16).digest(): place for place, one in enumerate(records)}
-    return held((records[place] for _, place in sorted(places.items())), records)
+    return stored_like((records[place] for _, place in sorted(places.items())), records)
 
 
 def build(

@@ -27,7 +27,7 @@ from patent_mteb.identity import content_hash
 from patent_mteb.patents.categories import strongest
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
-from patent_mteb.patents.near_duplicates import twin_groups
+from patent_mteb.patents.near_duplicates import near_duplicate_groups
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import cleaned_once
@@ -415,7 +415,7 @@ def _dates(patents: Sequence[Patent]) -> dict[str, tuple[str, str]]:
 
 
 def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
-    groups = twin_groups(patents)
+    groups = near_duplicate_groups(patents)
     families = {patent.family_id for group in groups for patent in group}
     family_of = {patent.publication_number: patent.family_id for patent in patents}
     citing = {family_of[link.citing] for link in links}

@@ -1,7 +1,7 @@
-"""Search-report categories of citations (WIPO Standard ST.14, EPO Guidelines B-X 9.2), and what each counts.
+"""Citation categories of search reports (WIPO Standard ST.14, EPO Guidelines B-X 9.2) and their relevance.
 
-A citation can carry several letters (``XP``, ``A,D``, ``Y; A``), because a document may be cited against several claims
-and letters such as ``P`` or ``D`` only add a circumstance. The strongest category counts.
+A citation can have several categories (``XP``, ``A,D``, ``Y; A``). A document may be cited against several claims, and
+categories such as ``P`` or ``D`` only add a circumstance. The strongest category counts.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-__all__ = ["CATEGORIES", "DEGREES", "UNGRADED", "Degree", "Relevance", "degree", "strongest"]
-
 Degree = Literal["xy", "a", ""]
 DEGREES: tuple[Degree, ...] = ("", "a", "xy")
 """Degrees of relevance, weakest first."""
 
 
 class Relevance(NamedTuple):
-    """What a category counts.
+    """Relevance of a category.
 
-    Attributes:
-        strength: of two categories of one citation or pair, that of the greater strength counts.
-        gain: of the graded nDCG, linear.
-        degree: ``xy`` prejudices novelty or inventive step, ``a`` is technological background.
+    The category of the greatest ``strength`` of a citation or pair counts. ``gain`` is the linear gain of the graded
+    nDCG. The degree ``xy`` prejudices novelty or inventive step; ``a`` is technological background.
     """
 
     strength: int
@@ -35,10 +31,10 @@ CATEGORIES: Mapping[str, Relevance] = {
     "Y": Relevance(2, 2, "xy"),
     "A": Relevance(1, 1, "a"),
 }
-"""The categories that say how relevant a document is, strongest first."""
+"""The categories of relevance, strongest first."""
 
 UNGRADED = Relevance(0, 1, "")
-"""A citation without a category, where such citations count too: one grade, in no slice."""
+"""Relevance of a citation without a category where such citations count: gain 1, in no slice."""
 
 # Some offices split X into N (novelty) and I (inventive step alone).
 _READ_AS = {"X": "X", "I": "X", "N": "X", "Y": "Y", "A": "A"}
@@ -47,18 +43,9 @@ _SEPARATORS = str.maketrans("", "", " ,;/|+-")
 
 
 def strongest(category: str) -> str:
-    """The strongest of X, Y and A in a category; I and N count as X.
+    """Return the strongest of X, Y and A in a category, empty if it has none of them.
 
-    Returns:
-        empty where no letter says how relevant the document is: none at all, or D, E, L, O, P, R, T and & only.
-
-    Raises:
-        ValueError: a letter that no search report uses.
-
-    Example:
-        >>> from patent_mteb.patents.categories import strongest
-        >>> [strongest(category) for category in ("X", "y; a", "NY", "DA", "P")]
-        ['X', 'Y', 'X', 'A', '']
+    I and N count as X. A letter that search reports do not use raises ValueError.
     """
     letters = set(category.upper().translate(_SEPARATORS))
     if unknown := letters - _READ_AS.keys() - _CIRCUMSTANCES:
@@ -68,14 +55,5 @@ def strongest(category: str) -> str:
 
 
 def degree(category: str) -> Degree:
-    """Degree of relevance of a citation, ``xy`` or ``a``; empty as for :func:`strongest`.
-
-    Raises:
-        ValueError: a letter that no search report uses.
-
-    Example:
-        >>> from patent_mteb.patents.categories import degree
-        >>> degree("X"), degree("A,D"), degree("P")
-        ('xy', 'a', '')
-    """
+    """Return the degree of relevance, ``xy`` or ``a``, empty as for :func:`strongest`."""
     return CATEGORIES.get(strongest(category), UNGRADED).degree

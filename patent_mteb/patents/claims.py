@@ -1,7 +1,7 @@
-"""Claims: one text split into numbered claims, and which of them refer to others.
+"""Split the claims of a patent and find the references between them.
 
-Numbers stand in many forms and references in many wordings (35 U.S.C. 112(d); Rule 43(4) EPC; Rule 6.4 PCT);
-:func:`read_claims` says one by one which are read. Measured on 2,038 claim sets of US patents (see the tests).
+Claims are numbered in many forms and refer to each other in many wordings (35 U.S.C. 112(d); Rule 43(4) EPC; Rule 6.4
+PCT). :func:`read_claims` lists those that are read. The tests measure it on 2,038 claim sets of US patents.
 Sophia-Bench (§3.3) and WIPO-AT (Table 1) need independent claims.
 """
 
@@ -17,16 +17,6 @@ from typing import NamedTuple
 from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import plain_lines
 
-__all__ = [
-    "ClaimSet",
-    "claim_in_full",
-    "claims_text",
-    "first_independent_claim",
-    "independent_claims",
-    "read_claims",
-    "referred_claims",
-    "split_claims",
-]
 _NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
@@ -52,7 +42,7 @@ _LONGEST_LEAD_TO_CLAIM = 60
 
 
 class _Reference(NamedTuple):
-    """Where a text refers to a claim: by ``numbers``, or to the claim before, or to all claims before."""
+    """A reference to claims: by ``numbers``, to the previous claim, or to all previous claims."""
 
     start: int
     numbers: str = ""
@@ -84,12 +74,12 @@ def _refers(text: str) -> bool:
 
 
 def _numbers(items: str) -> list[tuple[int, int]]:
-    """Ranges named by ``2, 4 and 6-9``, both ends included."""
+    """The ranges of ``2, 4 and 6-9``, both ends included."""
     return [(int(start), int(end or start)) for start, end in _ITEM.findall(items)]
 
 
 def _depends_on(text: str, number: int, known: Sequence[int], repeated: Container[int]) -> tuple[int, ...]:
-    """Numbers of the claims that claim ``number`` refers to, ascending."""
+    """The numbers of the claims that claim ``number`` refers to, sorted."""
     referred: set[int] = set()
     ends = _END_OF_CLAIM.finditer(text)
     first_end = None
@@ -115,25 +105,22 @@ def _depends_on(text: str, number: int, known: Sequence[int], repeated: Containe
 
 
 def referred_claims(text: str, number: int, known: Sequence[int]) -> tuple[int, ...]:
-    """Numbers of the claims that the text of claim ``number`` refers to; ``known`` are the numbers of the whole set,
-    ascending.
-    """
+    """Return the claims that claim ``number`` refers to; ``known`` are the sorted numbers of the set."""
     return tuple(one for one in _depends_on(text, number, known, ()) if one != number)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimSet:
-    """The claims of one text in their order, and the numbers of those that are cancelled, or withdrawn without a
-    text.
-    """
+    """The claims of a text, and the numbers of claims that are cancelled or withdrawn without a text."""
 
     claims: tuple[Claim, ...]
     cancelled: tuple[int, ...]
 
 
 class _Mark(NamedTuple):
-    """A number that may open a claim: numbers it stands for, where it and the text behind it start, and how it
-    looks.
+    """A number in a text that may start a claim.
+
+    ``start`` and ``body`` are the positions of the number and of the text after it.
     """
 
     numbers: tuple[int, ...]
@@ -177,7 +164,7 @@ _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.I
 _LONGEST_PREFACE = 400
 _REFERENCE_WITHIN = 300
 _END_OF_CLAIM = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[\d)\]]\.)) (?=(?:An?|The) )")
-_ORNAMENT = re.compile(r"(?<!\*)(?<!\* )(?: ?\*){2,}+$")  # only the start of a row of stars is tried
+_ORNAMENT = re.compile(r"(?<!\*)(?<!\* )(?: ?\*){2,}+$")  # linear time: matches start at the first star of a row only
 
 
 def _after_stop(text: str, start: int) -> bool:
@@ -220,10 +207,8 @@ def _marks(text: str) -> list[_Mark]:
     return marks
 
 
-def _opens_the_set(mark: _Mark, text: str) -> bool:
-    """Whether a mark is the first claim: nothing but a preface stands before it, or a line that does not lead over to
-    it.
-    """
+def _is_first_claim(mark: _Mark, text: str) -> bool:
+    """Whether only a preface precedes a mark, or a line that does not introduce it."""
     lead = text[: mark.start].strip() if mark.start <= _LONGEST_PREFACE else None
     if lead == "" or (lead and _is_preface(lead)):
         return True
@@ -231,11 +216,9 @@ def _opens_the_set(mark: _Mark, text: str) -> bool:
 
 
 def _numbered(marks: Sequence[_Mark], text: str) -> Sequence[_Mark]:
-    """The marks from the first claim on. A text that opens without a number but has a claim 2 is taken to open with
-    claim 1.
-    """
+    """The marks from the first claim on. A text with a claim 2 but no claim 1 starts with claim 1."""
     for position, mark in enumerate(marks):
-        if _opens_the_set(mark, text):
+        if _is_first_claim(mark, text):
             return marks[position:]
         if mark.numbers[0] == 2 and mark.sure and mark.claimlike:
             return [mark._replace(numbers=(1,), start=0, body=0), *marks[position:]]
@@ -243,7 +226,7 @@ def _numbered(marks: Sequence[_Mark], text: str) -> Sequence[_Mark]:
 
 
 def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
-    """The marks that open claims. The first one does; the others have to continue its numbering in its style."""
+    """The marks that start claims: the first, and those that continue its numbering in its style."""
     style = next((mark.style for mark in marks if mark.style and (mark.sure or mark is marks[0])), "")
     candidates = [mark for mark in marks[1:] if mark.style == style or mark.void or (mark.after_stop and mark.refers)]
     last_sure = {mark.numbers[0]: mark.start for mark in candidates if mark.sure}
@@ -271,14 +254,14 @@ def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
 
 
 def _is_preface(text: str) -> bool:
-    """Whether a text is what stands above the claims, such as ``CLAIMS`` or ``What is claimed is:``."""
+    """Whether a text introduces the claims, such as ``CLAIMS`` or ``We claim:``."""
     return len(text) <= _LONGEST_PREFACE and bool(_PREFACE.search(text)) and not _refers(text)
 
 
 def _unnumbered(lines: Sequence[str]) -> list[str]:
-    """Claims without numbers: one sentence each, so that a new one starts in a new line behind a full stop.
+    """Split claims without numbers, of one sentence each.
 
-    Where all stands in one line, it starts with an article behind a full stop.
+    A claim starts in a new line after a full stop; in a text of one line it starts with an article after a full stop.
     """
     if lines and _is_preface(lines[0]) and (lines[0].endswith(":") or " " not in lines[0]):
         lines = lines[1:]
@@ -293,30 +276,26 @@ def _unnumbered(lines: Sequence[str]) -> list[str]:
 
 
 def read_claims(text: str) -> ClaimSet:
-    """Split the claims of a patent, given as one string, and find out which claim refers to which.
+    """Split the claims of a patent and find the references between them.
 
-    Numbers are looked for at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the
-    forms ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. The form of the first one is taken
-    for the form of all, and they have to follow each other, so that numbered steps within a claim stay in it. Gaps are
-    accepted (cancelled claims are often left out), and so are numbers out of sequence before what can only be a claim;
-    ``number`` is the number as written, so that in a misnumbered set one number can occur twice. What stands before
-    claim 1 (``What is claimed is:``) is left out; a claim 1 that has lost its number is known by the claim 2 behind it.
-    Text without numbers is split behind full stops, at the ends of lines or, in running text, before ``A``, ``An``,
-    ``The``; the claims are then numbered from 1.
+    **Numbers** occur at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the forms
+    ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. All numbers have the form of the first one
+    and form a sequence, so that numbered steps within a claim stay in it. Gaps are accepted (cancelled claims are often
+    missing), and so are numbers out of sequence if the text after them can only be a claim. ``number`` is the number as
+    written, so a misnumbered set can contain a number twice. Text before claim 1 (``We claim:``) is dropped. A claim 1
+    without its number is recognised by the claim 2 after it. A text without numbers is split after full stops at line
+    ends or, in running text, before ``A``, ``An`` and ``The``; its claims are numbered from 1.
 
-    Cancelled claims (``2. (canceled)``, ``1.-20. (canceled)``) give no claim but are named in the result; labels of
-    status (``(Currently Amended)``) are taken off. Markup is removed, white space becomes single spaces.
+    **Cancelled claims** (``2. (canceled)``, ``1.-20. (canceled)``) are named in the result but give no claim. Labels of
+    status (``(Currently Amended)``) and markup are removed.
 
-    Dependence is taken in the formal sense: a claim depends on every claim that it mentions (``of claim 1``, ``as
-    claimed in any one of claims 1 to 3``, ``according to any preceding claim``). A claim of another category that
-    mentions a claim (``A system comprising the device of claim 1``) thus counts as dependent too, since legal
-    independence cannot be told from the wording. ``depends_on`` holds the numbers named, later ones too if so written
-    (slips of the pen are common), and of a range or of "any preceding claim" those that the text holds. ``claim l`` is
-    read as claim 1; a reference that has lost its number (``the method of claim, wherein``) stands for the claim
-    before. No claim depends on itself: its own number is a slip for the claim before where it stands in the first
-    sentence (``5. The pump of claim 5, wherein``); further on it belongs to a claim that has lost its number.
-
-    An empty text gives an empty set.
+    **Dependence** is formal: a claim depends on every claim that it mentions (``of claim 1``, ``as claimed in any of
+    claims 1 to 3``, ``according to any preceding claim``). This includes claims of another category (``A system
+    comprising the device of claim 1``), because the wording does not show legal independence. ``depends_on`` has the
+    mentioned numbers, also later ones (errors are common), and those of a range or of "any preceding claim" that exist.
+    ``claim l`` is read as claim 1. A reference without its number (``the method of claim, wherein``) means the previous
+    claim. No claim depends on itself: its own number means the previous claim if it occurs in the first sentence
+    (``5. The pump of claim 5, wherein``); later in the text it belongs to a claim whose number is missing.
     """
     lines = [line for line in (_ORNAMENT.sub("", line) for line in plain_lines(text)) if line]
     plain = "\n".join(lines)
@@ -341,38 +320,30 @@ def read_claims(text: str) -> ClaimSet:
 
 
 def split_claims(text: str) -> tuple[Claim, ...]:
-    """The claims of :func:`read_claims`, without the numbers of the cancelled ones.
-
-    Example:
-        >>> from patent_mteb.patents.claims import split_claims
-        >>> split_claims("1. A pump. 2. The pump of claim 1, with a valve.")[1]
-        Claim(number=2, text='The pump of claim 1, with a valve.', depends_on=(1,))
-    """
+    """Return the claims of :func:`read_claims` without the numbers of cancelled claims."""
     return read_claims(text).claims
 
 
 def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Claims that refer to no other claim, in their order (Sophia-Bench §3.3, query ``iclms``)."""
+    """Return the claims without a reference to another claim (Sophia-Bench §3.3, query ``iclms``)."""
     return tuple(claim for claim in claims if claim.independent)
 
 
 def first_independent_claim(claims: Sequence[Claim]) -> str:
-    """Text of the first claim that refers to no other one, without its number (WIPO-AT §3.1.3, Table 1 ``Claim1``).
+    """Return the text of the first independent claim, else of the first claim, without its number.
 
-    Where every claim refers to another one, the first claim stands for it; without claims the text is empty.
+    This is ``Claim1`` of WIPO-AT (§3.1.3, Table 1).
     """
     return next((claim.text for claim in (*independent_claims(claims), *claims)), "")
 
 
 def claims_text(claims: Iterable[Claim], separator: str = " ") -> str:
-    """All claims with their numbers, ``"1. A device ... 2. The device of claim 1 ..."``, joined by ``separator``."""
+    """Join all claims with their numbers: ``"1. A device ... 2. The device of claim 1 ..."``."""
     return separator.join(f"{claim.number}. {claim.text}" for claim in claims)
 
 
 def claim_in_full(claims: Iterable[Claim], number: int) -> str:
-    """Text of a claim behind those of the claims that it depends on, whose features it has; of a multiple dependence
-    the first.
-    """
+    """Return the text of a claim after the texts of the claims it depends on; of several the first counts."""
     known = {claim.number: claim for claim in claims}
     chain: dict[int, None] = {}
     while number in known and number not in chain:

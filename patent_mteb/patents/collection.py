@@ -1,16 +1,15 @@
-"""A collection: records, citations, relations and families of one source, as one thing.
+"""Collections: the records, citations, relations and families of one source.
 
-A *records directory* is what ``patent-mteb data import`` writes, and what a user may lay out alike::
+``patent-mteb data import`` writes a collection as a *records directory*. Users may provide one in the same layout::
 
     ROOT/patents/*.parquet       ROOT/citations/*.parquet       ROOT/relations/*.parquet (optional)
     ROOT/families.parquet (optional; publication_number, family_id, publications without a record too)
 
 Each table may be one file instead (``patents.parquet``, ``patents.jsonl``, ``patents.jsonl.gz``).
 
-Citations that go out from an application, where their source names no publication (USPTO enriched citations).
-
-An application number may look like the number of another publication (``US12000001`` is an application of 2008 and a
-grant of 2024), so it stands in a citation with a word before it until the publication is known.
+Some sources name the citing application instead of the citing publication (USPTO enriched citations). An application
+number can equal the number of another publication: ``US12000001`` is an application of 2008 and a grant of 2024. Such a
+citation therefore has a prefix before the number until the publication is known (:func:`citing_application`).
 """
 
 from __future__ import annotations
@@ -22,26 +21,25 @@ from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.families import read_families, with_families
-from patent_mteb.patents.on_disk import Spool, held, stored
+from patent_mteb.patents.on_disk import DiskList, stored, stored_like
 from patent_mteb.patents.records import Citation, Patent, Relation, records_in
 
-_WORD = "application "
+_PREFIX = "application "
 
 
 def citing_application(number: str) -> str:
-    """What stands as ``Citation.citing`` for an application."""
-    return _WORD + number
+    """Return the value of ``Citation.citing`` for a citing application."""
+    return _PREFIX + number
 
 
 def of_publications(
     citations: Sequence[Citation], patents: Iterable[Patent], relations: Iterable[Relation] = ()
 ) -> Sequence[Citation]:
-    """Citations with the publication of each citing application in its place: the one before grant if there is one,
-    else the first.
+    """Replace each citing application by its publication before grant, or else by its first publication.
 
-    Others pass unchanged, and so do applications of which no record or relation names a publication.
+    Applications without a known publication stay as they are.
     """
-    if not any(one.citing.startswith(_WORD) for one in citations):
+    if not any(one.citing.startswith(_PREFIX) for one in citations):
         return citations
     published: dict[str, list[str]] = {}
     for patent in patents:
@@ -51,11 +49,11 @@ def of_publications(
             published.setdefault(citing_application(relation.related), []).append(relation.number)
     first = {application: min(numbers, key=_before_grant) for application, numbers in published.items()}
     named = (dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
-    return held(named, like=citations)
+    return stored_like(named, like=citations)
 
 
 def _before_grant(number: str) -> tuple[bool, str]:
-    """Publications of applications (kinds A, A1, A2, A9) first, then by number."""
+    """Sort key: publications of applications (kinds A, A1, A2, A9) first, then by number."""
     return not number.rstrip("0123456789").endswith("A"), number
 
 
@@ -64,12 +62,11 @@ _FORMS = ("", ".parquet", ".jsonl", ".jsonl.gz")
 
 @dataclass(frozen=True)
 class Collection:
-    """What is known of some patents.
+    """Patents with their citations, relations and families.
 
-    Attributes:
-        families: family by publication number, publications without a record among them.
-        family_definition: what a patent family is in this collection (see
-            :data:`patent_mteb.patents.families.DEFINITIONS`), and what was done to twins.
+    ``families`` maps publication numbers to families and includes publications without a record.
+    ``family_definition`` is a key of :data:`patent_mteb.patents.families.DEFINITIONS`, and says if near-duplicates were
+    merged or dropped.
     """
 
     patents: Sequence[Patent]
@@ -80,32 +77,31 @@ class Collection:
 
 
 def table_of(root: Path, name: str) -> Path | None:
-    """The file or the folder of a table in a records directory, None if there is none."""
-    return next((place for form in _FORMS if (place := root / f"{name}{form}").exists()), None)
+    """Return the file or the folder of a table in a records directory, None if it is missing."""
+    return next((path for form in _FORMS if (path := root / f"{name}{form}").exists()), None)
 
 
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:
-    """Read a records directory, or a table of patents and one of citations.
+    """Read a records directory, or a table of patents and a table of citations.
 
-    A citation that goes out from an application is put on its publication (:mod:`patent_mteb.patents.collection`). Of
-    the records only names stay in memory (:mod:`patent_mteb.patents.on_disk`).
+    The records are stored on disk with outlines in memory (:mod:`patent_mteb.patents.on_disk`).
     """
-    place = Path(records)
-    patents = table_of(place, "patents") if place.is_dir() else None
+    path = Path(records)
+    patents = table_of(path, "patents") if path.is_dir() else None
     if patents and citations:
-        raise DataError("the directory holds its own citations", path=place, remedy="give the directory alone")
+        raise DataError("the directory has its own citations", path=path, remedy="give the directory alone")
     if patents is None:
-        patents, beside = place, place.parent
+        patents, folder = path, path.parent
         edges = Path(citations) if citations else None
     else:
-        beside = place
-        edges = table_of(place, "citations")
-    relations, families = table_of(beside, "relations"), beside / "families.parquet"
+        folder = path
+        edges = table_of(path, "citations")
+    relations, families = table_of(folder, "relations"), folder / "families.parquet"
     published = stored(records_in(patents, Patent))
-    related = Spool(records_in(relations, Relation)) if relations else []
+    related = DiskList(records_in(relations, Relation)) if relations else []
     collection = Collection(
         published,
-        of_publications(Spool(records_in(edges, Citation)), published.publications, related) if edges else [],
+        of_publications(DiskList(records_in(edges, Citation)), published.publications, related) if edges else [],
         related,
         read_families(families) if families.exists() else {},
     )

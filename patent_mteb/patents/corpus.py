@@ -1,9 +1,9 @@
-"""Texts of a corpus, each held once: as columns of Arrow with 64-bit offsets, in chunks, whatever their size.
+"""Texts of a corpus as chunked Arrow columns with 64-bit offsets.
 
-A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings
-end at 2 GiB; here a text becomes a Python string only while somebody looks at it. A column of more than 64 MiB lies in
-a temporary file that is mapped into memory: its pages come when they are read, and go when :func:`let_go` is called, or
-when the system needs the room.
+The full texts of a corpus are several GiB. Python strings need two to three times as much, and Arrow's plain strings
+end at 2 GiB. Here a text becomes a Python string only while it is read. A column of more than 64 MiB is a temporary
+file that is mapped into memory. Its pages are loaded when they are read and freed by :func:`release_pages`, or by the
+system when memory is short.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 1000
 _CHARACTERS_AT_ONCE = 1 << 24
 _BYTES_IN_MEMORY = 1 << 26
-_LOOKS = 1 << 10
-"""Texts that are looked at one by one before their pages go."""
+_READS_PER_RELEASE = 1 << 10
+"""Texts that are read one by one before their pages are released."""
 
 _MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
 
 def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
-    """Texts a few at a time, by number and by size."""
+    """Yield batches of texts, limited in number and in characters."""
     block: list[str | None] = []
     size = 0
     for text in texts:
@@ -53,26 +53,26 @@ def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
 
 
 def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
-    """Texts as a column, made a few at a time as they come; in memory as long as they are small."""
+    """Build a column from texts as they are read; a large column is stored in a temporary file."""
     chunks = (pa.array(block, pa.large_string()) for block in _blocks(texts))
-    held: list[pa.Array] = []
+    in_memory: list[pa.Array] = []
     size = 0
     for chunk in chunks:
-        held.append(chunk)
+        in_memory.append(chunk)
         size += chunk.nbytes
         if size > portion(1 / 16, _BYTES_IN_MEMORY):
-            return _in_a_file(chain(held, chunks))
-    return pa.chunked_array(held, pa.large_string())
+            return _memory_mapped(chain(in_memory, chunks))
+    return pa.chunked_array(in_memory, pa.large_string())
 
 
 def text_dataset(columns: Mapping[str, Any]) -> Dataset:
-    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets)."""
+    """Build a data set whose texts may exceed 2 GiB in total (64-bit offsets)."""
     from datasets import Dataset
 
     table = pa.table(
         {name: values if isinstance(values, pa.ChunkedArray) else _column(values) for name, values in columns.items()}
     )
-    return Dataset(table, fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
+    return Dataset(table, fingerprint=secrets.token_hex(8))  # without one, datasets copies the table to compute it
 
 
 def _column(values: Sequence[Any]) -> pa.ChunkedArray:
@@ -83,8 +83,8 @@ def _column(values: Sequence[Any]) -> pa.ChunkedArray:
     )
 
 
-def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
-    """A column whose chunks lie in a file without a name, mapped into memory."""
+def _memory_mapped(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
+    """Write the chunks of a column to a file without a name and map it into memory."""
     schema = pa.schema([("text", pa.large_string())])
     with temporary_files(), tempfile.TemporaryFile() as file:
         with pa.ipc.new_file(file, schema) as out:
@@ -99,9 +99,10 @@ def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
     )
 
 
-def let_go() -> None:
-    """Take the pages of texts in files out of memory; they come again when they are read. Called now and then by who
-    reads them all.
+def release_pages() -> None:
+    """Free the memory of all mapped columns; their pages are loaded again when they are read.
+
+    Code that reads whole columns calls this now and then.
     """
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in list(_MAPPED):
@@ -109,29 +110,27 @@ def let_go() -> None:
 
 
 def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.ChunkedArray:
-    """The column, with 64-bit offsets and every text changed; a chunk in which nothing changes is taken as it is, not
-    copied.
-    """
+    """Apply a function to every text of a column. Chunks that stay equal are not copied."""
     chunks: list[pa.Array] = []
     for chunk in column.cast(pa.large_string()).chunks:
         texts = chunk.to_pylist()
         after = [change(text) for text in texts]
         chunks += [chunk] if after == texts else text_column(after).chunks
-        let_go()
+        release_pages()
     return pa.chunked_array(chunks, pa.large_string())
 
 
 class Texts(Mapping[str, str]):
-    """Texts by id, in order, held in one column."""
+    """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
         self._position = {key: position for position, key in enumerate(ids)}
         self.column = column
-        self._looks = 0
+        self._reads = 0
 
     @classmethod
     def collected(cls, rows: Iterable[tuple[str, str]]) -> Texts:
-        """Texts from pairs of id and text, read once and not kept."""
+        """Build from pairs of id and text as they are read."""
         ids: list[str] = []
 
         def texts() -> Iterator[str]:
@@ -144,21 +143,20 @@ class Texts(Mapping[str, str]):
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> Texts:
-        """The texts themselves if they are held so already."""
+        """Return the mapping itself if it is of this class, else a copy."""
         return texts if isinstance(texts, cls) else cls.collected(texts.items())
 
     def ordered(self, ids: Collection[str]) -> Texts:
-        """The texts of some ids in their order; the column is not copied where it is in that order already."""
+        """Return the texts of some ids in that order; the column is not copied if it has that order."""
         return self if list(ids) == list(self) else Texts.collected((key, self[key]) for key in ids)
 
     def position(self, key: str) -> int:
-        """Number of an id, from 0."""
         return self._position[key]
 
     def __getitem__(self, key: str) -> str:
-        self._looks += 1
-        if self._looks % _LOOKS == 0:
-            let_go()
+        self._reads += 1
+        if self._reads % _READS_PER_RELEASE == 0:
+            release_pages()
         return str(self.column[self._position[key]].as_py())
 
     def __contains__(self, key: object) -> bool:
@@ -172,7 +170,7 @@ class Texts(Mapping[str, str]):
 
 
 class TitledTexts(Mapping[str, tuple[str, str]]):
-    """Titles and texts by id, held in one column: title, one blank, text; the text alone where there is no title."""
+    """Titles and texts by id, in one column: title, one space, text; or the text alone if there is no title."""
 
     def __init__(self, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
         self._titles: list[str] = []
@@ -201,15 +199,13 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
         return len(self._texts)
 
     def joined(self) -> Texts:
-        """The view of title and text (:func:`~patent_mteb.patents.views.join_sections`); what is so already is not
-        copied.
-        """
+        """Join title and text (:func:`~patent_mteb.patents.views.join_sections`); equal chunks are not copied."""
         titles = iter(self._titles)
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
 
 
 class Composed(Mapping[str, _Value]):
-    """Values by id, each composed when it is asked for and not kept."""
+    """Values by id, each computed on every access."""
 
     def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:
         self._sources, self._compose = sources, compose

@@ -1,12 +1,9 @@
 """Patent families by four definitions.
 
-Data disagree on what a patent family is, so the definition is chosen, and recorded with what is built
-(:data:`DEFINITIONS`).
+Sources define patent families differently, so a build chooses a definition (:data:`DEFINITIONS`) and records it.
 
-A ``families.parquet`` (``publication_number``, ``family_id``) tells the families of an outside source, those of
-publications too that have no record of their own: a citation of one of them can be followed to a member that has.
-
-Things that are connected, directly or through others (union-find).
+A ``families.parquet`` (``publication_number``, ``family_id``) has the families of another source. It may include
+publications without a record, so that a citation of one of them leads to a family member with a record.
 """
 
 from __future__ import annotations
@@ -28,35 +25,24 @@ from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
 
-__all__ = [
-    "DEFINITIONS",
-    "age",
-    "application_groups",
-    "family_ids",
-    "publication_names",
-    "read_families",
-    "with_families",
-    "write_families",
-]
-
 
 class Groups:
-    """Groups of connected things; the first of a group, by order of text, is its name."""
+    """Disjoint sets of strings (union-find). The alphabetically first member names its group."""
 
     def __init__(self) -> None:
         self._parent: dict[str, str] = {}
 
-    def of(self, thing: str) -> str:
-        """The name of the group of a thing; a thing that nothing was connected to is a group of its own."""
+    def of(self, member: str) -> str:
+        """Return the name of the group of a member; an unknown member is a group of its own."""
         parent = self._parent
-        parent.setdefault(thing, thing)
-        while parent[thing] != thing:
-            parent[thing] = parent[parent[thing]]
-            thing = parent[thing]
-        return thing
+        parent.setdefault(member, member)
+        while parent[member] != member:
+            parent[member] = parent[parent[member]]
+            member = parent[member]
+        return member
 
     def connect(self, one: str, other: str) -> None:
-        """Make the groups of two things one."""
+        """Merge the groups of two members."""
         first, second = sorted((self.of(one), self.of(other)))
         self._parent[second] = first
 
@@ -67,31 +53,21 @@ DEFINITIONS = {
     "simple": "applications that claim exactly the same priorities; one that claims none is its own priority",
     "extended": "all that any relation, application or given family connects, directly or through others",
 }
-"""What a patent family is, by the name of the definition."""
+"""Name of a definition -> what it means."""
 
 
 _Name = Callable[[str], str]
 
 _SEVERAL = ""
 
-_REMEMBERED = 1 << 18
-"""Numbers whose name is not worked out again: citations and relations name the same ones."""
+_CACHED = 1 << 18
+"""Numbers whose names are cached: citations and relations repeat them."""
 
 _PRIORITIES = frozenset({"priority", "provisional"})
 
 
 def read_families(path: Path | str) -> dict[str, str]:
-    """Family by publication number.
-
-    Raises:
-        DataError: missing or unreadable file, missing column, a number without family or in two rows.
-
-    Example:
-        >>> from patent_mteb.patents.families import read_families, write_families
-        >>> write_families("families.parquet", {"EP1000000A1": "19768124", "US6093011A": "19768124"})
-        >>> read_families("families.parquet")["US6093011A"]
-        '19768124'
-    """
+    """Read a table of families by publication number."""
     path = Path(path)
     table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
     families = dict(zip(*(table[name].to_pylist() for name in ("publication_number", "family_id")), strict=True))
@@ -104,43 +80,28 @@ def read_families(path: Path | str) -> dict[str, str]:
 
 
 def write_families(path: Path | str, families: Mapping[str, str]) -> None:
-    """Write what :func:`read_families` reads.
-
-    Example:
-        >>> from patent_mteb.patents.families import read_families, write_families
-        >>> write_families("families.parquet", {"US1A": "F1"})
-        >>> read_families("families.parquet")
-        {'US1A': 'F1'}
-    """
+    """Write a table of families by publication number."""
     strings = [("publication_number", pa.string()), ("family_id", pa.string())]
     write_parquet(Path(path), pa.table([list(families), list(families.values())], schema=pa.schema(strings)))
 
 
 def publication_names(numbers: Iterable[str]) -> _Name:
-    """A function that gives every publication one name however it is written: its normal form, or the text if it has
-    none.
+    """Return a function from a written publication number to its normal form, or to the text if it cannot be read.
 
-    Args:
-        numbers: publications that are known: a number without kind code takes the name of the only one that it can be.
-
-    Example:
-        >>> from patent_mteb.patents.families import publication_names
-        >>> name = publication_names(["US2013014305A1"])
-        >>> name("US 2013/0014305 A1"), name("US20130014305"), name("case 17")
-        ('US2013014305A1', 'US2013014305A1', 'case 17')
+    A number without kind code gets the name of the only known publication in ``numbers`` that it can be.
     """
     known: dict[str, str] = {}
     for number in numbers:
         if (read := read_number(number)) and known.setdefault(read.key, read.docdb) != read.docdb:
             known[read.key] = _SEVERAL
 
-    @lru_cache(maxsize=_REMEMBERED)
+    @lru_cache(maxsize=_CACHED)
     def name(text: str) -> str:
         number = read_number(text)
         if number is None:
             return text.strip()
-        only_one = known.get(number.key, _SEVERAL)
-        return only_one if not number.kind and only_one != _SEVERAL else number.docdb
+        only_name = known.get(number.key, _SEVERAL)
+        return only_name if not number.kind and only_name != _SEVERAL else number.docdb
 
     return name
 
@@ -159,18 +120,10 @@ def _application(text: str) -> str:
 
 
 def application_groups(patents: Sequence[Patent], relations: Iterable[Relation]) -> dict[str, str]:
-    """Publications of one application, as far as records and relations tell: publication name -> name of its group.
+    """Group the publications of each application: publication name -> name of its group.
 
-    The names are those of :func:`publication_names`; publications without a record of their own that a relation names
-    are among them.
-
-    Example:
-        >>> from patent_mteb.patents.families import application_groups
-        >>> from patent_mteb.patents.records import Patent, Relation
-        >>> grant, filing = Patent("US8930553B2", "F1"), Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")
-        >>> groups = application_groups([grant], [filing])
-        >>> groups["US8930553B2"] == groups["US2014101323A1"]
-        True
+    The names are those of :func:`publication_names`. Publications without a record are included if a relation names
+    them.
     """
     name = publication_names(patent.publication_number for patent in patents)
     groups, publications = _by_application(patents, relations, name)
@@ -204,27 +157,14 @@ def family_ids(
     families: Mapping[str, str] | None = None,
     definition: str = "given",
 ) -> dict[str, str]:
-    """Family by publication number: the records' own, and those of publications without a record that relations or
-    families name.
+    """Return the family of each publication, including publications without a record in relations or ``families``.
 
-    Args:
-        families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
-        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication
-            number.
-
-    Raises:
-        DataError: an unknown definition.
-
-    Example:
-        >>> from patent_mteb.patents.families import family_ids
-        >>> from patent_mteb.patents.records import Patent, Relation
-        >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
-        >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
-        {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
+    ``families`` (:func:`read_families`) takes precedence over the ``family_id`` of the records. Families that are
+    derived by ``definition`` are named after their first publication number.
     """
     if definition not in DEFINITIONS:
         raise DataError(
-            f"there is no definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}"
+            f"unknown definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}"
         )
     families = families or {}
     name = publication_names([*(patent.publication_number for patent in patents), *families])
@@ -270,7 +210,7 @@ def _connect_all(groups: Groups, relations: Iterable[Relation], name: _Name, giv
 
 
 def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], name: _Name) -> Groups:
-    """Applications whose sets of priorities are equal (the DOCDB simple family, as far as the relations tell)."""
+    """Group applications with equal sets of priorities (the DOCDB simple family, as far as relations are known)."""
     groups, publications = _by_application(patents, relations, name)
     priorities: dict[str, set[str]] = {groups.of(_publication(publication)): set() for publication in publications}
     filed: dict[str, set[str]] = {}
@@ -293,31 +233,12 @@ def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], nam
 
 
 def with_families(collection: Collection, definition: str) -> Collection:
-    """The collection with the families of a definition in its records, its table of families and its
-    ``family_definition``.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.families import with_families
-        >>> from patent_mteb.patents.records import Patent
-        >>> numbers = ("EP1000000A1", "EP1000000B1")
-        >>> patents = [Patent(number, number, application_number="EP99203729") for number in numbers]
-        >>> [patent.family_id for patent in with_families(Collection(patents), "application").patents]
-        ['EP1000000A1', 'EP1000000A1']
-    """
+    """Apply a definition of families to the records, the table of families and ``family_definition``."""
     families = family_ids(publications(collection.patents), collection.relations, collection.families, definition)
     patents = with_family(collection.patents, lambda patent: families[patent.publication_number])
     return replace(collection, patents=patents, families=families, family_definition=definition)
 
 
 def age(patent: Patent) -> tuple[str, str]:
-    """What orders publications from the earliest on: the date, last if it is unknown, then the number.
-
-    Example:
-        >>> import datetime as dt
-        >>> from patent_mteb.patents.families import age
-        >>> from patent_mteb.patents.records import Patent
-        >>> age(Patent("US1A1", "F1", publication_date=dt.date(2001, 2, 3))) < age(Patent("EP1A1", "F2"))
-        True
-    """
+    """Sort key from the earliest publication: the date (unknown dates last), then the number."""
     return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)

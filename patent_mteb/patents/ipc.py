@@ -1,20 +1,18 @@
-"""IPC and CPC codes: parse what sources write, truncate to any level of the hierarchy, one normal form.
+"""Parse IPC and CPC codes, truncate them to a level of the hierarchy, and normalise them.
 
-The two schemes share one grammar (WIPO Standard ST.8; EPO/USPTO Guide to the CPC)::
+The two schemes have the same grammar (WIPO Standard ST.8; EPO/USPTO Guide to the CPC)::
 
     A        61     F         2       / 06
     section  class  subclass  group     subgroup
 
-Sections run from A to H, and Y in the CPC. Read are codes that stop at any level, with blanks, hyphens or zeros as
-padding (``A61F   2/06``, ``G06Q-010/026``, ``A61F0002/06``), the fourteen-character form of ST.8 without a slash
-(``A61F0002060000``), either case, and with the qualifiers that follow a code on a front page or in an ST.36 record
-(``H04L 12/28 (2006.01) I``, ``H04L12/28 20060101AFI20051008RMEP``). The old form of US grants, group and subgroup run
-together (``H01L 21302``, ``C07C24900``), is read up to its subclass only, because the digits do not say where the group
-ends.
+Sections are A to H, and Y in the CPC. A code may stop at any level. It may be padded with spaces, hyphens or zeros
+(``A61F   2/06``, ``G06Q-010/026``, ``A61F0002/06``), have the fourteen characters of ST.8 without a slash
+(``A61F0002060000``), and be followed by the qualifiers of a front page or an ST.36 record (``H04L 12/28 (2006.01) I``,
+``H04L12/28 20060101AFI20051008RMEP``). Case does not matter. The old form of US grants without a slash (``H01L 21302``,
+``C07C24900``) is read up to its subclass only, because the digits do not show where the group ends.
 
-"IPC3" is the papers' word for the first three characters, i.e. the class ``A61`` (DAPFAM §3.5, PatenTEB §3, WIPO-AT
-§3.1.3; the last calls it the subclass level, but its definition and its examples are three characters, which is
-followed here).
+"IPC3" is the papers' term for the first three characters, the class ``A61`` (DAPFAM §3.5, PatenTEB §3, WIPO-AT §3.1.3).
+WIPO-AT calls it the subclass level, but defines three characters and shows examples of three characters.
 """
 
 from __future__ import annotations
@@ -24,21 +22,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
-
-__all__ = [
-    "IPC",
-    "LEVELS",
-    "CodesAt",
-    "Level",
-    "codes_at",
-    "group",
-    "ipc3",
-    "normalise",
-    "parse",
-    "section",
-    "subclass",
-    "subgroup",
-]
 
 Level = Literal["section", "ipc3", "subclass", "group", "subgroup"]
 
@@ -54,7 +37,7 @@ _CODE = re.compile(
             (?: [\s_-]* (?=\d{1,4}(?!\d)) 0* (?P<group>[1-9]\d*) \s?/\s? (?P<subgroup>\d{2,6})
               | (?P<fixed_group>(?!0000)\d{4}) (?P<fixed_subgroup>\d{6})
               | (?: [_-]* (?=\d{1,4}(?!\d)) | \s+ (?=(?:\d{1,2}|0\d{2,3})(?!\d)) ) 0* (?P<group_only>[1-9]\d*)
-              | (?: \s+ [1-9]\d{2,6} | [1-9]\d{4,6} )  # old USPTO form, group and subgroup run together
+              | (?: \s+ [1-9]\d{2,6} | [1-9]\d{4,6} )  # old USPTO form, group and subgroup without a slash
             )?
         )?
     )?
@@ -71,7 +54,7 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class IPC:
-    """One parsed code. What a code does not reach is ``None``; every part below it is then ``None`` too.
+    """A parsed code. Levels below the level of the code are ``None``.
 
     Attributes:
         section: one letter, ``"A"``.
@@ -88,7 +71,7 @@ class IPC:
     subgroup: str | None = None
 
     def at(self, level: Level) -> str | None:
-        """The code cut off after ``level``, in normal form; ``None`` where the code does not reach it."""
+        """Return the code truncated to a level, in normal form; ``None`` if the code does not reach it."""
         steps = (self.section, self.cls, self.subclass, self.group, self.subgroup)[: LEVELS.index(level) + 1]
         if steps[-1] is None:
             return None
@@ -97,7 +80,7 @@ class IPC:
 
     @property
     def level(self) -> Level:
-        """The finest level that the code reaches."""
+        """The finest level of the code."""
         return next(level for level in reversed(LEVELS) if self.at(level) is not None)
 
     def __str__(self) -> str:
@@ -105,9 +88,7 @@ class IPC:
 
 
 class CodesAt(NamedTuple):
-    """Distinct codes at one level in the order of first sight, and the inputs that gave none (each one, repeats
-    too).
-    """
+    """Distinct codes at one level in order of appearance, and the unusable inputs with repeats."""
 
     codes: tuple[str, ...]
     unusable: tuple[str, ...]
@@ -115,19 +96,10 @@ class CodesAt(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def parse(code: str) -> IPC:
-    """Parse one IPC or CPC code of any level.
-
-    Raises:
-        ValueError: the string is no code, or holds more than one.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import parse
-        >>> parse("A61F 2/06").at("group"), parse("A61").level
-        ('A61F2', 'ipc3')
-    """
+    """Parse one IPC or CPC code of any level; raise ValueError if the text is not a code."""
     match = _CODE.fullmatch(code)
     if match is None:
-        raise ValueError(f"{code!r} is no IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
+        raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
     levels = match.groupdict()
     letters = {name: value.upper() if value else None for name, value in levels.items()}
     main, sub = letters["group"] or letters["group_only"], letters["subgroup"]
@@ -138,6 +110,7 @@ def parse(code: str) -> IPC:
 
 
 def _at(code: str, level: Level) -> str:
+    """Truncate a code; raise ValueError for an invalid or coarser code."""
     cut = parse(code).at(level)
     if cut is None:
         raise ValueError(f"{code!r} is coarser than a {level}: it stops at the level {parse(code).level}")
@@ -145,91 +118,37 @@ def _at(code: str, level: Level) -> str:
 
 
 def section(code: str) -> str:
-    """Section of a code: ``"A61F0002/06"`` -> ``"A"``. Raises ValueError for what is no code.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import section
-        >>> section("A61F0002/06")
-        'A'
-    """
+    """Return the section of a code: ``"A61F0002/06"`` -> ``"A"``."""
     return _at(code, "section")
 
 
 def ipc3(code: str) -> str:
-    """Class of a code: ``"A61F0002/06"`` -> ``"A61"``. Raises ValueError for no code and for one that stops before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import ipc3
-        >>> ipc3("A61F0002/06")
-        'A61'
-    """
+    """Return the class of a code: ``"A61F0002/06"`` -> ``"A61"``."""
     return _at(code, "ipc3")
 
 
 def subclass(code: str) -> str:
-    """Subclass of a code: ``"A61F0002/06"`` -> ``"A61F"``. Raises ValueError for no code and for one that stops before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import subclass
-        >>> subclass("A61F0002/06")
-        'A61F'
-    """
+    """Return the subclass of a code: ``"A61F0002/06"`` -> ``"A61F"``."""
     return _at(code, "subclass")
 
 
 def group(code: str) -> str:
-    """Main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``. Raises ValueError for no code and for one that stops
-    before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import group
-        >>> group("A61F0002/06")
-        'A61F2'
-    """
+    """Return the main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``."""
     return _at(code, "group")
 
 
 def subgroup(code: str) -> str:
-    """Subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``. Raises ValueError for no code and for one that stops
-    before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import subgroup
-        >>> subgroup("A61F0002/06")
-        'A61F2/06'
-    """
+    """Return the subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``."""
     return _at(code, "subgroup")
 
 
 def normalise(code: str) -> str:
-    """The code at its own level in normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``. Raises ValueError for no
-    code.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import normalise
-        >>> normalise("h04l 12/28 (2006.01)")
-        'H04L12/28'
-    """
+    """Return the normal form of a code: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``."""
     return str(parse(code))
 
 
 def codes_at(codes: Iterable[str], level: Level, errors: Literal["raise", "skip"] = "raise") -> CodesAt:
-    """Cut many codes off at one level.
-
-    Args:
-        codes: codes as their sources wrote them.
-        level: one of :data:`LEVELS`.
-        errors: ``"raise"`` stops at the first input that is no code or does not reach the level; ``"skip"`` leaves such
-            inputs out and hands them back, so that the caller can count them.
-
-    Raises:
-        ValueError: an unusable code with ``errors="raise"``, an unknown level or an unknown ``errors``.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import codes_at
-        >>> codes_at(["A61F0002/06", "A61F 13/00", "H04"], "subclass", errors="skip")
-        CodesAt(codes=('A61F',), unusable=('H04',))
-    """
+    """Truncate codes to a level; collect unusable codes with ``errors="skip"``, else raise ValueError."""
     if level not in LEVELS:
         raise ValueError(f"unknown level {level!r}; known are {', '.join(LEVELS)}")
     if errors not in ("raise", "skip"):

@@ -1,9 +1,8 @@
-"""From cited numbers to records: by number, without the kind code, or through the patent family.
+"""Match cited numbers to records: by number, without the kind code, or through the patent family.
 
-A citation names a publication; the collection may have it under another spelling, may have only another publication of
-the same application (an A1 is cited, its B2 is there), or only another member of its family. Each is a step of its own
-(:data:`STEPS`), because each links more and means less; the step is chosen, and how many citations need which is
-counted.
+A collection may spell a cited number differently, may contain another publication of the same application only (the B2
+of a cited A1), or another member of its family only. Each of these is a step (:data:`STEPS`): later steps match more
+citations but less exactly. The caller chooses the last step; the report counts the citations that need each.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import application_groups, publication_names
 from patent_mteb.patents.numbers import Number, read_number
-from patent_mteb.patents.on_disk import held, publications
+from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import text_key
 
@@ -34,7 +33,7 @@ STEPS = {
     ),
     "family": "also another member of its patent family",
 }
-"""How a number may find its record, each step with those before it."""
+"""Steps of matching; each includes the steps before it."""
 
 _RANK = {step: rank for rank, step in enumerate(STEPS)}
 _NOWHERE = len(STEPS)
@@ -43,23 +42,25 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class MatchReport:
-    """What became of citations. ``citations`` = ``matched`` + ``unknown_citing`` + ``unknown_cited``;
-    ``matched`` = ``links`` + ``own_family`` + ``duplicates``.
+    """Counts of matched and unmatched citations.
+
+    ``citations`` = ``matched`` + ``unknown_citing`` + ``unknown_cited`` and ``matched`` = ``links`` + ``own_family`` +
+    ``duplicates``.
 
     Attributes:
-        by: the step up to which numbers were matched.
-        citations: citations that were read.
-        matched: those of which both ends have records.
-        unknown_citing: those whose citing number has none (whatever the cited one has).
-        unknown_cited: those of which only the cited number has none.
-        exact: citations that match by number, whatever ``by`` is.
-        through_kind: those that match without kind code only.
-        through_family: those that match through members of a family only.
-        own_family: matched citations within one family; they are left out.
-        duplicates: matched citations of a pair that was there before; the best category is kept.
-        links: citations that are left.
-        unreadable: distinct numbers that are none; they match only if a record is written the same.
-        examples: the first cited numbers that have no record.
+        by: the last step of the matching.
+        citations: citations read.
+        matched: citations with records at both ends.
+        unknown_citing: citations without a citing record.
+        unknown_cited: citations with a citing record but without a cited record.
+        exact: citations that match by number; independent of ``by``, as the next two.
+        through_kind: citations that match only without kind code.
+        through_family: citations that match only through members of a family.
+        own_family: matched citations within a family, which are dropped.
+        duplicates: matched citations of a pair that has one already; the best category counts.
+        links: citations in the result.
+        unreadable: distinct numbers that cannot be read; they match only a record with the same text.
+        examples: the first cited numbers without a record.
     """
 
     by: str
@@ -77,7 +78,7 @@ class MatchReport:
     examples: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line for a log."""
+        """Return one line for a log."""
         beyond = [f"{count} more with match={step}" for step, count in self.beyond().items() if count]
         parts = [
             f"{self.links} links of {self.citations} citations by {self.by}",
@@ -91,7 +92,7 @@ class MatchReport:
         return ", ".join(parts)
 
     def beyond(self) -> dict[str, int]:
-        """Citations that a later step than ``by`` would match in addition, by that step."""
+        """Count the additional citations that each step after ``by`` would match."""
         kind, family = self.through_kind, self.through_kind + self.through_family
         return {"number": {"kind": kind, "family": family}, "kind": {"family": self.through_family}, "family": {}}[
             self.by
@@ -99,7 +100,7 @@ class MatchReport:
 
 
 class _Finder:
-    """Finds the record of a number, and the first step that does."""
+    """Finds the record of a number and the first step that matches it."""
 
     def __init__(self, collection: Collection) -> None:
         patents = publications(collection.patents)
@@ -123,27 +124,25 @@ class _Finder:
                 self._of_application.setdefault(self._application[name], []).append(patent)
 
     def find(self, text: str) -> tuple[int, Patent | None, bool]:
-        """Rank of the step, the record, and whether the number can be read; past the last step there is no record."""
+        """Return the rank of the step, the record (None after the last step), and whether the number can be read."""
         number = read_number(text)
         return (*self._search(text, number), number is not None)
 
     def _search(self, text: str, number: Number | None) -> tuple[int, Patent | None]:
-        if same := self._exact.get(text) or self._exact.get(number.docdb if number else text.strip()):
-            return _RANK["number"], same
+        if exact := self._exact.get(text) or self._exact.get(number.docdb if number else text.strip()):
+            return _RANK["number"], exact
         name = self._name(text)
         office = number.office if number else ""
-        alike = [patent for patent in self._by_key.get(number.key, ()) if _one_series(number, patent)] if number else []
-        if alike := alike or self._of_application.get(self._application.get(name, ""), []):
-            return _RANK["kind"], _nearest(alike, office)
+        same = [patent for patent in self._by_key.get(number.key, ()) if _one_series(number, patent)] if number else []
+        if same := same or self._of_application.get(self._application.get(name, ""), []):
+            return _RANK["kind"], _nearest(same, office)
         if members := self._members.get(self._family.get(name, ""), []):
             return _RANK["family"], _nearest(members, office)
         return _NOWHERE, None
 
 
 def _one_series(number: Number, patent: Patent) -> bool:
-    """Whether equal serials with other kinds mean one document: Japan numbered A and B documents apart by imperial
-    years.
-    """
+    """Whether a record with the same serial is the same document: Japan numbered A and B documents separately."""
     other = read_number(patent.publication_number)
     if number.office != "JP" or not number.serial[0].isalpha() or not number.kind or other is None or not other.kind:
         return True
@@ -151,7 +150,7 @@ def _one_series(number: Number, patent: Patent) -> bool:
 
 
 def _nearest(patents: Iterable[Patent], office: str) -> Patent:
-    """Of the same office if there is one, then the earliest, then the first by number."""
+    """Prefer the same office, then the earliest date, then the lowest number."""
     return min(
         patents,
         key=lambda patent: (
@@ -165,11 +164,10 @@ def _nearest(patents: Iterable[Patent], office: str) -> Patent:
 def match(
     citations: Sequence[Citation], collection: Collection, by: str = "number", *, joined: bool = True
 ) -> tuple[Sequence[Citation], MatchReport]:
-    """Citations between records, each pair once, and what became of the others.
+    """Return the citations between records and a report on the others.
 
-    Citations within a family are left out. Of several citations of one pair that with the most relevant category stays
-    (the first, if equal), with the claims and passages of all. The links are held as the citations are: in memory, or
-    in a temporary file.
+    Citations within a family are dropped. With ``joined``, each pair has one citation: the first with the most relevant
+    category, with the claims and passages of all. The result is in memory or on disk, as ``citations`` are.
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
@@ -179,7 +177,7 @@ def match(
 def match_by_all(
     citations: Sequence[Citation], collection: Collection
 ) -> dict[str, tuple[Sequence[Citation], MatchReport]]:
-    """What :func:`match` gives by each of :data:`STEPS`."""
+    """Return the result of :func:`match` for each of :data:`STEPS`."""
     ends = _ends(citations, collection)
     return {step: _matched(citations, ends, step) for step in STEPS}
 
@@ -189,13 +187,13 @@ _Array = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class _Ends:
-    """The two ends of each citation in numbers.
+    """The citing and cited ends of all citations as arrays.
 
     Attributes:
-        needs: the rank of the step that finds its record, by citation.
-        place: the place of the record in ``known``, -1 for none, by citation.
-        known: the records that were found.
-        family: a number of the family of each of them.
+        needs: the rank of the step that finds the record, for each end and citation.
+        place: the position of the record in ``known``, -1 if there is none, for each end and citation.
+        known: the matched records.
+        family: the family of each record in ``known``, as a number.
         unreadable: distinct numbers that cannot be read.
     """
 
@@ -207,7 +205,7 @@ class _Ends:
 
 
 def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
-    """Each distinct number is looked up once; the numbers themselves and what finds them are not kept."""
+    """Look up each distinct number once, and free the numbers and the lookup tables."""
     written: dict[str, int] = {}
     citing, cited = array("i"), array("i")
     for citation in citations:
@@ -252,10 +250,10 @@ def _matched(
     between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.known) + cited[~own]
     if joined:
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-        leads = between[first[pair]]  # of each citation between families, the first of its pair
-        links = held(_links(citations, ends, between, leads), like=citations)
+        leads = between[first[pair]]  # for each citation between families, the first of its pair
+        links = stored_like(_links(citations, ends, between, leads), like=citations)
     else:
-        links = held(_each(citations, ends, between), like=citations)
+        links = stored_like(_each(citations, ends, between), like=citations)
     needs = np.bincount(reached, minlength=_NOWHERE + 1)
     report = MatchReport(
         by=by,
@@ -276,7 +274,6 @@ def _matched(
 
 
 def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) -> tuple[str, ...]:
-    """The first cited numbers that have no record."""
     examples: dict[str, None] = {}
     for number in np.flatnonzero(unknown):
         examples[citations[int(number)].cited] = None
@@ -288,7 +285,7 @@ def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) ->
 def _links(
     citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], leads: NDArray[np.int64]
 ) -> Iterator[Citation]:
-    """A citation for each pair, in the order of the first of each."""
+    """Yield one citation for each pair, in the order of their first citations."""
     later: dict[int, list[int]] = {}
     for number, lead in zip(between[between != leads].tolist(), leads[between != leads].tolist(), strict=True):
         later.setdefault(lead, []).append(number)
@@ -301,8 +298,9 @@ def _links(
 
 
 def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]) -> Iterator[Citation]:
-    """The distinct citations between two families, without passages where they point into another publication than was
-    found.
+    """Yield the distinct citations between families.
+
+    Passages are dropped if the matched record is another publication than the cited one.
     """
     seen: set[bytes] = set()
     for number in between.tolist():
@@ -316,7 +314,7 @@ def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]
 
 
 def _joined(citations: Sequence[Citation]) -> Citation:
-    """One citation of a pair: the most relevant, with the claims and passages of all."""
+    """Join the citations of a pair: the most relevant, with the claims and passages of all."""
     best = max(citations, key=lambda citation: _relevance(citation.category))
     return replace(
         best,
@@ -326,7 +324,7 @@ def _joined(citations: Sequence[Citation]) -> Citation:
 
 
 def _relevance(category: str) -> tuple[int, bool]:
-    """X and Y before A before other letters, known or not, before none."""
+    """Sort key: X and Y, then A, then other categories (known or not), then none."""
     try:
         return DEGREES.index(degree(category)), bool(category)
     except ValueError:

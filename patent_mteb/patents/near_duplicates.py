@@ -1,11 +1,9 @@
-"""Texts that stand in several patent families: publications with one title and abstract (US continuations above
-all).
+"""Publications of different families with the same title and abstract, and sketches of patents.
 
-Patents of which a sketch is in memory: everything but the texts, of which it says that they are there, not what they
-say.
+Near-duplicates are texts that are equal but for case and white space. Most of them are US continuations.
 
-Most of what a recipe decides (which publications qualify, who cites whom, what is drawn) needs no text. It is decided
-on sketches, and the whole record is read from a temporary file when its row is written.
+A sketch is a patent without its texts: it only says which texts exist. Recipes decide on sketches which publications
+qualify, who cites whom and which are sampled. They read the full record from a temporary file when they write its row.
 """
 
 from __future__ import annotations
@@ -18,21 +16,23 @@ from typing import TypeVar
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import Groups, age
-from patent_mteb.patents.on_disk import Spool, only, publications, with_family
+from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 from patent_mteb.patents.text import text_key
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
+_Value = TypeVar("_Value")
 
 _SHARED: dict[object, object] = {}
-"""The few values that parts of a sketch can have, each once: which texts are there."""
+"""One object for each of the few values that the parts of sketches have."""
 
 _SOME = "x"
 
 
 def sketch(patent: Patent) -> Patent:
-    """The record with title and abstract cut to their first characters, every other text to a mark, and claims to one;
-    what else is long is left out.
+    """Return the record without its texts and long lists.
+
+    Title and abstract are cut to their first character and claims to one. Every other text becomes a mark.
     """
     return replace(
         patent,
@@ -55,27 +55,22 @@ def sketch(patent: Patent) -> Patent:
     )
 
 
-_Value = TypeVar("_Value")
-
-
 def _shared(value: _Value) -> _Value:
     return _SHARED.setdefault(value, value)  # type: ignore[return-value]
 
 
 def _first_letter(text: str) -> str:
-    """A blank only where there is nothing else."""
+    """The first character that is not white space, if there is one."""
     return text.lstrip()[:1] or text[:1]
 
 
 def _mark(text: str) -> str:
-    """That a text is there, or nothing but blanks: not its letter, for as many parts would differ as there are letters
-    of all fields.
-    """
+    """A mark for a text, a space for white space. Letters would make too many different values to share."""
     return _SOME if text.strip() else text and " "
 
 
 def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """A claim with a text if there is one, else a claim if there is one."""
+    """One claim, with a text if any claim has one."""
     first = next((claim for claim in claims if claim.text.strip()), next(iter(claims), None))
     return () if first is None else _shared((Claim(1, _mark(first.text)),))
 
@@ -85,16 +80,16 @@ def _marks(texts: _Texts) -> _Texts:
 
 
 class Sketched(Mapping[str, Patent]):
-    """Sketches of patents by publication number, in the order in which they came."""
+    """Sketches of patents by publication number, in the order of the patents."""
 
     def __init__(self, patents: Iterable[Patent]) -> None:
-        self._whole: Spool[Patent] = Spool()
+        self._records: DiskList[Patent] = DiskList()
         self._sketches: dict[str, Patent] = {}
-        self._places: dict[str, int] = {}
-        for place, patent in enumerate(patents):
+        self._positions: dict[str, int] = {}
+        for position, patent in enumerate(patents):
             self._sketches[patent.publication_number] = sketch(patent)
-            self._places[patent.publication_number] = place
-            self._whole.append(patent)
+            self._positions[patent.publication_number] = position
+            self._records.append(patent)
 
     def __getitem__(self, number: str) -> Patent:
         return self._sketches[number]
@@ -105,62 +100,58 @@ class Sketched(Mapping[str, Patent]):
     def __len__(self) -> int:
         return len(self._sketches)
 
-    def whole(self, number: str) -> Patent:
-        """The record itself."""
-        return self._whole[self._places[number]]
+    def record(self, number: str) -> Patent:
+        """Return the full record."""
+        return self._records[self._positions[number]]
 
 
-TWINS = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
-"""What becomes of publications of different families with one text, by the name of the setting."""
+NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
+"""Values of the setting ``twins`` -> what becomes of near-duplicates, as the log of a build says it."""
 
 
-def twin_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
-    """Publications of different families with one title and abstract, case and white space apart; records without
-    abstract have none. Of patents that are not in memory the outlines.
+def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
+    """Return the groups of publications of different families with the same title and abstract.
+
+    Records without abstract are in no group. The groups of stored patents hold their outlines.
     """
-    return _of_several_families(zip(map(twin_key, patents), publications(patents), strict=True))
+    return _of_several_families(zip(map(near_duplicate_key, patents), publications(patents), strict=True))
 
 
-def twin_key(patent: Patent) -> bytes:
-    """What publications with one title and abstract share, case and white space apart; empty for a record without
-    abstract.
-    """
+def near_duplicate_key(patent: Patent) -> bytes:
+    """Return a key that near-duplicates share, empty for a record without abstract."""
     title, abstract = (" ".join(text.casefold().split()) for text in (patent.title, patent.abstract))
     return text_key(title, abstract) if abstract else b""
 
 
 def _of_several_families(keyed: Iterable[tuple[bytes, Patent]]) -> list[list[Patent]]:
-    """Groups of patents with one key that is not empty."""
+    """Group patents by their keys, and return the groups of several families in the order of their first members."""
     first: dict[bytes, Patent] = {}
     groups: dict[bytes, list[Patent]] = {}
     for key, patent in keyed:
         if key and first.setdefault(key, patent) is not patent:
             groups.setdefault(key, [first[key]]).append(patent)
-    order = {key: number for number, key in enumerate(first) if key in groups}
-    found = (groups[key] for key in sorted(groups, key=order.__getitem__))
+    found = (groups[key] for key in first if key in groups)
     return [group for group in found if len({patent.family_id for patent in group}) > 1]
 
 
-def merge_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
-    """The collection with families that share a text made one, under the name of the first."""
-    groups = Groups()
-    for first, *others in twins:
+def merge_near_duplicates(collection: Collection, groups: Iterable[Sequence[Patent]]) -> Collection:
+    """Merge the families that share a text."""
+    families = Groups()
+    for first, *others in groups:
         for other in others:
-            groups.connect(first.family_id, other.family_id)
+            families.connect(first.family_id, other.family_id)
     return replace(
         collection,
-        patents=with_family(collection.patents, lambda patent: groups.of(patent.family_id)),
-        families={number: groups.of(family) for number, family in collection.families.items()},
+        patents=with_family(collection.patents, lambda patent: families.of(patent.family_id)),
+        families={number: families.of(family) for number, family in collection.families.items()},
         family_definition=f"{collection.family_definition}, twins merged",
     )
 
 
-def drop_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
-    """The collection without publications whose text a publication of another family had before (by date, then by
-    number).
-    """
+def drop_near_duplicates(collection: Collection, groups: Iterable[Sequence[Patent]]) -> Collection:
+    """Drop the publications of a group that are not of the family of its earliest (by date, then by number)."""
     dropped: set[str] = set()
-    for group in twins:
+    for group in groups:
         earliest = min(group, key=age)
         dropped |= {patent.publication_number for patent in group if patent.family_id != earliest.family_id}
     return replace(
@@ -170,25 +161,30 @@ def drop_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Col
     )
 
 
-def with_twins(collection: Collection, setting: str, twins: Sequence[Sequence[Patent]] | None = None) -> Collection:
-    """The collection after a setting of :data:`TWINS`."""
-    if setting not in TWINS:
-        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(TWINS)}")
+def with_near_duplicates(
+    collection: Collection, setting: str, groups: Sequence[Sequence[Patent]] | None = None
+) -> Collection:
+    """Apply a value of the setting ``twins`` (:data:`NEAR_DUPLICATES`)."""
+    if setting not in NEAR_DUPLICATES:
+        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(NEAR_DUPLICATES)}")
     if setting == "keep":
         return collection
-    found = twin_groups(collection.patents) if twins is None else twins
-    return merge_twins(collection, found) if setting == "merge" else drop_twins(collection, found)
+    if groups is None:
+        groups = near_duplicate_groups(collection.patents)
+    change = merge_near_duplicates if setting == "merge" else drop_near_duplicates
+    return change(collection, groups)
 
 
-def leaking_twins(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
-    """Documents of each other split whose text stands in ``train`` under another family: their labels can be looked up
-    there.
+def leaking_near_duplicates(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
+    """Count, for each split but ``train``, the documents with a near-duplicate of another family in ``train``.
+
+    A model can look up their labels there. ``split`` is the split of each family.
     """
     counts: dict[str, int] = {}
     for group in _of_several_families(keyed):
         trained = {patent.family_id for patent in group if split[patent.family_id] == "train"}
         for patent in group:
-            part = split[patent.family_id]
-            if part != "train" and trained - {patent.family_id}:
-                counts[part] = counts.get(part, 0) + 1
+            its_split = split[patent.family_id]
+            if its_split != "train" and trained - {patent.family_id}:
+                counts[its_split] = counts.get(its_split, 0) + 1
     return counts

@@ -1,21 +1,17 @@
-"""Patent numbers in one form, from whatever style a source writes them in.
+"""Normalise patent numbers in any style.
 
 The normal form is that of DOCDB without separators: ``US2007140112A1``, ``EP0680812A1``, ``JPH09508542A``,
-``KR20040032451A``. Two things are decided where DOCDB itself has several forms or none:
+``KR20040032451A``. DOCDB has several forms or none for two kinds of numbers:
 
-* a WO publication always has four digits of the year and six of the number (``WO1999012345``, DOCDB: ``WO9912345``), as
-  PATENTSCOPE and DOCDB since 2004 write it;
-* a PCT application is ``WO2019EP012345W`` (EPODOC's form, the number always with six digits), whatever its source
-  writes.
+* a WO publication has four digits of the year and six of the number (``WO1999012345``, DOCDB: ``WO9912345``), as in
+  PATENTSCOPE and in DOCDB since 2004;
+* a PCT application is ``WO2019EP012345W``, EPODOC's form with six digits.
 
-A number that cannot be read, or only in two ways, is None: nothing is guessed, and whoever asks keeps the text and
-counts it.
+A number that is invalid or ambiguous is read as None, never guessed. Callers keep its text and count it.
 
-How each office numbers its publications and its applications: from the parts of a written number to one serial.
-
-A written number arrives as its runs of letters and of digits (``H09-508542`` as ``["H", "09", "508542"]``) and its kind
-code. A reading gives the serial of the normal form, or ``""`` where the parts say nothing or allow two readings:
-nothing is guessed. :mod:`patent_mteb.patents.numbers` finds office, kind and parts.
+A written number is split into office, kind code and its runs of letters and digits (``H09-508542`` into
+``["H", "09", "508542"]``). :data:`PUBLICATIONS` and :data:`APPLICATIONS` have a function for each office that turns
+these parts into the serial of the normal form, or into ``""``.
 """
 
 from __future__ import annotations
@@ -25,9 +21,6 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-__all__ = ["Number", "read_application", "read_number"]
-
 
 Reading = Callable[[Sequence[str], str], str]
 """(runs of letters and digits, kind code) -> serial, or ``""``."""
@@ -43,30 +36,28 @@ TW TZ UA UG US UY UZ VA VC VE VG VN VU WO WS YE YU ZA ZM ZW
 """
 
 OFFICES = frozenset(_CODES.split())
-"""Two-letter codes of WIPO standard ST.3, former offices included."""
+"""Two-letter codes of WIPO standard ST.3, including former offices."""
 
 
 OWN_LETTERS = frozenset({"BR", "IT", "MX"})
-"""Offices whose serials begin with letters that are codes of other offices (``MXPA04001234``, ``BRMU8801234``)."""
+"""Offices whose serials start with the code of another office (``MXPA04001234``, ``BRMU8801234``)."""
 
 
 CHECK_DIGITS = frozenset({"CN", "DD", "DE", "EP", "GB"})
-"""Offices that write a check digit after a point behind an application number (``99203729.2``)."""
+"""Offices that add a point and a check digit to an application number (``99203729.2``)."""
 
 
 _LAST_YEAR = 2099
 
 
 def _digits(parts: Sequence[str]) -> str:
-    """The digits in a row, ``""`` if there are letters among them or nothing but zeros."""
+    """Join the digits; return ``""`` if there are letters or only zeros."""
     joined = "".join(parts)
     return joined if joined.isdigit() and joined.strip("0") else ""
 
 
 def _year_and_number(parts: Sequence[str], first_year: int, width: int) -> str:
-    """``2007/0140112`` or ``20070140112`` as four digits of the year and ``width`` of the number, longer ones without
-    their zeros.
-    """
+    """Return ``2007/0140112`` or ``20070140112`` as four digits of the year and at least ``width`` of the number."""
     digits = _digits(parts)
     if len(parts) > 2 or not digits or (len(parts) == 2 and len(parts[0]) != 4):
         return ""
@@ -81,8 +72,9 @@ def _year_and_number(parts: Sequence[str], first_year: int, width: int) -> str:
 
 
 def _running(parts: Sequence[str], longest: int) -> str:
-    """A running number without leading zeros: ``8,930,553``, ``08930553``; one in thousands has none (``0 870 827`` is
-    European).
+    """Return a running number without leading zeros: ``8,930,553``, ``08930553``.
+
+    A number with separators of thousands must not have leading zeros (``0 870 827`` is European).
     """
     digits = _digits(parts).lstrip("0")
     in_thousands = all(len(part) == 3 for part in parts[1:]) and not (len(parts) > 1 and parts[0].startswith("0"))
@@ -90,9 +82,7 @@ def _running(parts: Sequence[str], longest: int) -> str:
 
 
 def _united_states(parts: Sequence[str], kind: str) -> str:
-    """Grants ``8930553``, designs ``D982278``, ``RE49257``, ``PP34694``, ``H2140``, ``T100501``; publications: year and
-    six digits.
-    """
+    """Grants ``8930553``, ``D982278``, ``RE49257``, ``PP34694``, ``H2140``, ``T100501``; publications have a year."""
     if parts[0] in ("D", "RE", "PP", "H", "T", "X", "RX", "AI"):
         number = _running(parts[1:], 8)
         return parts[0] + number if number else ""
@@ -107,10 +97,9 @@ def _european(parts: Sequence[str], kind: str) -> str:
 
 
 def _world(parts: Sequence[str], kind: str) -> str:
-    """Always four digits of the year and six of the number: ``WO9912345``, ``WO 02/44593`` and ``WO02064032`` are
-    written out.
+    """Complete ``WO9912345``, ``WO 02/44593`` and ``WO02064032`` to four digits of the year and six of the number.
 
-    A year of two digits without a mark behind it is read up to 2003 only, the last year in which WIPO wrote it so.
+    A year of two digits without a separator is read up to 2003 only, the last year in which WIPO used this form.
     """
     digits = _digits(parts)
     if len(parts) == 1 and len(digits) in (7, 8):
@@ -123,7 +112,7 @@ def _world(parts: Sequence[str], kind: str) -> str:
 
 
 def _century(year: str) -> str:
-    """The year of two digits as one of four, since the first PCT year 1978."""
+    """Complete a year of two digits; the first PCT year is 1978."""
     return ("19" if int(year) >= 78 else "20") + year
 
 
@@ -132,11 +121,11 @@ _ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R"
 
 
 _UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
-"""Imperial years of two digits in which Japan published unexamined applications: Heisei 1 to 11, Showa 46 to 64."""
+"""Imperial years of unexamined applications in Japan: Heisei 1 to 11, Showa 46 to 64."""
 
 
 def _japanese(year: int, number: str) -> str:
-    """Before 2000 the imperial year and the bare number (``H09508542``, ``H054529``), after it four digits and six."""
+    """Before 2000 the imperial year and the number (``H09508542``, ``H054529``), then four digits and six."""
     number = number.lstrip("0")
     if not number or len(number) > 6 or not 1868 <= year <= _LAST_YEAR:
         return ""
@@ -155,11 +144,11 @@ def _japanese_by_era(era: str, parts: Sequence[str]) -> tuple[int, str]:
 
 
 def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
-    """Year and number of a Japanese document, (0, "") if there are none.
+    """Return year and number of a Japanese document, (0, "") if they are unknown or ambiguous.
 
-    A year without its era is Heisei up to 11 (1999) and Showa from 12 to 64; nine digits may begin with the digit of
-    the era (``361118513``: 3 is Showa, 4 Heisei). Seven digits of an unexamined document are one digit of the year and
-    six or two and five; both readings can be good, then there is none.
+    A year without era is Heisei up to 11 (1999) and Showa from 12 to 64. Nine digits may start with a digit for the era
+    (``361118513``: 3 is Showa, 4 is Heisei). Seven digits of an unexamined document are a year of one or two digits and
+    a number of six or five; if both are possible, the number is ambiguous.
     """
     if parts[0] == "P":
         parts = parts[1:]
@@ -169,21 +158,21 @@ def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
     if not digits or len(parts) > 2:
         return 0, ""
     if len(parts) == 2:
-        return (int(parts[0]), parts[1]) if len(parts[0]) == 4 else (_unsaid_era(parts[0]), parts[1])
+        return (int(parts[0]), parts[1]) if len(parts[0]) == 4 else (_without_era(parts[0]), parts[1])
     if len(digits) >= 9 and digits[:2] in ("18", "19", "20"):
         return int(digits[:4]), digits[4:]
     if len(digits) == 9 and digits[0] in "34":
         return _japanese_by_era({"3": "S", "4": "H"}[digits[0]], [digits[1:]])
     if len(digits) == 8:
-        return _unsaid_era(digits[:2]), digits[2:]
+        return _without_era(digits[:2]), digits[2:]
     if len(digits) == 7 and kind.startswith("A"):
-        short = [(_unsaid_era(digits[0]), digits[1:])] if digits[0] != "0" and int(digits[1:]) < 600_000 else []
-        long = [(_unsaid_era(digits[:2]), digits[2:])] if int(digits[:2]) in _UNEXAMINED else []
+        short = [(_without_era(digits[0]), digits[1:])] if digits[0] != "0" and int(digits[1:]) < 600_000 else []
+        long = [(_without_era(digits[:2]), digits[2:])] if int(digits[:2]) in _UNEXAMINED else []
         return (short + long)[0] if len(short + long) == 1 else (0, "")
     return 0, ""
 
 
-def _unsaid_era(year: str) -> int:
+def _without_era(year: str) -> int:
     number = int(year)
     if not number or len(year) > 2:
         return 0
@@ -198,9 +187,7 @@ def _japan(parts: Sequence[str], kind: str) -> str:
 
 
 def _korea(parts: Sequence[str], kind: str) -> str:
-    """Unexamined ``20040032451``, granted ``100721515``; of the former without the digits of their type
-    (``10-2004-0032451``).
-    """
+    """Unexamined ``20040032451`` (without the digits of its type: ``10-2004-0032451``), granted ``100721515``."""
     digits = _digits(parts)
     typed = len(parts) > 1 and parts[0] in ("10", "20")
     if typed or (len(digits) == 13 and digits[:2] in ("10", "20")):
@@ -214,19 +201,16 @@ def _korea(parts: Sequence[str], kind: str) -> str:
 
 
 def _german(parts: Sequence[str], kind: str) -> str:
-    """``102007056527``, ``19718319``, ``602012050916``; the words of old lists before the number (``OS``, ``G``) are
-    left out.
-    """
+    """``102007056527``, ``19718319``, ``602012050916``, without the prefixes of old lists (``OS``, ``G``)."""
     return _digits(parts[1:] if parts[0] in ("OS", "AS", "PS", "GM", "P", "G") else parts).lstrip("0")
 
 
-def _plain(parts: Sequence[str], kind: str) -> str:
-    """Digits without leading zeros."""
+def _without_zeros(parts: Sequence[str], kind: str) -> str:
     return _digits(parts).lstrip("0")
 
 
-def _kept(parts: Sequence[str], kind: str) -> str:
-    """Digits as they stand, behind up to two letters (``PI0612345``); India's ``1234DE2004`` as it stands."""
+def _unchanged(parts: Sequence[str], kind: str) -> str:
+    """Digits after up to two letters (``PI0612345``), or India's form ``1234DE2004``."""
     if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}", indian := "".join(parts)):
         return indian
     letters = parts[0] if parts[0].isalpha() and len(parts) > 1 else ""
@@ -235,8 +219,8 @@ def _kept(parts: Sequence[str], kind: str) -> str:
 
 
 PUBLICATIONS: dict[str, Reading] = {
-    **dict.fromkeys(OFFICES, _kept),
-    **dict.fromkeys(("AT", "BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _plain),
+    **dict.fromkeys(OFFICES, _unchanged),
+    **dict.fromkeys(("AT", "BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
     "US": _united_states,
     "EP": _european,
     "WO": _world,
@@ -244,7 +228,7 @@ PUBLICATIONS: dict[str, Reading] = {
     "KR": _korea,
     "DE": _german,
 }
-"""Office -> how its publication numbers are read."""
+"""Office -> reading of its publication numbers."""
 
 
 _SERIES = frozenset({*range(1, 20), 29, 35, *range(60, 70), 90, 95, 96})
@@ -252,9 +236,7 @@ _SERIES = frozenset({*range(1, 20), 29, 35, *range(60, 70), 90, 95, 96})
 
 
 def _us_application(parts: Sequence[str], kind: str) -> str:
-    """Series and six digits (``09742144``). DOCDB's older form has the year instead (``20685698``): year and six
-    digits.
-    """
+    """Series and six digits (``09742144``), or year and six digits for DOCDB's older form (``20685698``)."""
     digits = _digits(parts)
     if len(digits) == 12 and 1970 <= int(digits[:4]) <= _LAST_YEAR:
         digits = digits[4:]
@@ -276,8 +258,9 @@ def _full_year(year: str) -> str:
 
 
 def _two_digit_year(width: int) -> Reading:
-    """Two digits of the year and so many of the number: ``99203729``; EPODOC has four and seven, ``19990203729``,
-    others four and five.
+    """Two digits of the year and ``width`` of the number: ``99203729``.
+
+    EPODOC writes four and seven digits (``19990203729``), other sources four and five.
     """
 
     def read(parts: Sequence[str], kind: str) -> str:
@@ -292,7 +275,7 @@ def _two_digit_year(width: int) -> Reading:
 
 
 def _german_application(parts: Sequence[str], kind: str) -> str:
-    """``102006031298``: type, year, number; EPODOC has the year first (``200610031298``). Before 1995 eight digits."""
+    """``102006031298``: type, year, number. EPODOC: year first (``200610031298``). Before 1995 eight digits."""
     digits = _digits(parts[1:] if parts[0] in ("P", "G") else parts)
     if len(digits) == 12 and not 1990 <= int(digits[2:6]) <= _LAST_YEAR and 1990 <= int(digits[:4]) <= _LAST_YEAR:
         digits = digits[4:6] + digits[:4] + digits[6:]
@@ -314,7 +297,7 @@ def _chinese_application(parts: Sequence[str], kind: str) -> str:
 
 
 APPLICATIONS: dict[str, Reading] = {
-    **dict.fromkeys(OFFICES, _kept),
+    **dict.fromkeys(OFFICES, _unchanged),
     "US": _us_application,
     "EP": _two_digit_year(6),
     "GB": _two_digit_year(5),
@@ -324,11 +307,11 @@ APPLICATIONS: dict[str, Reading] = {
     "KR": _korea,
     "CN": _chinese_application,
 }
-"""Office -> how its application numbers are read."""
+"""Office -> reading of its application numbers."""
 
 
 def international(parts: Sequence[str]) -> str:
-    """The serial of a PCT application of which office, year and number are given: ``2019EP012345``."""
+    """Return the serial of a PCT application from office, year and number: ``2019EP012345``."""
     if not parts or parts[0] not in OFFICES:
         return ""
     serial = _world(parts[1:], "") if len(parts) > 1 else ""
@@ -337,7 +320,7 @@ def international(parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in its normal form: two-letter office, serial, and kind code (empty where none is known)."""
+    """A number in normal form: two-letter office, serial, and kind code (empty if unknown)."""
 
     office: str
     serial: str
@@ -350,12 +333,12 @@ class Number:
 
     @property
     def key(self) -> str:
-        """Office and serial: what publications of one application in one office mostly share (``US2007140112``)."""
+        """Office and serial, which publications of one application mostly share (``US2007140112``)."""
         return self.office + self.serial
 
 
-_REMEMBERED = 1 << 18
-"""Numbers that are not read again: records, citations and relations name the same ones."""
+_CACHED = 1 << 18
+"""Numbers whose readings are cached: records, citations and relations repeat them."""
 
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
@@ -364,7 +347,7 @@ _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
 
 _KIND = re.compile(r"[A-Z][0-9]?")
 
-_KIND_BEHIND = re.compile(r"(?<=[0-9])[\s\-./]*([A-Z][0-9]?)$")
+_KIND_AFTER = re.compile(r"(?<=[0-9])[\s\-./]*([A-Z][0-9]?)$")
 
 _KIND_BEFORE = re.compile(r"[\s\-]*([ABCEUY][0-9]?)[\s\-]+(?=[0-9DHPRS])")
 
@@ -380,50 +363,28 @@ _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*(
 
 
 def read_number(text: str, office: str = "", kind: str = "") -> Number | None:
-    """A publication number (or a PCT application, which no publication looks like).
+    """Read a publication number, or a PCT application, which looks like no publication.
 
-    Args:
-        text: the number in any style; an office and a kind code in it go before the arguments.
-        office: two-letter office, for sources that keep it in a field of its own or that have one office only.
-        kind: kind code; what is none (``00``) is left out.
-
-    Returns:
-        None if the text names no office, does not fit the office's numbers, or can be read in two ways.
-
-    Example:
-        >>> from patent_mteb.patents.numbers import read_number
-        >>> forms = ("US 2007/0140112 A1", "US-2007140112-A1", "EP 680 812", "WO 99/12345 A1")
-        >>> [read_number(text).docdb for text in forms]
-        ['US2007140112A1', 'US2007140112A1', 'EP0680812', 'WO1999012345A1']
-        >>> read_number("08930553", office="US", kind="B2").docdb, read_number("JP1997508542A").docdb
-        ('US8930553B2', 'JPH09508542A')
-        >>> print(read_number("08930553"))
-        None
+    ``office`` and ``kind`` apply if the text has none. The result is None if the text names no office, does not fit the
+    office's numbers, or is ambiguous.
     """
     return _publication(text, office, kind)
 
 
 def read_application(text: str, office: str = "", kind: str = "") -> Number | None:
-    """An application number; arguments and result as for :func:`read_number`. Kind ``W`` marks a PCT application
-    (DOCDB).
+    """Read an application number. Kind ``W`` marks a PCT application (DOCDB).
 
-    US applications are series and six digits (``US09742144``); check digits are left out.
-
-    Example:
-        >>> from patent_mteb.patents.numbers import read_application
-        >>> forms = ("US 09/742,144", "EP99203729.2", "EP19990203729", "PCT/EP2019/012345")
-        >>> [read_application(text).key for text in forms]
-        ['US09742144', 'EP99203729', 'EP99203729', 'WO2019EP012345']
+    US applications are series and six digits (``US09742144``). Check digits are dropped.
     """
     return _filed(text, office, kind)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def _publication(text: str, office: str, kind: str) -> Number | None:
     return _read(text, office, kind, PUBLICATIONS)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED)
 def _filed(text: str, office: str, kind: str) -> Number | None:
     return _read(text, office, kind, APPLICATIONS)
 
@@ -463,11 +424,9 @@ def _office(text: str, given: str) -> tuple[str, str]:
 
 
 def _kind(text: str, given: str) -> tuple[str, str]:
-    """The text without its kind code, and the code: behind the number, else before it (``A-10-100907``), else the one
-    given.
-    """
-    if behind := _KIND_BEHIND.search(text):
-        return text[: behind.start()], behind[1]
+    """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the given one."""
+    if after := _KIND_AFTER.search(text):
+        return text[: after.start()], after[1]
     before = _KIND_BEFORE.match(text)
     given = given if _KIND.fullmatch(given) else ""
     if before:

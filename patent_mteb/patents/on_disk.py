@@ -1,14 +1,12 @@
-"""Patents of which only the names are in memory: number, family, day and application; the whole record is read when it
-is asked for.
+"""Sequences of records in temporary files, so that a collection of any size can be prepared.
 
-What decides which publications there are, of which families, and who cites whom needs their names only
-(:func:`publications`), so that a collection of any size can be prepared, and a recipe reads the texts as often as it
-has to, one record at a time.
+A :class:`DiskList` keeps only the position of each record in memory. :class:`StoredPatents` also keeps an outline of
+each patent: number, family, publication date and application number (:func:`publications`). Outlines are enough to
+decide which publications exist, which families they belong to and who cites whom. Recipes read the texts one record at
+a time.
 
-Records in a temporary file: what grows with a collection is read one record at a time, only its place is in memory.
-
-The file has no name, so that nothing of it stays behind whatever ends the process; it lies in the folder that
-``TMPDIR`` names (``/tmp``), or in one that is given, and takes about as much room as the records as text.
+The temporary files have no name, so nothing is left when a process is killed. They are created in the folder that
+``TMPDIR`` names and are about as large as the records as text.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ _Record = TypeVar("_Record")
 _BYTES_AT_ONCE = 1 << 20
 
 
-class _Compared(Sequence[_Record]):
-    """A sequence that equals any other of equal items."""
+class _EqualByItems(Sequence[_Record]):
+    """A sequence that equals any other sequence of equal items."""
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -44,10 +42,8 @@ class _Compared(Sequence[_Record]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Spool(_Compared[_Record]):
-    """Records in a temporary file, in the order in which they came; any of them can be read again, as an object of its
-    own.
-    """
+class DiskList(_EqualByItems[_Record]):
+    """An append-only list of records in a temporary file. Each access unpickles a new object."""
 
     def __init__(self, records: Iterable[_Record] = (), folder: Path | None = None) -> None:
         with temporary_files():
@@ -57,7 +53,6 @@ class Spool(_Compared[_Record]):
             self.append(record)
 
     def append(self, record: _Record) -> None:
-        """Write one more record."""
         content = pickle.dumps(record, pickle.HIGHEST_PROTOCOL)
         with temporary_files():
             written = self._file.write(content)
@@ -67,13 +62,13 @@ class Spool(_Compared[_Record]):
         return len(self._ends) - 1
 
     @overload
-    def __getitem__(self, place: int) -> _Record: ...
+    def __getitem__(self, position: int) -> _Record: ...
     @overload
-    def __getitem__(self, place: slice) -> list[_Record]: ...
-    def __getitem__(self, place: int | slice) -> _Record | list[_Record]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
-        number = range(len(self))[place]
+    def __getitem__(self, position: slice) -> list[_Record]: ...
+    def __getitem__(self, position: int | slice) -> _Record | list[_Record]:
+        if isinstance(position, slice):
+            return [self[one] for one in range(len(self))[position]]
+        number = range(len(self))[position]
         record: _Record = pickle.loads(self._read(self._ends[number], self._ends[number + 1]))
         return record
 
@@ -95,26 +90,26 @@ class Spool(_Compared[_Record]):
         return os.pread(self._file.fileno(), end - start, start)
 
 
-def held(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:
-    """Records as another sequence is held: in memory, or in a temporary file."""
-    return list(records) if isinstance(like, list | tuple) else Spool(records)
+def stored_like(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:
+    """Return a list if ``like`` is in memory, else a :class:`DiskList`."""
+    return list(records) if isinstance(like, list | tuple) else DiskList(records)
 
 
-def held_up_to(most: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:
-    """Records in memory as long as they are small together, else in a temporary file."""
-    coming = iter(records)
-    kept: list[_Record] = []
+def in_memory_up_to(limit: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:
+    """Return a list if the sizes of all records sum to at most ``limit``, else a :class:`DiskList`."""
+    remaining = iter(records)
+    in_memory: list[_Record] = []
     total = 0
-    for record in coming:
-        kept.append(record)
+    for record in remaining:
+        in_memory.append(record)
         total += size(record)
-        if total > most:
-            return Spool(chain(_emptied(kept), coming))
-    return kept
+        if total > limit:
+            return DiskList(chain(_emptied(in_memory), remaining))
+    return in_memory
 
 
 def _emptied(records: list[_Record]) -> Iterator[_Record]:
-    """The records of a list in their order, none of which stays in it."""
+    """Yield the records of a list in order and free each of them."""
     records.reverse()
     while records:
         yield records.pop()
@@ -129,7 +124,7 @@ _EMPTY = {
 
 
 def outline(patent: Patent, family: str = "") -> Patent:
-    """The record with nothing but its number, family, day of publication and application number."""
+    """Return a record with the number, family, publication date and application number only."""
     return Patent(
         patent.publication_number,
         family or patent.family_id,
@@ -139,92 +134,82 @@ def outline(patent: Patent, family: str = "") -> Patent:
     )
 
 
-class StoredPatents(_Compared[Patent]):
-    """Patents in a temporary file, as :func:`stored` makes them.
+class StoredPatents(_EqualByItems[Patent]):
+    """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
 
-    Attributes:
-        publications: their outlines, which say what their families are.
-    """
-
-    def __init__(self, spool: Spool[Patent], places: Sequence[int], publications: list[Patent]) -> None:
-        self._spool, self._places, self.publications = spool, places, publications
+    def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: list[Patent]) -> None:
+        self._records, self._positions, self.publications = records, positions, publications
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     @overload
-    def __getitem__(self, place: int) -> Patent: ...
+    def __getitem__(self, position: int) -> Patent: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Patent]: ...
-    def __getitem__(self, place: int | slice) -> Patent | list[Patent]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
-        return _of(self._spool[self._places[place]], self.publications[place])
+    def __getitem__(self, position: slice) -> list[Patent]: ...
+    def __getitem__(self, position: int | slice) -> Patent | list[Patent]:
+        if isinstance(position, slice):
+            return [self[one] for one in range(len(self))[position]]
+        return _in_family(self._records[self._positions[position]], self.publications[position].family_id)
 
     def __iter__(self) -> Iterator[Patent]:
-        in_place = isinstance(self._places, range)  # all of them, as they came
-        return map(_of, self._spool if in_place else map(self._spool.__getitem__, self._places), self.publications)
+        # Reading in the order of the file is much faster; a range means that all records are in that order.
+        in_order = isinstance(self._positions, range)
+        records = self._records if in_order else map(self._records.__getitem__, self._positions)
+        return map(_in_family, records, (one.family_id for one in self.publications))
 
     def reassigned(self, family_of: Callable[[Patent], str]) -> StoredPatents:
-        """The same patents in other families."""
-        return StoredPatents(self._spool, self._places, [outline(one, family_of(one)) for one in self.publications])
+        """Return the same patents in other families."""
+        publications = [outline(one, family_of(one)) for one in self.publications]
+        return StoredPatents(self._records, self._positions, publications)
 
-    def ordered(self, key: Callable[[Patent], str]) -> StoredPatents:
-        """The same patents in the order of a key."""
-        order = sorted(range(len(self.publications)), key=lambda place: key(self.publications[place]))
+    def at(self, positions: Sequence[int]) -> StoredPatents:
+        """Return the patents at some positions, in that order."""
         return StoredPatents(
-            self._spool, [self._places[place] for place in order], [self.publications[place] for place in order]
-        )
-
-    def chosen(self, keeps: Callable[[Patent], bool]) -> StoredPatents:
-        """Some of the patents."""
-        kept = [place for place, one in enumerate(self.publications) if keeps(one)]
-        return StoredPatents(
-            self._spool, [self._places[place] for place in kept], [self.publications[place] for place in kept]
+            self._records, [self._positions[one] for one in positions], [self.publications[one] for one in positions]
         )
 
 
-def _of(patent: Patent, known: Patent) -> Patent:
-    """The record in the family that is known of it."""
-    return patent if patent.family_id == known.family_id else replace(patent, family_id=known.family_id)
+def _in_family(patent: Patent, family: str) -> Patent:
+    return patent if patent.family_id == family else replace(patent, family_id=family)
 
 
 def stored(patents: Iterable[Patent]) -> StoredPatents:
-    """Patents in a temporary file, read once and not kept."""
-    known: list[Patent] = []
+    """Write patents to a temporary file as they are read."""
+    outlines: list[Patent] = []
     families: dict[str, str] = {}
 
-    def noted() -> Iterator[Patent]:
+    def outlined() -> Iterator[Patent]:
         for patent in patents:
-            known.append(outline(patent, families.setdefault(patent.family_id, patent.family_id)))
+            outlines.append(outline(patent, families.setdefault(patent.family_id, patent.family_id)))
             yield patent
 
-    spool = Spool(noted())
-    return StoredPatents(spool, range(len(spool)), known)
+    records = DiskList(outlined())
+    return StoredPatents(records, range(len(records)), outlines)
 
 
 def publications(patents: Sequence[Patent]) -> Sequence[Patent]:
-    """What is in memory of some patents: their outlines, or the records themselves."""
+    """Return the outlines of stored patents, or the records themselves if they are in memory."""
     return patents.publications if isinstance(patents, StoredPatents) else patents
 
 
 def with_family(patents: Sequence[Patent], family_of: Callable[[Patent], str]) -> Sequence[Patent]:
-    """The patents in other families."""
+    """Return the patents with the families that a function assigns."""
     if isinstance(patents, StoredPatents):
         return patents.reassigned(family_of)
-    return [
-        patent if patent.family_id == (family := family_of(patent)) else replace(patent, family_id=family)
-        for patent in patents
-    ]
+    return [_in_family(patent, family_of(patent)) for patent in patents]
 
 
-def only(patents: Sequence[Patent], keeps: Callable[[Patent], bool]) -> Sequence[Patent]:
-    """Some of the patents."""
-    return (
-        patents.chosen(keeps) if isinstance(patents, StoredPatents) else [patent for patent in patents if keeps(patent)]
-    )
+def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequence[Patent]:
+    """Return the patents whose outlines meet a condition."""
+    if isinstance(patents, StoredPatents):
+        return patents.at([position for position, one in enumerate(patents.publications) if condition(one)])
+    return [patent for patent in patents if condition(patent)]
 
 
 def in_order(patents: Sequence[Patent], key: Callable[[Patent], str]) -> Sequence[Patent]:
-    """The patents in the order of a key, which is told from the outline of a patent."""
-    return patents.ordered(key) if isinstance(patents, StoredPatents) else sorted(patents, key=key)
+    """Return the patents sorted by a key of their outlines."""
+    if isinstance(patents, StoredPatents):
+        outlines = patents.publications
+        return patents.at(sorted(range(len(outlines)), key=lambda position: key(outlines[position])))
+    return sorted(patents, key=key)

@@ -1,21 +1,22 @@
-"""The canonical records: one patent publication, one citation between two of them, one relation of a publication.
+"""Records of patent publications, of citations between them, and of their relations.
 
-Every recipe in :mod:`patent_mteb.recipes` starts from these types, whether they come from the built-in sample
-(:mod:`patent_mteb.sample`) or from a user's own files. ``PATENT_SCHEMA``, ``CITATION_SCHEMA`` and ``RELATION_SCHEMA``
-are the Arrow schemas of their parquet files; the same fields in the same nesting are read from JSON lines (``.jsonl``,
-``.jsonl.gz``). A folder of such files, its parts, is read as one.
+Every recipe in :mod:`patent_mteb.recipes` starts from these types. They come from the built-in sample
+(:mod:`patent_mteb.sample`) or from the user's files: parquet with the Arrow schemas ``PATENT_SCHEMA``,
+``CITATION_SCHEMA`` and ``RELATION_SCHEMA``, or JSON lines (``.jsonl``, ``.jsonl.gz``) with the same fields. A folder of
+such files is read as one table.
 
-Units and formats: dates are calendar days (ISO 8601 in JSON); publication numbers carry the two-letter office prefix
-and the kind code without blanks (``US2019012345A1``); IPC and CPC codes are kept as their source wrote them and are
-normalised by :mod:`patent_mteb.patents.ipc`; all texts are plain, UTF-8; languages are ISO 639-1 (``en``).
+Units and formats:
 
-Parquet files say the version of the schema (``SCHEMA_VERSION``). Version 2 added to version 1, and changed nothing in
-it: what a citation was raised against and where (claims, passages, phase, office, date), languages and translations,
-application numbers, the source, and relations. Version 3 added, and changed nothing else: the numbers of paragraphs,
-and the unit that cited.
+* dates are calendar days, ISO 8601 in JSON;
+* publication numbers have the two-letter office and the kind code, without spaces (``US2019012345A1``);
+* IPC and CPC codes are stored as their source writes them and normalised by :mod:`patent_mteb.patents.ipc`;
+* texts are plain, UTF-8; languages are ISO 639-1 (``en``).
 
-Record types and their tables: the Arrow schema of a dataclass, and its objects from rows, both read off its
-annotations.
+Parquet files carry the version of the schema (``SCHEMA_VERSION``). Later versions only add fields. Version 2 added to
+citations the claims, passages, phase, office and date, to patents the languages, translations, application number and
+source, and the table of relations. Version 3 added the numbers of paragraphs and the citing unit.
+
+Schemas and readers are derived from the annotations of the dataclasses:
 
 ===========================  ====================  ============================================================
 annotation                   Arrow                 read from
@@ -79,7 +80,7 @@ _Reader = Callable[[Any, str], Any]
 
 
 def arrow_schema(record: type, version: int) -> pa.Schema:
-    """The schema of a table of such records, which says its version; fields without a default may not be null."""
+    """Return the Arrow schema of a record type; fields without a default are not nullable."""
     hints = get_type_hints(record)
     fields = [
         pa.field(one.name, _arrow(hints[one.name]), nullable=not _required(one)) for one in dataclasses.fields(record)
@@ -101,7 +102,7 @@ def _required(one: dataclasses.Field[Any]) -> bool:
 
 
 def record_reader(record: type) -> Callable[[dict[str, Any]], Any]:
-    """A function that makes a record of a row, and raises ValueError at what does not fit; names the field."""
+    """Return a function from a row to a record, which raises ValueError and names the field that does not fit."""
     read = _reader(record)
     return lambda row: read(row, "")
 
@@ -178,8 +179,8 @@ def _object(record: Any) -> _Reader:
         if not isinstance(value, dict):
             raise _wrong(name, value, "an object")
         path = f"{name}." if name else ""
-        if strange := next((key for key in value if key not in readers), None):
-            raise ValueError(f"there is no field '{path}{strange}'")
+        if unknown := next((key for key in value if key not in readers), None):
+            raise ValueError(f"unknown field '{path}{unknown}'")
         if missing := next((key for key in required if value.get(key) is None), None):
             raise ValueError(f"field '{path}{missing}' is missing")
         return record(**{key: readers[key](item, f"{path}{key}") for key, item in value.items() if item is not None})
@@ -188,14 +189,12 @@ def _object(record: Any) -> _Reader:
 
 
 SCHEMA_VERSION = 3
-"""Version of the schemas; files of a version before are read as they are, of a later one refused."""
+"""Version of the schemas. Files of earlier versions can be read; later versions are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One numbered claim. ``depends_on`` holds the numbers of the claims it refers to; an independent claim has
-    none.
-    """
+    """One numbered claim. ``depends_on`` holds the numbers of the claims that it refers to."""
 
     number: int
     text: str
@@ -208,7 +207,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description by section, in the order in which an application carries them."""
+    """The description by section, in the order of an application."""
 
     background: str = ""
     summary: str = ""
@@ -216,7 +215,7 @@ class Description:
     detailed: str = ""
 
     def lines(self) -> list[str]:
-        """The lines of all sections, in their order, without empty ones."""
+        """Return the non-empty lines of all sections."""
         sections = (self.background, self.summary, self.drawings, self.detailed)
         return [line for section in sections for line in section.split("\n") if line.strip()]
 
@@ -235,9 +234,7 @@ class ExpertSummary:
 
 @dataclass(frozen=True, slots=True)
 class MachineSummaries:
-    """The five machine-written query representations of Sophia-Bench (§3): abstract, features, claims, advantages,
-    objectives.
-    """
+    """The five machine-written query representations of Sophia-Bench (§3)."""
 
     abstract: str = ""
     features: str = ""
@@ -248,7 +245,7 @@ class MachineSummaries:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One taxonomy label: a coarse category of a landscape and, where it is known, a fine one under it."""
+    """One taxonomy label: a coarse category of a landscape and, if known, a fine category below it."""
 
     landscape: str
     coarse: str
@@ -257,7 +254,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class TextLanguages:
-    """The languages of the texts of a record (ISO 639-1), empty where unknown."""
+    """The languages of the texts of a record (ISO 639-1), empty if unknown."""
 
     title: str = ""
     abstract: str = ""
@@ -267,9 +264,7 @@ class TextLanguages:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Texts of a publication in one further language, as far as its office published them; the description in one
-    piece.
-    """
+    """Published texts of a publication in one further language. The description is not split into sections."""
 
     language: str
     title: str = ""
@@ -283,11 +278,10 @@ class Patent:
     """One patent publication.
 
     ``family_id`` names the simple family (publications that share their priorities). ``filing_jurisdiction`` is the
-    office of first filing where it is known and differs from the publishing office; ``jurisdiction`` is read off the
-    publication number (WIPO-AT §3.1.2). ``application_number`` is that of its application (``US16123456``), ``source``
-    what the record was read from (the name of a reader); both may be empty. ``paragraphs`` holds the number that each
-    line of the description is printed with (:meth:`Description.lines`), 0 for a heading; it is empty where the source
-    numbers none.
+    office of first filing if it is known and differs from the publishing office. ``jurisdiction`` is derived from the
+    publication number (WIPO-AT §3.1.2). ``application_number`` (``US16123456``) and ``source`` (the name of the reader)
+    may be empty. ``paragraphs`` holds the printed number of each line of the description (:meth:`Description.lines`),
+    0 for a heading; it is empty if the source does not number paragraphs.
     """
 
     publication_number: str
@@ -323,13 +317,13 @@ class Patent:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A directed edge between two publications.
+    """A citation of one publication by another.
 
-    ``category`` is the search report's letter (``X``, ``Y``, ``A``, ...; empty where none is known), ``origin`` is
-    ``examiner`` or ``applicant`` (empty where unknown). ``claims`` are the claims of the citing document that it was
-    raised against, ``passages`` where in the cited document, as the source words it; ``phase`` (``search``,
-    ``examination``, ``opposition``, or the source's code), ``office`` (two letters), ``unit`` (of the office, such as
-    the technology centre of the USPTO) and ``date`` say when and by whom.
+    ``category`` is the citation category of the search report (``X``, ``Y``, ``A``, ...) and ``origin`` is
+    ``examiner`` or ``applicant``; both are empty if unknown. ``claims`` are the claims of the citing document that the
+    citation was raised against. ``passages`` are the passages of the cited document, in the words of the source.
+    ``phase`` (``search``, ``examination``, ``opposition``, or the source's code), ``office`` (two letters), ``unit``
+    (of the office, such as the technology centre of the USPTO) and ``date`` say when and by whom it was cited.
     """
 
     citing: str
@@ -356,16 +350,16 @@ RELATIONS = {
     "reissue": "the application of the patent that it reissues",
     "parent": "an earlier application of another or unknown kind",
 }
-"""What may be related to a publication, by kind."""
+"""Kind of a relation -> the related document."""
 
 
 RELATED_PUBLICATIONS = ("member", "pre-grant")
-"""The kinds of relatives that are publications; the others are applications."""
+"""Kinds of relations to publications; all others are to applications."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a publication says of its relatives: a publication or an application (see :data:`RELATIONS`)."""
+    """A relation of a publication to another publication or an application (see :data:`RELATIONS`)."""
 
     number: str
     related: str
@@ -373,15 +367,15 @@ class Relation:
 
 
 PATENT_SCHEMA = arrow_schema(Patent, SCHEMA_VERSION)
-"""Arrow schema of ``patents.parquet``: one row a publication. Only the two identifiers are required."""
+"""Arrow schema of ``patents.parquet``: one publication per row. Only the two identifiers are required."""
 
 
 CITATION_SCHEMA = arrow_schema(Citation, SCHEMA_VERSION)
-"""Arrow schema of ``citations.parquet``: one row a directed edge between two publication numbers."""
+"""Arrow schema of ``citations.parquet``: one citation per row."""
 
 
 RELATION_SCHEMA = arrow_schema(Relation, SCHEMA_VERSION)
-"""Arrow schema of ``relations.parquet``: one row a relative of a publication."""
+"""Arrow schema of ``relations.parquet``: one relation per row."""
 
 
 _FORMS = (".parquet", ".jsonl", ".jsonl.gz")
@@ -392,7 +386,7 @@ _Record = TypeVar("_Record", Patent, Citation, Relation)
 
 
 def _parts(path: Path) -> list[Path]:
-    """The files of a table: itself, or the parts in its folder by name."""
+    """Return the files of a table: the path itself, or the files in the folder, sorted by name."""
     if path.suffix.lower() in _IMPORTED and path.is_file():
         problem = f"records are read from {', '.join(_FORMS)}, not from {path.suffix}"
         raise DataError(problem, path=path, remedy=f"make records of it: patent-mteb data import {path} --out records")
@@ -401,7 +395,7 @@ def _parts(path: Path) -> list[Path]:
     parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))
     if not parts:
         raise DataError(
-            "the folder holds no table of records",
+            "the folder contains no table of records",
             path=path,
             remedy=f"expected files that end with {', '.join(_FORMS)}",
         )
@@ -409,19 +403,16 @@ def _parts(path: Path) -> list[Path]:
 
 
 def _check_version(part: Path) -> None:
-    """Stop at a part of a later version; those of the first say none."""
+    """Refuse a file of a later version; files of version 1 carry no version."""
     metadata = parquet_schema(part).metadata if part.suffix == ".parquet" else None
     version = (metadata or {}).get(b"patent_mteb.records", b"1")
     if not version.isdigit() or int(version) > SCHEMA_VERSION:
-        problem = (
-            f"the file has version {version.decode(errors='replace')} of the records, this package knows them up to"
-            f" {SCHEMA_VERSION}"
-        )
-        raise DataError(problem, path=part, remedy="install a newer patent-mteb")
+        problem = f"the file has version {version.decode(errors='replace')} of the records; at most {SCHEMA_VERSION} is"
+        raise DataError(f"{problem} supported", path=part, remedy="install a newer patent-mteb")
 
 
 def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _Record]]:
-    """The records of a file, or of the parts in a folder, with their places."""
+    """Yield the records of a file or a folder with their files and rows."""
     make = record_reader(kind)
     for part in _parts(Path(path)):
         _check_version(part)
@@ -441,12 +432,14 @@ _REQUIRED = {
     Citation: ("citing", "cited"),
     Relation: ("number", "related"),
 }
-"""Fields that may not be empty."""
+"""Fields that must not be empty."""
 
 
 def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
-    """The records of one kind in a file, or in a folder of such parts, as they are read; what is checked is said at
-    :func:`read_patents`, :func:`read_citations` and :func:`read_relations`.
+    """Yield the records of one type in a file or a folder, with the checks of :func:`read_patents`.
+
+    Raises:
+        DataError: as for :func:`read_patents`.
 
     Example:
         >>> from patent_mteb.patents.records import Citation, records_in, write_citations
@@ -455,32 +448,28 @@ def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
         'EP2B'
     """
     required = _REQUIRED[kind]
-    places: dict[str, tuple[Path, int]] = {}
+    first_seen: dict[str, tuple[Path, int]] = {}
     for part, row, record in _read(path, kind):
         if not all(getattr(record, name) for name in required):
             raise DataError(f"{' or '.join(required)} is empty", path=part, row=row, remedy="fill both")
         if isinstance(record, Patent):
-            first, its = places.setdefault(record.publication_number, (part, row))
+            first, its = first_seen.setdefault(record.publication_number, (part, row))
             if (first, its) != (part, row):
                 where = f"row {its}" if first == part else f"row {its} of {first.name}"
                 problem = f"publication number '{record.publication_number}' occurs twice (first in {where})"
-                raise DataError(problem, path=part, row=row, remedy="keep one record a publication")
+                raise DataError(problem, path=part, row=row, remedy="keep one record per publication")
         if isinstance(record, Relation) and record.kind not in RELATIONS:
-            raise DataError(
-                f"there is no relation '{record.kind}'",
-                path=part,
-                row=row,
-                remedy=f"choose among {', '.join(RELATIONS)}",
-            )
+            problem = f"unknown relation '{record.kind}'"
+            raise DataError(problem, path=part, row=row, remedy=f"choose among {', '.join(RELATIONS)}")
         yield record
 
 
 def read_patents(path: Path | str) -> list[Patent]:
-    """Read ``patents.parquet`` or ``patents.jsonl``, or a folder of such parts.
+    """Read ``patents.parquet`` or ``patents.jsonl``, or a folder of such files.
 
     Raises:
-        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication has two; names
-            the row.
+        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication number occurs
+            twice. The message names the row.
 
     Example:
         >>> from patent_mteb.patents.records import Patent, read_patents, write_patents
@@ -492,10 +481,10 @@ def read_patents(path: Path | str) -> list[Patent]:
 
 
 def read_citations(path: Path | str) -> list[Citation]:
-    """Read ``citations.parquet`` or ``citations.jsonl``, or a folder of such parts.
+    """Read ``citations.parquet`` or ``citations.jsonl``, or a folder of such files.
 
     Raises:
-        DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
+        DataError: the file is missing or unreadable, or a record does not fit the schema. The message names the row.
 
     Example:
         >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
@@ -507,10 +496,10 @@ def read_citations(path: Path | str) -> list[Citation]:
 
 
 def read_relations(path: Path | str) -> list[Relation]:
-    """Read ``relations.parquet`` or ``relations.jsonl``, or a folder of such parts.
+    """Read ``relations.parquet`` or ``relations.jsonl``, or a folder of such files.
 
     Raises:
-        DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
+        DataError: the file is missing or unreadable, or a record does not fit the schema. The message names the row.
 
     Example:
         >>> from patent_mteb.patents.records import Relation, read_relations, write_relations
@@ -522,7 +511,7 @@ def read_relations(path: Path | str) -> list[Relation]:
 
 
 def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
-    """Write ``patents.parquet`` or ``patents.jsonl`` (by suffix); :func:`read_patents` gives the same records back.
+    """Write ``patents.parquet`` or ``patents.jsonl``, by suffix.
 
     Example:
         >>> from patent_mteb.patents.records import read_patents, write_patents
@@ -536,8 +525,7 @@ def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
 
 
 def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
-    """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records
-    back.
+    """Write ``citations.parquet`` or ``citations.jsonl``, by suffix.
 
     Example:
         >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
@@ -550,8 +538,7 @@ def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
 
 
 def write_relations(path: Path | str, relations: Iterable[Relation]) -> None:
-    """Write ``relations.parquet`` or ``relations.jsonl`` (by suffix); :func:`read_relations` gives the same records
-    back.
+    """Write ``relations.parquet`` or ``relations.jsonl``, by suffix.
 
     Example:
         >>> from pathlib import Path

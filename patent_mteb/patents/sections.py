@@ -1,6 +1,4 @@
-"""One raw description split into the sections of an application, by its headings (37 CFR 1.77(b); PCT Rule 5, section
-204).
-"""
+"""Split a description into the sections of an application by its headings (37 CFR 1.77(b); PCT Rule 5, section 204)."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ _SECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("whole", r"description"),
     )
 )
-"""Section -> what its heading says, the first that does; "either" is detailed unless a detailed section follows,
-"whole" is a title."""
+"""Section -> pattern of its heading; the first match counts. "either" is the summary if a detailed section follows,
+else it is detailed. "whole" is a title."""
 
 _IN_CAPITALS = (
     ("drawings", re.compile(r"(?:BRIEF )?(?:DESCRIPTION|EXPLANATION) OF .*(?:DRAWINGS?|FIGURES?|VIEWS)\b")),
@@ -30,7 +28,7 @@ _IN_CAPITALS = (
     ("summary", re.compile(r"(?:BRIEF |GENERAL )?SUMMARY\b")),
     ("detailed", re.compile(r"DETAILED\b|(?:.* )?EMBODIMENTS?\b|(?:BEST )?MODES? ")),
 )
-"""The same for headings in capitals that say more (``DETAILED DESCRIPTION OF SOME EMBODIMENTS``), by how they begin."""
+"""Section -> start of a longer heading in capitals (``DETAILED DESCRIPTION OF SOME EMBODIMENTS``)."""
 _LONGEST_IN_CAPITALS = 100
 _LEADING = re.compile(r"^[\W\d]+")
 _OTHER_HEADING = re.compile(r"(?!fig)[^a-z]*[A-Z][^.;:,]{2,90}:?", re.IGNORECASE)
@@ -40,11 +38,10 @@ _FIGURE = re.compile(r"\bfig(?:ure|s|\.)?\b", re.IGNORECASE)
 def split_description(text: str) -> Description:
     """Split a description into background, summary, drawings and detailed description.
 
-    A section begins with its heading, which stays the first line of it, and ends with the next. What stands before the
-    first heading (title, related applications) is background; the list of the drawings ends with any other heading,
-    too. A heading that may mean either (``DISCLOSURE OF THE INVENTION``) is the summary if a detailed description
-    follows. A text without headings is all detailed. Every line of the text is in exactly one section; markup is
-    removed, lines stay.
+    A section starts with its heading and ends at the next one. Text before the first heading (title, related
+    applications) is background. The list of drawings also ends at any other heading. An ambiguous heading
+    (``DISCLOSURE OF THE INVENTION``) starts the summary if a detailed description follows. A text without headings is
+    detailed. Every line is in exactly one section; markup is removed.
     """
     lines = plain_lines(text)
     if len(lines) <= 2:
@@ -59,7 +56,7 @@ def split_description(text: str) -> Description:
 
 
 def _section(line: str) -> str:
-    """The section that a line opens, empty if it opens none."""
+    """The section that a line starts, empty if it starts none."""
     if heading_kind(line) in ("formal", "label"):
         return next((section for section, pattern in _SECTIONS if pattern.search(line)), "")
     if line.isupper() and len(line) <= _LONGEST_IN_CAPITALS and not line.endswith("."):

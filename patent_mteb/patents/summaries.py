@@ -1,20 +1,15 @@
-"""Machine-written summaries of patents: any summariser, each summary made once, kept on disk, and never silently
-missing.
+"""Machine-written summaries of patents: a cache for any summariser, and files of summaries.
 
-The five kinds are those of Sophia-Bench (§3.3): ``abstract``, ``features``, ``claims``, ``advantages``, ``objectives``,
-the fields of :class:`~patent_mteb.patents.records.MachineSummaries`. A summariser is any callable ``(kind, text) ->
-summary`` with a name for what it is (model, prompt version). ``patent-mteb data summarise`` writes them with any server
-that speaks the OpenAI protocol, into a file of its own (:mod:`patent_mteb.patents.summaries`).
+The five kinds are those of Sophia-Bench (§3.3), the fields of
+:class:`~patent_mteb.patents.records.MachineSummaries`. A summariser is a callable ``(kind, text) -> summary`` with an
+``identity`` (model, prompt version). A missing summary is always reported.
 
-A file of machine summaries, each with where it comes from: what ``patent-mteb data summarise`` writes and the Sophia
-recipe reads.
+``patent-mteb data summarise`` writes a file of summaries and the Sophia recipe reads it. Each line is a JSON object:
 
-One JSON object a line:
-
-* ``publication_number``, ``kind`` (one of :data:`~patent_mteb.patents.summaries.KINDS`), ``text``;
-* ``how``: ``model`` if a language model wrote it, ``extract`` if it is made of the patent's own sentences;
-* ``model``; ``prompt``, a digest of everything that it was told beside the patent; ``day``;
-* ``source``: a digest of the patent's text that it was made from.
+* ``publication_number``, ``kind`` (one of :data:`KINDS`), ``text``;
+* ``how``: ``model`` for the text of a language model, ``extract`` for sentences of the patent;
+* ``model``; ``prompt``, a digest of everything in the prompt but the patent; ``day``;
+* ``source``: a digest of the summarised text of the patent.
 """
 
 from __future__ import annotations
@@ -39,15 +34,14 @@ logger = logging.getLogger(__name__)
 
 
 KINDS: tuple[str, ...] = tuple(field.name for field in fields(MachineSummaries))
-"""abstract, features, claims, advantages, objectives."""
 
 
 class SummaryError(PatentMTEBError):
-    """A summary that could not be made."""
+    """A summary is missing."""
 
 
 class Summariser(Protocol):
-    """Writes one summary. ``identity`` names whatever changes what it writes (model, prompts, settings)."""
+    """Writes one summary. ``identity`` names everything that changes its output (model, prompts, settings)."""
 
     identity: str
 
@@ -55,10 +49,9 @@ class Summariser(Protocol):
 
 
 class SummaryCache:
-    """Summaries on disk (one SQLite file), keyed by the summariser's identity, the kind and the whole source text.
+    """Summaries in an SQLite file, keyed by the summariser's identity, the kind and the source text.
 
-    Every summary is committed when it is added: a run that is cut off is resumed where it stopped, and several
-    processes may share the file.
+    Every summary is committed at once, so an interrupted run resumes. Several processes may share the file.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -79,7 +72,7 @@ class SummaryCache:
         return hashlib.sha256("\0".join((identity, kind, text)).encode()).hexdigest()
 
     def get(self, identity: str, kind: str, text: str) -> str | None:
-        """The kept summary of a text, None if there is none."""
+        """Return the cached summary of a text, None if it is missing."""
         with closing(
             self._base.execute("SELECT text FROM summary WHERE key = ?", (self._key(identity, kind, text),))
         ) as rows:
@@ -87,7 +80,6 @@ class SummaryCache:
         return None if row is None else str(row[0])
 
     def put(self, identity: str, kind: str, text: str, summary: str) -> None:
-        """Keep a summary."""
         row = (self._key(identity, kind, text), identity, kind, summary)
         self._base.execute("INSERT OR REPLACE INTO summary VALUES (?, ?, ?, ?)", row)
 
@@ -117,12 +109,12 @@ def summarise(
     allow_missing: bool = False,
     give_up_after: int = 5,
 ) -> list[Patent]:
-    """Complete the machine summaries of patents; a summary that a record has already is kept as it is."""
+    """Add the missing machine summaries of patents."""
     if unknown := set(kinds) - set(KINDS):
         raise ValueError(f"unknown kinds of summary: {', '.join(sorted(unknown))}; known are {', '.join(KINDS)}")
     completed: list[Patent] = []
     failures: list[str] = []
-    made = in_a_row = 0
+    written = in_a_row = 0
     for patent in patents:
         text = text_of(patent)
         new: dict[str, str] = {}
@@ -135,38 +127,38 @@ def summarise(
                 continue
             if summary is None:
                 try:
-                    summary = _make(summariser, kind, text)
-                except Exception as error:  # a summariser may fail in any way its server or library does
+                    summary = _summary(summariser, kind, text)
+                except Exception as error:  # a summariser may raise any error of its server or library
                     failures.append(f"{kind} of {patent.publication_number}: {error}")
                     in_a_row += 1
                     if in_a_row >= give_up_after:
-                        raise SummaryError(_message(failures, made, cache, "gave up")) from error
+                        raise SummaryError(_message(failures, written, cache, "gave up")) from error
                     continue
                 cache.put(summariser.identity, kind, text, summary)
-                made += 1
+                written += 1
                 in_a_row = 0
             new[kind] = summary
         completed.append(replace(patent, summaries=replace(patent.summaries, **new)))
     if failures:
-        message = _message(failures, made, cache, "finished")
+        message = _message(failures, written, cache, "finished")
         if not allow_missing:
             raise SummaryError(message)
         logger.warning(message)
-    logger.info("%d summaries made for %d patents", made, len(completed))
+    logger.info("%d summaries written for %d patents", written, len(completed))
     return completed
 
 
-def _make(summariser: Summariser, kind: str, text: str) -> str:
+def _summary(summariser: Summariser, kind: str, text: str) -> str:
     summary = summariser(kind, text)
     if not isinstance(summary, str) or not summary.strip():
-        raise SummaryError("the summariser gave no text")
+        raise SummaryError("the summariser returned no text")
     return summary.strip()
 
 
-def _message(failures: Sequence[str], made: int, cache: SummaryCache, end: str) -> str:
+def _message(failures: Sequence[str], written: int, cache: SummaryCache, end: str) -> str:
     return (
-        f"{end} with {len(failures)} summaries missing ({made} made and kept in {cache.path}); the first:"
-        f" {failures[0]}. Remedy: see to the summariser and run again, what is in the cache is not made again"
+        f"{end} with {len(failures)} summaries missing ({written} written to {cache.path}); the first: {failures[0]}."
+        " Remedy: check the summariser and run again; summaries in the cache are not written again"
     )
 
 
@@ -177,7 +169,7 @@ _FIELDS = ("publication_number", "kind", "text", "how", "model", "prompt", "sour
 
 @dataclass(frozen=True)
 class WrittenSummary:
-    """One row of the file."""
+    """One row of a file of summaries."""
 
     publication_number: str
     kind: str
@@ -190,52 +182,41 @@ class WrittenSummary:
 
 
 def text_of(patent: Patent) -> str:
-    """The text that is summarised: title, abstract, claims and description, as for the paper's language model."""
+    """Return the text that is summarised: title, abstract, claims and description, as in the paper."""
     return views.VIEWS["Tacd"](patent)
 
 
 def source_of(patent: Patent) -> str:
-    """Digest of the text that is summarised."""
+    """Return a digest of the text that is summarised."""
     return hashlib.sha256(text_of(patent).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def write_summaries(path: Path, rows: Iterable[WrittenSummary]) -> None:
-    """Write the file."""
     write_jsonl(path, map(asdict, rows))
 
 
 def read_summaries(path: Path) -> list[WrittenSummary]:
-    """Read the file."""
     rows: list[WrittenSummary] = []
     seen: dict[tuple[str, ...], int] = {}
     for number, values in read_jsonl(path, _FIELDS):
         row = WrittenSummary(**values)
         for name, value, known in (("kind", row.kind, KINDS), ("how", row.how, (MODEL, EXTRACT))):
             if value not in known:
-                raise DataError(
-                    f"{name} is '{value}', none of {', '.join(known)}", path=path, row=number, remedy="correct the row"
-                )
+                problem = f"{name} is '{value}', none of {', '.join(known)}"
+                raise DataError(problem, path=path, row=number, remedy="correct the row")
         if not row.text.strip():
             raise DataError("the summary is empty", path=path, row=number, remedy="delete the row")
-        refuse_repeat(
-            seen,
-            (row.publication_number, row.kind),
-            number,
-            path=path,
-            what="the summary",
-            remedy="keep one of the two",
-        )
+        key = (row.publication_number, row.kind)
+        refuse_repeat(seen, key, number, path=path, what="the summary", remedy="keep one of the two")
         rows.append(row)
     return rows
 
 
 class Filling:
-    """Fills in the summaries that records lack, one patent after the other; what a record has already is kept.
+    """Adds summaries from a file to records that lack them.
 
-    Attributes:
-        n: summaries that were filled in.
-        kept: rows that were not used, for the record had a summary.
-        outdated: rows that were not used, for the patent's text has changed since.
+    ``n`` counts the summaries that were added. ``kept`` counts rows that were not used because the record has a
+    summary, ``outdated`` those whose patent has another text now.
     """
 
     def __init__(self, rows: Iterable[WrittenSummary]) -> None:
@@ -251,11 +232,10 @@ class Filling:
 
     @property
     def origins(self) -> list[str]:
-        """Where the summaries that were filled in come from, one phrase each."""
+        """One phrase for each origin of the added summaries."""
         return [f"{n} {origin}" for origin, n in sorted(self._origins.items())]
 
     def fill(self, patent: Patent) -> Patent:
-        """The patent with its summaries."""
         rows = self._of.get(patent.publication_number, [])
         source = source_of(patent) if rows else ""
         new = {}

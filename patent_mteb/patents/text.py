@@ -1,9 +1,8 @@
-"""Plain text from what a patent's source wrote: without markup, entities, formal headings and legal boilerplate.
+"""Clean the texts of patents: remove markup, entities, formal headings and legal boilerplate.
 
-WIPO-AT §3.1.3 names the steps (markup, boilerplate, white space) and PatentMap (appendix A) what it leaves out; neither
-defines them. What counts as markup are the elements of HTML, of WIPO ST.36 and of the bulk files of USPTO and EPO; what
-counts as formal are the headings of 37 CFR 1.77 and of section 204 of the PCT Administrative Instructions.
-:func:`clean` says the rules one by one.
+WIPO-AT §3.1.3 names the steps (markup, boilerplate, white space) and PatentMap (appendix A) the removed text; neither
+defines them. Markup means the elements of HTML, of WIPO ST.36 and of the bulk files of USPTO and EPO. Formal headings
+are those of 37 CFR 1.77 and of section 204 of the PCT Administrative Instructions. :func:`clean` lists the rules.
 """
 
 from __future__ import annotations
@@ -69,8 +68,9 @@ def _character(match: re.Match[str]) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Non-empty lines without markup, entities and invisible characters, blanks collapsed; block elements break
-    lines.
+    """Return the non-empty lines without markup, entities, invisible characters and repeated spaces.
+
+    Block elements break lines.
     """
     for _ in range(_ENTITY_DEPTH):
         plain = _strip_tags(text) if "<" in text else text
@@ -166,7 +166,7 @@ _INLINE_HEADINGS = (
     r"(?:DETAILED )?DESCRIPTION OF (?:THE )?(?:PREFERRED |EXEMPLARY |ILLUSTRATIVE )?EMBODIMENTS?",
 )
 _INLINE_MARKS = ("CROSS", "TECHNICAL FIELD", " OF THE ", "DESCRIPTION OF ")
-"""Each inline heading holds one of these, which are found much faster."""
+"""Each inline heading contains one of these; searching for them first is much faster."""
 _INLINE_HEADING = re.compile(
     rf"{_SENTENCE_START}(?:(?:{'|'.join(_INLINE_HEADINGS)})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
 )
@@ -180,9 +180,7 @@ _TRAILER = re.compile(
 
 
 def heading_kind(line: str) -> str:
-    """What a line is if it is nothing but a heading of an application (37 CFR 1.77; PCT Administrative Instructions,
-    section 204).
-    """
+    """Return the kind of a line that is only a heading of an application: ``legal``, ``label``, ``formal`` or empty."""
     if len(line) > _LONGEST_HEADING or line[-1:] == "." or line == line.lower():
         return ""
     if _LEGAL_HEADING.fullmatch(line):
@@ -192,15 +190,13 @@ def heading_kind(line: str) -> str:
 
 
 def lines_at_headings(line: str) -> list[str]:
-    """A line broken before and behind the upper-case headings that stand within it, for texts that have lost their line
-    breaks.
-    """
+    """Break a line before and after its upper-case headings, for texts without line breaks."""
     cuts = [0, *(place for heading in _INLINE_HEADING.finditer(line) for place in heading.span()), len(line)]
     return [part for start, end in pairwise(cuts) if (part := line[start:end].strip())]
 
 
 def _without_boilerplate(lines: Sequence[str]) -> list[str]:
-    kept: list[str] = []
+    cleaned: list[str] = []
     legal_part = False
     for raw in lines:
         line = _PARAGRAPH_NUMBER.sub("", raw) if "[" in raw or "【" in raw else raw
@@ -218,38 +214,40 @@ def _without_boilerplate(lines: Sequence[str]) -> list[str]:
         if "SELECTED DRAWING:" in line or "COPYRIGHT:" in line:
             line = _TRAILER.sub("", line)
         if line := line.strip():
-            kept.append(line)
-    return kept
+            cleaned.append(line)
+    return cleaned
 
 
 def clean(text: str, *, boilerplate: bool = True) -> str:
-    """One line of plain text: markup, formal boilerplate and superfluous white space removed.
+    """Return one line of plain text without markup, boilerplate and superfluous white space.
 
-    WIPO-AT §3.1.3 names these three steps and defines none; PatentMap (Appendix A) removes headings and the prefatory
-    text on related applications and government interests. What is done here:
+    Always removed:
 
-    * HTML and patent-XML elements go, their content stays (``H<sub>2</sub>O`` -> ``H2O``); elements that stand for a
-      block separate words. Only names of real elements count, so ``a < b``, ``T<5 and N>3`` and ``/store/<pool_idx>/``
-      stay. Character references are resolved, doubly escaped ones too.
-    * Control, zero width and direction characters and soft hyphens go; every run of white space becomes one space.
-    * With ``boilerplate``, these go: lines that hold nothing but a formal heading (37 CFR 1.77; PCT Administrative
-      Instructions, section 204), and unmistakable upper-case ones (``BACKGROUND OF THE INVENTION``) at the start of a
-      sentence; paragraphs on related applications, government support, copyright and sequence listings, as far as each
-      of them reads like one; paragraph numbers (``[0012]``) at the start of a sentence; the label ``(57) ABSTRACT:``;
-      the trailers ``SELECTED DRAWING:`` and ``COPYRIGHT: (C)2004,JPO`` of Japanese abstracts.
+    * HTML and patent-XML elements, but not their content (``H<sub>2</sub>O`` -> ``H2O``). Block elements separate
+      words. Only known elements count: ``a < b``, ``T<5 and N>3`` and ``/store/<pool_idx>/`` stay. Character references
+      are resolved, also doubly escaped ones.
+    * Control, zero width and direction characters and soft hyphens. A run of white space becomes one space.
 
-    Drafting markers that carry structure (``PROBLEM TO BE SOLVED:``, ``FIELD:``, ``[SEP]``) stay, and so do headings of
-    chapters and examples. In text without line breaks the end of a legal paragraph cannot be told, so there only its
-    heading goes.
+    Removed with ``boilerplate``:
 
-    To split claims, pass the raw text to :func:`read_claims`, which makes use of the line breaks.
+    * lines that are only a formal heading (37 CFR 1.77; PCT Administrative Instructions, section 204), and unambiguous
+      upper-case headings (``BACKGROUND OF THE INVENTION``) at the start of a sentence;
+    * clearly worded paragraphs on related applications, government support, copyright and sequence listings;
+    * paragraph numbers (``[0012]``) at the start of a sentence;
+    * the label ``(57) ABSTRACT:`` and the trailers ``SELECTED DRAWING:`` and ``COPYRIGHT: (C)2004,JPO`` of Japanese
+      abstracts.
+
+    Drafting markers (``PROBLEM TO BE SOLVED:``, ``FIELD:``, ``[SEP]``) and headings of chapters and examples stay. In
+    text without line breaks the end of a legal paragraph is unknown, so only its heading is removed.
+
+    Do not clean claims before :func:`~patent_mteb.patents.claims.read_claims`, which needs the line breaks.
     """
     lines = plain_lines(text)
     return " ".join(_without_boilerplate(lines) if boilerplate else lines)
 
 
 def text_key(*texts: str) -> bytes:
-    """What equal texts share and others do not, in 16 bytes: for texts that are compared and need not be kept."""
+    """Return a digest of 16 bytes, to compare texts without storing them."""
     sizes = ",".join(str(len(text)) for text in texts)
     return blake2b("\0".join((sizes, *texts)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -266,9 +264,7 @@ _cleaned: dict[Patent, Patent] | None = None
 
 @contextmanager
 def cleaned_once() -> Iterator[None]:
-    """While the block runs, a record that is given to :func:`clean_patent` again is not cleaned again; all of them are
-    held meanwhile.
-    """
+    """Cache the results of :func:`clean_patent` in memory while the block runs."""
     global _cleaned
     before, _cleaned = _cleaned, {}
     try:
@@ -278,11 +274,9 @@ def cleaned_once() -> Iterator[None]:
 
 
 def clean_patent(patent: Patent) -> Patent:
-    """The record with every text cleaned: abstract and description of boilerplate too, the rest of markup and white
-    space only.
+    """Return the record with clean texts; boilerplate is removed from abstract and description only.
 
-    Claims and keywords that are empty after cleaning are left out; numbers and references of the other claims stay as
-    they are.
+    Claims and keywords that are empty after cleaning are dropped. The other claims keep their numbers.
     """
     if _cleaned is None:
         return _clean(patent)

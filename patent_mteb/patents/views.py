@@ -1,13 +1,12 @@
 """Text views of a patent: which sections a model reads, in which order and how joined.
 
-A view is a tuple of section names (:data:`VIEW_SECTIONS`) joined by ONE space; empty sections leave no trace. With one
-space, a BEIR row that keeps the title apart gives the very same text, because mteb and BEIR put ``title + " " + text``
-before a model. A benchmark that marks its sections asks for ``view_text(patent, "TA", SEPARATOR)`` or calls
-:func:`join_sections` itself.
+A view is a tuple of section names (:data:`VIEW_SECTIONS`). Its non-empty sections are joined by one space. mteb and
+BEIR give ``title + " " + text`` to a model, so a BEIR row with a separate title gives the same text. Benchmarks that
+mark their sections use ``view_text(patent, "TA", SEPARATOR)`` or :func:`join_sections`.
 
-Sources of the views: WIPO-AT Table 1 (``TA TAC Abstract Claim1 DWPIFull DWPITA``), DAPFAM §5 (``Title Keywords
+The views come from WIPO-AT Table 1 (``TA TAC Abstract Claim1 DWPIFull DWPITA``), DAPFAM §5 (``Title Keywords
 Description FullText``; full text is title + abstract + claims + description) and Sophia-Bench §3.1 and §3.3
-(``Claims``, and ``Tacd``, which is composed as ``FullText`` is).
+(``Claims``, and ``Tacd``, which equals ``FullText``).
 """
 
 from __future__ import annotations
@@ -19,20 +18,12 @@ from functools import partial
 from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.records import Description, Patent
 
-__all__ = ["SECTIONS", "SEPARATOR", "VIEWS", "VIEW_SECTIONS", "join_sections", "view_text"]
-
 SEPARATOR = " [SEP] "
-"""Between the sections of a text where a benchmark marks them (PatenTEB, PatentMap)."""
+"""Separator of sections in benchmarks that mark them (PatenTEB, PatentMap)."""
 
 
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:
-    """Join the sections that are not empty; each is stripped of white space at its ends.
-
-    Example:
-        >>> from patent_mteb.patents.views import join_sections
-        >>> join_sections(["Pump", "", " A pump is shown. "], " [SEP] ")
-        'Pump [SEP] A pump is shown.'
-    """
+    """Strip the sections and join those that are not empty."""
     return separator.join(section for section in map(str.strip, sections) if section)
 
 
@@ -55,8 +46,8 @@ SECTIONS: Mapping[str, Callable[[Patent], str]] = {
     "dwpi_title": lambda patent: patent.expert.title,
     "dwpi_summaries": _expert_summaries,
 }
-"""Section name -> its text. Numbered claims; the description in the order of its sections; keywords separated by
-commas; ``dwpi_summaries`` are the five expert-written fields besides the title in the order of WIPO-AT §3.1.4."""
+"""Section name -> its text. Claims are numbered and keywords separated by commas. ``dwpi_summaries`` are the five
+expert-written fields after the title, in the order of WIPO-AT §3.1.4."""
 
 VIEW_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Title": ("title",),
@@ -74,27 +65,17 @@ VIEW_SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """View name -> its sections in order.
 
-``DWPIFull`` follows WIPO-AT Table 1; its "topics" are the topic keywords that §3.6 names, not the taxonomy labels,
-which would give the answer to the classification tasks away. ``DWPITA`` is "DWPI title + DWPI abstract summaries", read
-as the same five fields. """
+``DWPIFull`` follows WIPO-AT Table 1. Its "topics" are read as the topic keywords of §3.6: the taxonomy labels are the
+answers of the classification tasks. ``DWPITA`` is "DWPI title + DWPI abstract summaries", read as the same five
+fields."""
 
 
 def view_text(patent: Patent, view: str, separator: str = " ") -> str:
-    """Text of one view of a patent.
-
-    Raises:
-        KeyError: unknown view; names the known ones.
-
-    Example:
-        >>> from patent_mteb.patents.records import Claim, Patent
-        >>> from patent_mteb.patents.views import view_text
-        >>> view_text(Patent("US1A", "F1", title="Pump", abstract="It pumps.", claims=(Claim(1, "A pump."),)), "TAC")
-        'Pump It pumps. 1. A pump.'
-    """
+    """Return the text of one view of a patent."""
     if view not in VIEW_SECTIONS:
         raise KeyError(f"unknown view {view!r}; known are {', '.join(VIEW_SECTIONS)}")
     return join_sections((SECTIONS[name](patent) for name in VIEW_SECTIONS[view]), separator)
 
 
 VIEWS: Mapping[str, Callable[[Patent], str]] = {name: partial(view_text, view=name) for name in VIEW_SECTIONS}
-"""View name -> function of a patent, sections joined by one space."""
+"""View name -> function from a patent to its text, sections joined by one space."""

@@ -1,9 +1,8 @@
-"""From exports and bulk files to records: one file a source, all of them in one table (:data:`READERS`). No mteb, no
-torch.
+"""Readers of exports and bulk files, one module per source. :data:`READERS` lists them.
 
-A reader streams: it yields records of :mod:`patent_mteb.patents.records` as it meets them, a :class:`LeftOut` for each
-document that gives none, and a :class:`Noted` for what it made of the rest. :mod:`patent_mteb.readers.importing` writes
-them, one part for each input file.
+A reader yields records of :mod:`patent_mteb.patents.records`, a :class:`Skipped` for each document without a record,
+and a :class:`Note` for anything else to report. :mod:`patent_mteb.readers.importing` writes the records of each input
+file as a part of a records directory. Readers need neither mteb nor torch.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto
 from patent_mteb.readers.columns import read_map
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 
-__all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
+__all__ = ["READERS", "Item", "Note", "Reader", "Skipped", "reader_named", "recognise"]
 
 _ALL = (
     *uspto.readers(),
@@ -30,43 +29,25 @@ _ALL = (
     *tables.readers(),
 )
 READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}
-"""Every source by its name; a file is given to the first whose ``sniff`` knows it."""
+"""Sources by name. A file is read by the first reader whose ``sniff`` accepts it."""
 
 
 def reader_named(source: str) -> Reader:
-    """The reader of a source, given by its name or by the path of a column map (``.toml``).
-
-    Raises:
-        DataError: there is none, or the map cannot be used.
-
-    Example:
-        >>> from patent_mteb.readers import reader_named
-        >>> reader_named("lens").what
-        'Lens.org: CSV of a search result'
-    """
+    """Return the reader of a source, given by its name or by the path of a column map (``.toml``)."""
     if source.endswith(".toml"):
         return tables.reader_of(read_map(Path(source)))
     if source not in READERS:
-        raise DataError(
-            f"there is no source '{source}'", remedy=f"choose one of {', '.join(READERS)}, or give a column map (.toml)"
-        )
+        remedy = f"choose one of {', '.join(READERS)}, or give a column map (.toml)"
+        raise DataError(f"unknown source '{source}'", remedy=remedy)
     return READERS[source]
 
 
 def recognise(path: Path) -> Reader | None:
-    """The reader that knows a file by its content, None if none does.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers import recognise
-        >>> _ = Path("mine.csv").write_text("publication_number,title\\nUS1A,Pump\\n")
-        >>> recognise(Path("mine.csv")).name
-        'table'
-    """
-    return next((reader for reader in READERS.values() if _knows(reader, path)), None)
+    """Return the reader that recognises the content of a file, None if there is none."""
+    return next((reader for reader in READERS.values() if _recognises(reader, path)), None)
 
 
-def _knows(reader: Reader, path: Path) -> bool:
+def _recognises(reader: Reader, path: Path) -> bool:
     try:
         return reader.sniff(path)
     except DataError:

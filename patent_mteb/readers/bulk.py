@@ -1,14 +1,13 @@
-"""What every reader of XML does alike: documents one by one, each with its place, a number only once, broken ones set
-aside.
-"""
+"""Shared steps of readers: yield the documents of XML and JSON files, and skip repeated publications."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from patent_mteb.patents.records import Citation, Patent, Relation
-from patent_mteb.readers.items import Item, LeftOut, Noted
+from patent_mteb.readers.items import Item, Note, Skipped, json_documents
 from patent_mteb.readers.xml import (
     Document,
     Element,
@@ -24,8 +23,8 @@ from patent_mteb.readers.xml import (
 def read_bulk(
     path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_at_declarations
 ) -> Iterator[Item]:
-    """The records of the documents in an XML file or a zip file."""
-    return same_once(_items(path, make, split))
+    """Yield the items of the documents in an XML file or a zip file."""
+    return without_repeats(_items(path, make, split))
 
 
 def _items(path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split) -> Iterator[tuple[str, Item]]:
@@ -34,42 +33,51 @@ def _items(path: Path, make: Callable[[Element, str], Iterator[Item]], split: Sp
             yield document.place, document
             continue
         try:
-            root, mended = parse(document.content)
+            root, repaired = parse(document.content)
             items = list(make(root, document.place))
         except MalformedError as error:
-            yield document.place, LeftOut("", document.place, str(error), shown(document.content))
+            yield document.place, Skipped("", document.place, str(error), shown(document.content))
             continue
-        if mended:
-            yield document.place, Noted("a sign & or < that stands for itself was mended", document.place)
+        if repaired:
+            yield document.place, Note("an unescaped & or < was escaped", document.place)
         yield from ((document.place, item) for item in items)
 
 
-def same_once(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
-    """Pass items on, given with their places, of each publication number the first record only, with what is said of
-    it.
+def read_json_documents(path: Path, make: Callable[[dict[str, Any], str], Iterable[Item]]) -> Iterator[Item]:
+    """Yield the items of the JSON objects in a file."""
 
-    A second record is left out with the reason whether it says the same; so are the citations and relations that follow
-    it.
+    def items() -> Iterator[tuple[str, Item]]:
+        for found in json_documents(path):
+            if isinstance(found, Skipped):
+                yield found.place, found
+            else:
+                place, row = found
+                yield from ((place, item) for item in make(row, place))
+
+    return without_repeats(items())
+
+
+def without_repeats(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
+    """Skip records whose publication number occurred before, and the citations, relations and notes after them.
+
+    ``items`` are pairs of position and item.
     """
-    seen: dict[str, int] = {}
-    dropping = ""
+    first: dict[str, int] = {}
+    repeated = ""
     for place, item in items:
         if isinstance(item, Patent):
             number, content = item.publication_number, hash(item)
-            dropping = number if number in seen else ""
-            if dropping:
-                same = (
-                    "the same document once more"
-                    if seen[number] == content
-                    else "another document of a number that was read before"
-                )
-                yield LeftOut(number, place, same)
+            repeated = number if number in first else ""
+            if repeated:
+                same = first[number] == content
+                reason = "the same document once more" if same else "another document of a number that was read before"
+                yield Skipped(number, place, reason)
                 continue
-            seen[number] = content
-        if not dropping or not _is_said_of(item, dropping):
+            first[number] = content
+        if not repeated or not _belongs_to(item, repeated):
             yield item
 
 
-def _is_said_of(item: Item, number: str) -> bool:
-    """Whether an item belongs to the record of a number that went before it."""
-    return isinstance(item, Citation | Relation | Noted) or (isinstance(item, LeftOut) and item.number == number)
+def _belongs_to(item: Item, number: str) -> bool:
+    """Whether an item after the record of a number belongs to that record."""
+    return isinstance(item, Citation | Relation | Note) or (isinstance(item, Skipped) and item.number == number)

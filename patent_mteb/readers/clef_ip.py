@@ -1,5 +1,4 @@
-"""CLEF-IP 2013, claims to passages: topics, documents and judgements as the collection is handed out, for those who
-hold it.
+"""CLEF-IP 2013, claims to passages: topics, documents and judgements of the collection as distributed.
 
 ``02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt``
     Topics, separated by empty lines: ``<tid>``, ``<tfile>``, ``<tclaims>`` (XPaths), ``<tfam-docs>``.
@@ -10,9 +9,9 @@ hold it.
 ``01_document_collection/**/<document>.xml``
     The documents, unpacked, in any folders.
 
-The layout is that of the release of TU Wien (10.48436, CC BY-NC-SA 3.0) as a public loader of it reads it; no file of
-it was seen here. A passage is a paragraph of an abstract or a description, or a claim; its XPath counts elements of one
-name from 1, and ``/p`` is ``/p[1]``.
+The layout is that of the release of TU Wien (10.48436, CC BY-NC-SA 3.0), taken from a public loader; it was
+not checked on the files. A passage is a paragraph of an abstract or a description, or a claim. Its XPath
+counts elements of one name from 1, and ``/p`` is ``/p[1]``.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _PASSAGES = (("abstract", "p"), ("description", "p"), ("claims", "claim"))
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic: its id, the document that it is of, and the text of its claims."""
+    """A topic: its id, its document, and the text of its claims."""
 
     topic: str
     document: str
@@ -49,17 +48,17 @@ class Topic:
 
 
 def full_path(xpath: str) -> str:
-    """An XPath with the number of every step below the root written out."""
+    """Return an XPath with the number of every step below the root."""
     root, *steps = [step for step in xpath.strip().split("/") if step]
     found = [_STEP.fullmatch(step) for step in steps]
     if not all(found) or not steps:
-        raise ValueError(f"'{xpath}' is no path of numbered steps")
+        raise ValueError(f"'{xpath}' is not a path of numbered steps")
     return "/".join(["", root, *(f"{step[1]}[{step[2] or 1}]" for step in found if step)])
 
 
 def _root(path: Path) -> etree._Element:
     if not path.is_file():
-        raise NotThereError("the file is not there", path=path, remedy=_REMEDY)
+        raise NotThereError("the file is missing", path=path, remedy=_REMEDY)
     try:
         return parse(path.read_bytes())[0]
     except MalformedError as error:
@@ -67,21 +66,21 @@ def _root(path: Path) -> etree._Element:
 
 
 def _at(root: etree._Element, xpath: str) -> str:
-    """The text at a path; empty if there is nothing."""
-    here: etree._Element | None = root
+    """The text at a path, empty if there is no element."""
+    element: etree._Element | None = root
     for step in full_path(xpath).split("/")[2:]:
         name, _, number = step.rstrip("]").partition("[")
         named = [
             child
-            for child in (here if here is not None else ())
+            for child in (element if element is not None else ())
             if isinstance(child.tag, str) and etree.QName(child).localname == name
         ]
-        here = named[int(number) - 1] if 0 < int(number) <= len(named) else None
-    return " ".join(text_of(here).split())
+        element = named[int(number) - 1] if 0 < int(number) <= len(named) else None
+    return " ".join(text_of(element).split())
 
 
 def topics(folder: Path) -> Iterator[Topic]:
-    """The test topics."""
+    """Yield the test topics."""
     path = folder / _TEST / "clef-ip-2013-clms-psg-TEST.txt"
     block: list[str] = []
     first = 1
@@ -111,9 +110,7 @@ def _topic(folder: Path, path: Path, row: int, fields: dict[str, str]) -> Topic:
 
 
 def judgements(folder: Path, language: str) -> dict[str, dict[str, set[str]]]:
-    """Relevant passages (full paths) by topic and document, for the topics of one language; none if the file is not
-    there.
-    """
+    """Return the relevant passages (full paths) of a language by topic and document; none if the file is missing."""
     path = folder / _QRELS.format(language)
     found: dict[str, dict[str, set[str]]] = {}
     for row, line in text_lines(path) if path.exists() else ():
@@ -129,21 +126,20 @@ def judgements(folder: Path, language: str) -> dict[str, dict[str, set[str]]]:
 
 
 def document_files(folder: Path) -> list[Path]:
-    """The documents, by name."""
+    """Return the documents, sorted by name."""
     place = folder / _DOCUMENTS
     files = sorted(place.rglob("*.xml"), key=lambda path: (path.stem, path))
     if not files:
-        raise NotThereError(
-            "there is no document", path=place, remedy="unpack the archives of the document collection there"
-        )
+        remedy = "unpack the archives of the document collection there"
+        raise NotThereError("there is no document", path=place, remedy=remedy)
     for one, following in pairwise(files):
         if one.stem == following.stem:
-            raise DataError(f"the document is there twice, also as {one}", path=following, remedy="keep one of them")
+            raise DataError(f"the document occurs twice, also as {one}", path=following, remedy="keep one of them")
     return files
 
 
 def passages(path: Path) -> Iterator[tuple[str, str]]:
-    """Path and text of each passage of a document, empty ones left out."""
+    """Yield path and text of each non-empty passage of a document."""
     root = _root(path)
     for section, part in _PASSAGES:
         for place, element in enumerate(root.iterfind(section), start=1):

@@ -1,32 +1,44 @@
-"""Column maps: which column of a table is which field of a record, as TOML.
+"""Column maps in TOML: which column of a table is which field of a record.
 
-    name = "acme"                                  # what its records say they come from
+::
+
+    name = "acme"                                  # name of the source in the records
     what = "the list of our patent department"     # optional
     recognised_by = ["Acme No.", "Prio"]           # optional: columns that no other table has
 
-    [fields]                                       # ours = theirs publication_number = "Acme No." title = ["Title
-    (English)", "Title"]           # the first that is not empty description = "Text"                           # one
-    text: split by its headings; description.summary and the like: as they are claims = "Claims"
-    # one text: split; a list of claims: as it is ipc = {column = "IPC", separator = ";;"} publication_date = {column =
-    "Pub", date = "%m/%d/%Y"} abstract = {column = "Abstract", language = "en"} expert.novelty = "Novelty"
+    [fields]                                       # our field = their column
+    publication_number = "Acme No."
+    title = ["Title (English)", "Title"]           # the first that is not empty
+    description = "Text"                           # split by its headings, unlike description.summary and the like
+    claims = "Claims"                              # one text is split; a list of claims stays as it is
+    ipc = {column = "IPC", separator = ";;"}
+    publication_date = {column = "Pub", date = "%m/%d/%Y"}
+    abstract = {column = "Abstract", language = "en"}
+    expert.novelty = "Novelty"
 
-    [citations]                                    # citing (this publication, if it is not named), cited, category,
-    origin, phase, ... cited = {column = "Cited", separator = "|", office = "US"}
+    [citations]                                    # citing (default: this publication), cited, category, origin, ...
+    cited = {column = "Cited", separator = "|", office = "US"}
 
     [relations]                                    # member, pre-grant, priority, continuation, ... (records.RELATIONS)
     member = "Family"
 
-    [[labels]]                                     # a landscape of your own; as often as there are label columns
+    [[labels]]                                     # a landscape of your own; one section for each label column
     landscape = {constant = "Topics"}
     coarse = "Topic"
 
-What a column may be told: ``column`` (a name, or several of which the first that is not empty is taken; a name with
-dots leads into nested values), ``join`` (put between the values of several columns), ``separator`` (one or several;
-without it lists are split at ``|``, ``;`` and line ends), ``date`` (forms of strptime; without it ISO 8601, 20190102,
-2019-01 and 02.01.2019), ``constant``, ``language`` (code of the text), ``language_column`` (the column that says it),
-``values`` (their value = ours; any other is empty), ``office`` (of numbers that name none), ``optional`` (the column
-may be missing). Of the whole map: ``preamble`` (lines above the header; without it the header is looked for),
-``delimiter``, ``sheet``, ``empty`` (texts that stand for nothing), ``optional`` (for all columns).
+Settings of a column:
+
+* ``column``: a name, or several names of which the first non-empty one counts; dots lead into nested values;
+* ``join``: text between the values of several columns;
+* ``separator``: one or several; by default lists are split at ``|``, ``;`` and line ends;
+* ``date``: forms of strptime; by default ISO 8601, 20190102, 2019-01 and 02.01.2019;
+* ``constant``; ``values`` (their value = ours; other values become empty);
+* ``language``: code of the text; ``language_column``: column with the code;
+* ``office``: of numbers that name none;
+* ``optional``: whether the column may be missing.
+
+Settings of a map: ``preamble`` (lines above the header; by default the header is searched), ``delimiter``, ``sheet``,
+``empty`` (texts that mean an empty cell), ``optional`` (for all columns).
 """
 
 from __future__ import annotations
@@ -43,12 +55,12 @@ from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 
 EMPTY = frozenset({"", "-", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "null", "NULL", "None"})
-"""Texts that stand for nothing, unless a map says others."""
+"""Texts that mean an empty cell by default."""
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
-_WHOLE = {"description"}
-"""Records within a patent that may be given as one text, too."""
-_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _WHOLE
+_ONE_TEXT = {"description"}
+"""Nested records that may also be one column."""
+_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _ONE_TEXT
 _FIELDS = {one.name for one in dataclasses.fields(Patent)} - _NOT_A_COLUMN | {
     f"{name}.{one.name}" for name, part in _PARTS.items() for one in dataclasses.fields(part)
 }
@@ -62,7 +74,7 @@ _SECTIONS: dict[str, set[str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """Where the values of one of our fields stand; see the module for the meaning of each."""
+    """The settings of one column, as in the description of the module."""
 
     column: tuple[str, ...] = ()
     join: str | None = None
@@ -78,7 +90,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A column map; ``text`` is what it was read from."""
+    """A column map; ``text`` is its TOML."""
 
     name: str
     what: str = ""
@@ -95,11 +107,11 @@ class ColumnMap:
     text: str = ""
 
     def sections(self) -> tuple[Mapping[str, Column], ...]:
-        """The columns of fields, citations, relations, and of each kind of label."""
+        """Return the columns of fields, citations, relations and each section of labels."""
         return (self.fields, self.citations, self.relations, *self.labels)
 
     def names(self) -> dict[str, bool]:
-        """The names of the table's columns -> whether the table must have it. Of several for one field any will do."""
+        """Return the column names, and whether the table must have each. Any one of several for a field is enough."""
         names: dict[str, bool] = {}
         for column in (column for section in self.sections() for column in section.values()):
             needed = not (self.optional or column.optional or (len(column.column) > 1 and column.join is None))
@@ -114,13 +126,12 @@ def read_map(path: Path) -> ColumnMap:
 
 
 def parse_map(text: str, path: Path) -> ColumnMap:
-    """A column map from its text; ``path`` is what errors name."""
+    """Parse a column map; ``path`` is used in errors."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(
-            f"not a column map in TOML ({error})", path=path, remedy="mend the file, see patent_mteb.readers.columns"
-        ) from error
+        remedy = "correct the file, see patent_mteb.readers.columns"
+        raise DataError(f"not a column map in TOML ({error})", path=path, remedy=remedy) from error
     sections: dict[str, Any] = {
         name: {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(document.pop(name, {}), path)}
         for name in ("fields", "citations", "relations")
@@ -133,32 +144,31 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     for name in ("recognised_by", "empty"):
         if name in document:
             document[name] = _words(document[name], name, path)
-    _refuse_strangers(document, _OF_THE_MAP, path, "a map")
+    _refuse_unknown(document, _MAP_SETTINGS, path, "a map")
     if "empty" in document:
         document["empty"] = frozenset(document["empty"]) | {""}
-    made = ColumnMap(**({"name": path.stem} | document | sections), text=text)
+    column_map = ColumnMap(**({"name": path.stem} | document | sections), text=text)
     if (
-        "publication_number" not in made.fields
-        and not {"citing", "cited"} <= made.citations.keys()
-        and "number" not in made.relations
+        "publication_number" not in column_map.fields
+        and not {"citing", "cited"} <= column_map.citations.keys()
+        and "number" not in column_map.relations
     ):
         remedy = "name the column of publication_number under [fields], or those of citing and cited under [citations]"
         raise DataError("the map names no column of a number", path=path, remedy=remedy)
-    return made
+    return column_map
 
 
-_OF_THE_MAP = {"name", "what", "recognised_by", "preamble", "delimiter", "sheet", "empty", "optional"}
-_OF_A_COLUMN = {one.name for one in dataclasses.fields(Column)}
+_MAP_SETTINGS = {"name", "what", "recognised_by", "preamble", "delimiter", "sheet", "empty", "optional"}
+_COLUMN_SETTINGS = {one.name for one in dataclasses.fields(Column)}
 
 
 def _flat(section: Any, path: Path) -> Iterator[tuple[str, Any]]:
-    """``expert.novelty = ...`` comes as a table in a table."""
+    """Flatten ``expert.novelty = ...``, which TOML reads as a nested table."""
     if not isinstance(section, dict):
-        raise DataError(
-            "fields, citations and relations are tables", path=path, remedy="write [fields] and the lines below it"
-        )
+        remedy = "write [fields] and the lines below it"
+        raise DataError("fields, citations and relations must be tables", path=path, remedy=remedy)
     for ours, theirs in section.items():
-        if ours in _PARTS and isinstance(theirs, dict) and not theirs.keys() & _OF_A_COLUMN:
+        if ours in _PARTS and isinstance(theirs, dict) and not theirs.keys() & _COLUMN_SETTINGS:
             yield from ((f"{ours}.{part}", value) for part, value in theirs.items())
         else:
             yield ours, theirs
@@ -166,17 +176,16 @@ def _flat(section: Any, path: Path) -> Iterator[tuple[str, Any]]:
 
 def _column(section: str, ours: str, theirs: Any, path: Path) -> Column:
     if ours not in _SECTIONS[section]:
-        raise DataError(
-            f"[{section}] has no field '{ours}'", path=path, remedy=f"choose of {', '.join(sorted(_SECTIONS[section]))}"
-        )
-    told = dict(theirs) if isinstance(theirs, dict) else {"column": theirs}
-    _refuse_strangers(told, _OF_A_COLUMN, path, f"the column of {ours}")
+        remedy = f"choose among {', '.join(sorted(_SECTIONS[section]))}"
+        raise DataError(f"[{section}] has no field '{ours}'", path=path, remedy=remedy)
+    settings = dict(theirs) if isinstance(theirs, dict) else {"column": theirs}
+    _refuse_unknown(settings, _COLUMN_SETTINGS, path, f"the column of {ours}")
     for name in ("column", "separator", "date"):
-        if name in told:
-            told[name] = _words(told[name], name, path)
-    if not told.get("column") and not told.get("constant"):
+        if name in settings:
+            settings[name] = _words(settings[name], name, path)
+    if not settings.get("column") and not settings.get("constant"):
         raise DataError(f"{ours} has neither a column nor a constant", path=path, remedy='write column = "its name"')
-    return Column(**told)
+    return Column(**settings)
 
 
 def _words(value: Any, name: str, path: Path) -> tuple[str, ...]:
@@ -186,8 +195,7 @@ def _words(value: Any, name: str, path: Path) -> tuple[str, ...]:
     return words
 
 
-def _refuse_strangers(told: Mapping[str, Any], known: set[str], path: Path, what: str) -> None:
-    if strangers := sorted(told.keys() - known):
-        raise DataError(
-            f"{what} has no setting '{strangers[0]}'", path=path, remedy=f"choose of {', '.join(sorted(known))}"
-        )
+def _refuse_unknown(settings: Mapping[str, Any], known: set[str], path: Path, what: str) -> None:
+    if unknown := sorted(settings.keys() - known):
+        remedy = f"choose among {', '.join(sorted(known))}"
+        raise DataError(f"{what} has no setting '{unknown[0]}'", path=path, remedy=remedy)

@@ -1,11 +1,10 @@
-"""USPTO enriched citations (Enriched Citation API v3): what office actions since 2017 cite, with letters, claims and
-passages.
+"""USPTO enriched citations (Enriched Citation API v3): citations of office actions since 2017.
 
-JSON lines of the API's records, or its answers with many records each. The key is the application number, so a citation
-goes out from an application (:func:`patent_mteb.patents.collection.citing_application`); with the publications
-imported beside it, a collection knows which publication that is. The records are read by machines out of office
-actions: those whose quality is not ``AOK`` are left out. The phase of a citation is the kind of the office action
-(``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
+Files have one record of the API per line, or one answer with many records. Citations have categories, claims and
+passages. The key is the application number, so the citing document is an application
+(:func:`patent_mteb.patents.collection.citing_application`); a collection with its publications finds the publication.
+The USPTO extracts the records automatically; those whose quality is not ``AOK`` are skipped. The phase of a citation is
+the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader, first_object, json_documents
+from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, json_documents
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
@@ -24,7 +23,7 @@ _KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
 
 
 def reader() -> Reader:
-    """The reader of enriched citations."""
+    """Return the reader of enriched citations."""
     return Reader(
         "uspto-citations", "USPTO enriched citations (JSON lines): X, Y, A with claims and passages", _sniff, _read
     )
@@ -35,7 +34,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The records of a line: itself, or those of an answer of the API."""
+    """The records of a line: the line itself, or those of an answer of the API."""
     response = row.get("response")
     documents = response.get("docs") if isinstance(response, dict) else row.get("results")
     if isinstance(documents, list):
@@ -46,7 +45,7 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _read(path: Path) -> Iterator[Item]:
     for found in json_documents(path):
-        if isinstance(found, LeftOut):
+        if isinstance(found, Skipped):
             yield found
             continue
         place, row = found
@@ -58,25 +57,25 @@ def _true(value: Any) -> bool:
     return str(value).strip().lower() in ("true", "y", "1")
 
 
-def _left_out(record: Mapping[str, Any], citing: str) -> str:
-    """Why a record gives no citation; empty if it does."""
+def _skip_reason(record: Mapping[str, Any], citing: str) -> str:
+    """The reason to skip a record, empty if it gives a citation."""
     if not has_digit(citing):
         return "no application number"
     if _true(record.get("nplIndicator")):
         return NON_PATENT
     if (quality := text_in(record, "qualitySummaryText")) not in ("", "AOK"):
-        return f"not read surely out of the office action ({quality})"
+        return f"of insufficient quality ({quality})"
     return "" if has_digit(text_in(record, _CITED)) else NUMBERLESS
 
 
 def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     citing = application(text_in(record, _KEY), "US")
-    if reason := _left_out(record, citing):
-        yield LeftOut(citing, place, reason)
+    if reason := _skip_reason(record, citing):
+        yield Skipped(citing, place, reason)
         return
     cited, office, kind = text_in(record, _CITED), text_in(record, "countryCode"), text_in(record, "kindCode")
     if not reads(cited, office, kind):
-        yield Noted(UNREAD, f"{place}: {cited}")
+        yield Note(UNREAD, f"{place}: {cited}")
     yield from unread_days(place, date := text_in(record, "officeActionDate"))
     by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
     by_applicant = _true(record.get("applicantCitedExaminerReferenceIndicator"))
@@ -95,12 +94,12 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
 
 
 def _centre(record: Mapping[str, Any]) -> str:
-    """The technology centre: as given, else that of the art unit (art unit 2853 belongs to centre 2800)."""
+    """The technology centre, or else that of the art unit (art unit 2853 belongs to centre 2800)."""
     unit = text_in(record, "groupArtUnitNumber")
     return text_in(record, "techCenter") or (f"{unit[:2]}00" if len(unit) == 4 and unit.isdecimal() else "")
 
 
 def _passages(value: Any) -> Iterator[str]:
-    """Passages of a text, or of a list of texts, that are joined by strokes."""
+    """Split passages that are joined by vertical bars, in a text or a list of texts."""
     for text in value if isinstance(value, list) else [value or ""]:
         yield from filter(None, (part.strip() for part in str(text).split("|")))

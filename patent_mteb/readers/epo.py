@@ -1,26 +1,25 @@
-"""EPO full text: the XML of the European Publication Server (DTD 1.0 to 1.5.1), and *EP full text for text analytics*
-(TSV).
+"""EPO full text: XML of the European Publication Server (DTD 1.0 to 1.5.1) and *EP full text for text analytics* (TSV).
 
-The XML says bibliographic data, texts and citations; ``Bxxx`` are the INID codes of WIPO ST.9. Its search reports are
-images: of them only the list of documents (INID 56, ``B561``) is text, without letters and claims. ``patcit`` in the
-description are the applicant's citations. The TSV has texts only: seven columns without a header, one row a text.
-Claims of a B1 stand in three languages: English is the main text where there is one, else the language of the document;
-the others are translations.
+The XML has bibliographic data, texts and citations; ``Bxxx`` are INID codes of WIPO ST.9. Search reports are images:
+only the list of documents (INID 56, ``B561``) is text, without categories and claims. ``patcit`` in the description are
+citations of the applicant. The TSV has texts only: seven columns without a header, one text per row. The claims of a B1
+are in three languages: the main text is English if it exists, else the language of the document; the others are
+translations.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Description
-from patent_mteb.readers.bulk import read_bulk, same_once
+from patent_mteb.readers.bulk import read_bulk, without_repeats
 from patent_mteb.readers.full_text import ClaimText, Paragraph, Texts, read_sections
-from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
@@ -28,17 +27,13 @@ from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
 _FURTHER_TEXT = "a further text of one kind in the same language"
 _APPLICATION = "L"
-"""``dnum-type`` of a citation whose number is that of an application."""
+"""``dnum-type`` of a citation of an application."""
 
 
 def readers() -> Iterator[Reader]:
-    """The two readers of EP full text."""
-    yield Reader(
-        "epo",
-        "EPO full text: XML of the European Publication Server",
-        lambda path: first_root(path) == _ROOT,
-        _read_xml,
-    )
+    """Yield the two readers of EP full text."""
+    what = "EPO full text: XML of the European Publication Server"
+    yield Reader("epo", what, lambda path: first_root(path) == _ROOT, _read_xml)
     yield Reader("epo-tsv", "EP full text for text analytics (TSV)", _is_tsv, _read_tsv)
 
 
@@ -51,7 +46,7 @@ def _read_xml(path: Path) -> Iterator[Item]:
 
 def _document(root: Element, place: str) -> Iterator[Item]:
     if root.tag != _ROOT:
-        yield LeftOut("", place, f"no patent document ({root.tag})")
+        yield Skipped("", place, f"no patent document ({root.tag})")
         return
     biblio = root.find("SDOBI")
     if biblio is None:
@@ -63,9 +58,9 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         texts.descriptions.setdefault(language(description.get("lang")), _sections(description))
     further = 0
     for claims in root.iterfind("claims"):
-        spoken = language(claims.get("lang"))
-        further += spoken in texts.claims
-        texts.claims.setdefault(spoken, _claims(claims))
+        its_language = language(claims.get("lang"))
+        further += its_language in texts.claims
+        texts.claims.setdefault(its_language, _claims(claims))
     main, notes = texts.main()
     published = Published(
         source="epo",
@@ -90,18 +85,18 @@ def _document(root: Element, place: str) -> Iterator[Item]:
     )
     yield from published.items(place)
     for _ in range(further):
-        yield LeftOut(published.number, place, FURTHER_CLAIMS)
+        yield Skipped(published.number, place, FURTHER_CLAIMS)
 
 
 def _titles(biblio: Element) -> dict[str, str]:
-    """Titles by language: pairs of ``B541`` (language) and ``B542``."""
+    """The titles by language: pairs of ``B541`` (language) and ``B542``."""
     titles: dict[str, str] = {}
-    spoken = ""
+    its_language = ""
     for one in biblio.iterfind("B500/B540/*"):
         if one.tag == "B541":
-            spoken = language(text_of(one))
+            its_language = language(text_of(one))
         elif one.tag == "B542":
-            titles.setdefault(spoken, text_of(one))
+            titles.setdefault(its_language, text_of(one))
     return titles
 
 
@@ -143,9 +138,7 @@ def _searched(biblio: Element) -> Iterator[Cited]:
 
 
 def _in_description(root: Element) -> Iterator[Cited]:
-    """Each document once that the description or the list behind it names; the list repeats what the description
-    marks.
-    """
+    """Yield the documents in the description and in the list after it, which repeats them, once each."""
     found: dict[str, bool] = {}
     for part in ("description", "ep-reference-list"):
         for one in root.iterfind(f"{part}//patcit"):
@@ -167,7 +160,7 @@ def _related(biblio: Element) -> Iterator[Related]:
 
 
 def _priorities(claim: Element) -> Iterator[Related]:
-    """The priorities of a ``B300``: one in each, or several of three elements each."""
+    """The priorities of a ``B300``: one, or several with three elements each."""
     numbers, dates, offices = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
     for number, date, office in zip(numbers, dates, offices, strict=False):
         yield Related("priority", application(text_of(number), text_of(office)), text_of(date), text_of(office))
@@ -175,16 +168,15 @@ def _priorities(claim: Element) -> Iterator[Related]:
 
 _COLUMNS = 7
 _ROW = re.compile(r"[A-Z]{2}\t\d+\t[A-Z]\d?\t\d{4}-?\d\d-?\d\d\t[a-z]{2}\t[A-Z]{5}\t")
-_TYPES = {"TITLE", "ABSTR", "DESCR", "CLAIM"}
 
 
 def _is_tsv(path: Path) -> bool:
-    return any(_ROW.match(line) for _, line in zip(range(1), (line for _, line in text_lines(path)), strict=False))
+    return any(_ROW.match(line) for _, line in islice(text_lines(path), 1))
 
 
 def _read_tsv(path: Path) -> Iterator[Item]:
     rows = (_row(path, number, line) for number, line in text_lines(path) if line)
-    return same_once(_publications(rows))
+    return without_repeats(_publications(rows))
 
 
 def _row(path: Path, number: int, line: str) -> tuple[int, list[str]]:
@@ -201,44 +193,43 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
     for (office, serial, kind, date), group in groupby(rows, key=lambda row: tuple(row[1][:4])):
         texts = Texts("")
         place = ""
-        for number, (*_, spoken, type_, text) in group:
+        for number, (*_, code, type_, text) in group:
             place = place or f"row {number}"
             try:
-                reason = _add(texts, type_, language(spoken), text)
+                reason = _add(texts, type_, language(code), text)
             except MalformedError as error:
-                yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
+                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
                 continue
             if reason:
-                yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", reason)
+                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason)
         main, notes = texts.main()
         published = Published("epo-tsv", office, serial, kind, date, notes=notes, **main)  # type: ignore[arg-type]
         try:
             yield from ((place, item) for item in published.items(place))
         except MalformedError as error:
-            yield place, LeftOut("", place, str(error))
+            yield place, Skipped("", place, str(error))
 
 
-def _add(texts: Texts, type_: str, spoken: str, text: str) -> str:
-    """Put a text of the TSV where it belongs; says why it does not."""
-    if type_ not in _TYPES:
-        return f"a text that records do not hold ({type_})"
-    held: dict[str, Mapping[str, object]] = {
+def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
+    """Add a text of the TSV, or return the reason to skip it."""
+    known: dict[str, Mapping[str, object]] = {
         "TITLE": texts.titles,
         "ABSTR": texts.abstracts,
         "DESCR": texts.descriptions,
+        "CLAIM": texts.claims,
     }
-    if spoken in held.get(type_, {}):
-        return _FURTHER_TEXT
-    if type_ == "CLAIM" and spoken in texts.claims:
-        return FURTHER_CLAIMS
+    if type_ not in known:
+        return f"a text without a field in records ({type_})"
+    if its_language in known[type_]:
+        return FURTHER_CLAIMS if type_ == "CLAIM" else _FURTHER_TEXT
     root, _ = parse(f"<text>{text}</text>".encode())
     if type_ == "TITLE":
-        texts.titles[spoken] = text_of(root)
+        texts.titles[its_language] = text_of(root)
     elif type_ == "ABSTR":
-        texts.abstracts[spoken] = text_of(root)
+        texts.abstracts[its_language] = text_of(root)
     elif type_ == "DESCR":
-        texts.own = spoken
-        texts.descriptions[spoken] = _sections(root) if len(root) else Description(detailed=text_of(root))
+        texts.own = its_language
+        texts.descriptions[its_language] = _sections(root) if len(root) else Description(detailed=text_of(root))
     else:
-        texts.claims[spoken] = _claims(root)
+        texts.claims[its_language] = _claims(root)
     return ""

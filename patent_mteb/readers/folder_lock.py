@@ -1,6 +1,4 @@
-"""Who writes to a directory: one import, or the shares of one side by side; a lock that goes with the process however
-it ends.
-"""
+"""A lock on a directory for writers, released when the process ends in any way."""
 
 from __future__ import annotations
 
@@ -22,8 +20,10 @@ except ImportError:  # Windows
 
 @contextlib.contextmanager
 def guarded(folder: Path, *, shared: bool = False, what: str = "import") -> Iterator[None]:
-    """Keep others from writing to a folder, which is made if it is missing, while the block runs. Where the system has
-    no locks of folders (Windows, some network file systems) nobody is kept from it.
+    """Lock a folder, which is created if it is missing, while the block runs.
+
+    Several ``shared`` locks are possible at a time. Windows and some network file systems do not support such locks;
+    then the block runs without one. ``what`` describes the writer in the error.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
@@ -36,7 +36,7 @@ def guarded(folder: Path, *, shared: bool = False, what: str = "import") -> Iter
         except BlockingIOError as error:
             raise DataError(f"another {what} writes here", path=folder, remedy="wait until it has ended") from error
         except OSError:
-            pass  # a file system without such locks
+            pass  # the file system has no such locks
         yield
     finally:
         os.close(descriptor)

@@ -1,7 +1,6 @@
-"""Claims and descriptions out of marked-up full texts: what the markup says counts, the wording only where it says
-nothing.
+"""Read claims and descriptions from full texts, and choose the main language of texts in several languages.
 
-Texts in several languages: which is the main one, and the others as translations.
+Markup takes precedence; the wording counts only if there is none.
 """
 
 from __future__ import annotations
@@ -18,13 +17,11 @@ from patent_mteb.patents.sections import split_description
 
 CANCELLED = "a cancelled claim"
 
-UNNUMBERED = "a claim without a number of its own, numbered by its place"
+UNNUMBERED = "a claim without a number, numbered by its position"
 
 
 class ClaimText(NamedTuple):
-    """One claim as it stands: its number (may be empty), its text, and the claims that markup says it refers to
-    (``CLM-00001``).
-    """
+    """One claim of a source: number (may be empty), text, and references in the markup (``CLM-00001``)."""
 
     number: str
     text: str
@@ -49,11 +46,11 @@ def _last_number(text: str) -> int | None:
 
 
 def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], list[str]]:
-    """Claims with their numbers and dependence, and a note for each that was cancelled or had no number.
+    """Return the claims, and a note for each claim that is cancelled or has no number.
 
-    Dependence is read from the markup; from the wording if no claim of the set has any.
+    Dependence comes from the markup, or from the wording if no claim of the set has references in the markup.
     """
-    kept: dict[int, ClaimText] = {}
+    numbered: dict[int, ClaimText] = {}
     notes = []
     for text in texts:
         if not text.text or _CANCELLED.fullmatch(text.text):
@@ -61,15 +58,15 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
             continue
         leading = _LEADING.match(text.text)
         number = _last_number(text.number) or (int(leading[1]) if leading else None)
-        if not number or number in kept:
+        if not number or number in numbered:
             notes.append(UNNUMBERED)
-            number = max(kept, default=0) + 1
+            number = max(numbered, default=0) + 1
         bare = text.text[leading.end() :] if leading else text.text
-        kept[number] = text._replace(text=bare)
-    known = sorted(kept)
-    marked = any(text.refers for text in kept.values())
+        numbered[number] = text._replace(text=bare)
+    known = sorted(numbered)
+    marked = any(text.refers for text in numbered.values())
     claims = []
-    for number, text in kept.items():
+    for number, text in numbered.items():
         if marked:
             refers = {_last_number(reference) for reference in text.refers} - {None, number}
             depends = tuple(sorted(one for one in refers if one))
@@ -80,9 +77,7 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
 
 
 class Paragraph(NamedTuple):
-    """A paragraph or heading, the section that markup puts it in (one of ``Description``'s, or empty), and its number,
-    0 for none.
-    """
+    """A paragraph or heading, its section in the markup (empty if unknown), and its number (0 if it has none)."""
 
     text: str
     section: str = ""
@@ -90,10 +85,10 @@ class Paragraph(NamedTuple):
 
 
 def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
-    """A description by its sections: those of the markup, or those that its headings begin if there is none.
+    """Split a description into the sections of the markup, or by its headings if there is no markup.
 
-    ``summary`` in the markup of the USPTO holds background and summary: its headings tell them apart. A paragraph
-    without a mark between marked ones belongs to the section before.
+    ``summary`` in the markup of the USPTO contains background and summary, which are split by headings. An unmarked
+    paragraph after a marked one belongs to the same section.
     """
     if not any(paragraph.section for paragraph in paragraphs):
         return split_description("\n".join(paragraph.text for paragraph in paragraphs))
@@ -109,9 +104,7 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
 
 
 def paragraph_numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple[int, ...]:
-    """The number of each line of a description that was read from these paragraphs, 0 for a heading; empty where none
-    has a number.
-    """
+    """Return the number of each line of a description, 0 for a heading; empty if no paragraph has a number."""
     numbers: dict[str, list[int]] = {}
     for paragraph in paragraphs:
         numbers.setdefault(paragraph.text, []).append(paragraph.number)
@@ -120,7 +113,7 @@ def paragraph_numbers(paragraphs: Iterable[Paragraph], description: Description)
 
 
 def _background_of(text: str) -> tuple[str, str]:
-    """The background in a brief summary, and the rest of it."""
+    """Split a brief summary into its background and the rest."""
     found = split_description(text)
     rest = (found.summary, found.drawings, found.detailed)
     return found.background, "\n".join(filter(None, rest))
@@ -143,18 +136,18 @@ _WORDS = (
 
 _TRANSLATED = [(re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE), english) for words, english in _WORDS]
 
-_BEHIND = re.compile(r"\bclaims (?:précédentes|antérieures)", re.IGNORECASE)
+_ADJECTIVE_AFTER = re.compile(r"\bclaims (?:précédentes|antérieures)", re.IGNORECASE)
 
 
 def in_english(claim: str) -> str:
-    """A German or French claim with the words that refer to other claims in English; the rest stays."""
+    """Translate the words of a German or French claim that refer to other claims."""
     for words, english in _TRANSLATED:
         claim = words.sub(english, claim)
-    return _BEHIND.sub("preceding claims", claim)
+    return _ADJECTIVE_AFTER.sub("preceding claims", claim)
 
 
 def main_language(available: Mapping[str, object], own: str) -> str:
-    """The language of the main text: English, else that of the document, else the first there is."""
+    """Choose the language of the main text: English, else that of the document, else the first."""
     return next((language for language in (_ENGLISH, own) if language in available), next(iter(available), ""))
 
 
@@ -169,7 +162,7 @@ class Texts:
     descriptions: dict[str, Description] = field(default_factory=dict)
 
     def main(self) -> tuple[dict[str, object], list[str]]:
-        """The fields of a record that hold texts, and notes on the claims."""
+        """Return the text fields of a record and notes on the claims."""
         claims: dict[str, tuple[Claim, ...]] = {}
         notes: list[str] = []
         for language, texts in self.claims.items():
@@ -200,7 +193,7 @@ class Texts:
 
 
 def _claims(language: str, texts: list[ClaimText]) -> tuple[tuple[Claim, ...], list[str]]:
-    """Claims of any language, whose dependence is read as that of English ones."""
+    """Read claims of any language; references in the wording are read in English."""
     claims, notes = read_claim_texts(texts)
     if language == _ENGLISH or any(text.refers for text in texts):
         return claims, notes

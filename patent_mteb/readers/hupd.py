@@ -1,6 +1,4 @@
-"""Harvard USPTO Patent Dataset (HUPD): one JSON document an application, or JSON lines of them. Texts and classes, no
-citations.
-"""
+"""Harvard USPTO Patent Dataset (HUPD): one JSON document per application, or JSON lines; without citations."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ from typing import Any
 
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, TextLanguages
-from patent_mteb.readers.bulk import same_once
-from patent_mteb.readers.items import Item, LeftOut, Reader, first_object, json_documents
+from patent_mteb.readers.bulk import read_json_documents
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object
 from patent_mteb.readers.publication import Published
 from patent_mteb.readers.values import application, text_in
 from patent_mteb.readers.xml import MalformedError
@@ -21,10 +19,9 @@ _FIELDS = {"application_number", "publication_number", "decision", "full_descrip
 
 
 def reader() -> Reader:
-    """The reader of HUPD."""
-    return Reader(
-        "hupd", "Harvard USPTO Patent Dataset: one JSON document an application, or JSON lines", _sniff, _read
-    )
+    """Return the reader of HUPD."""
+    what = "Harvard USPTO Patent Dataset: one JSON document per application, or JSON lines"
+    return Reader("hupd", what, _sniff, _read)
 
 
 def _sniff(path: Path) -> bool:
@@ -32,20 +29,14 @@ def _sniff(path: Path) -> bool:
 
 
 def _read(path: Path) -> Iterator[Item]:
-    return same_once(_items(path))
+    return read_json_documents(path, _items)
 
 
-def _items(path: Path) -> Iterator[tuple[str, Item]]:
-    for found in json_documents(path):
-        if isinstance(found, LeftOut):
-            yield found.place, found
-            continue
-        place, row = found
-        try:
-            for item in _published(row).items(place):
-                yield place, item
-        except MalformedError as error:
-            yield place, LeftOut(text_in(row, "application_number"), place, str(error))
+def _items(row: dict[str, Any], place: str) -> Iterator[Item]:
+    try:
+        yield from _published(row).items(place)
+    except MalformedError as error:
+        yield Skipped(text_in(row, "application_number"), place, str(error))
 
 
 _NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")
@@ -74,7 +65,7 @@ def _published(row: Mapping[str, Any]) -> Published:
 
 
 def _sections(row: Mapping[str, Any]) -> Description:
-    """Background and summary are cut out of the full description, which holds them too."""
+    """Remove background and summary from the full description, which contains them."""
     background, summary, full = (text_in(row, name) for name in ("background", "summary", "full_description"))
     for section in (background, summary):
         full = full.replace(section, "", 1) if section else full
@@ -82,7 +73,7 @@ def _sections(row: Mapping[str, Any]) -> Description:
 
 
 def _codes(row: Mapping[str, Any], main: str, others: str) -> list[str]:
-    """Labels have no stroke (``G06F1730``); the subclass is what can be read surely."""
+    """Return subclasses: labels have no slash (``G06F1730``), so their groups are ambiguous."""
     labels = [text_in(row, main), *map(str, row.get(others) or ())]
     return [label[:4] if re.match(r"[A-H]\d\d[A-Z]", label) else label for label in labels]
 

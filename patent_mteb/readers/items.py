@@ -1,9 +1,7 @@
-"""What a reader gives: records, what it left out and what it noted; and what a reader is.
+"""Readers and the items that they yield: records, skipped documents and notes; and objects of JSON files.
 
-Objects out of JSON: lines of one object each, a list of objects, or one object a file; text also compressed (gzip).
-
-A line that is no object costs only itself. A file of another form than UTF-8 is refused as a whole, and so is a list or
-an object that is malformed anywhere: where it goes on cannot be known.
+JSON files contain one object per line, a list of objects, or one object. They may be compressed with gzip. An invalid
+line is skipped. An invalid list or object is refused with its file, because the next object cannot be located.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ from patent_mteb.patents.records import Citation, Patent, Relation
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Skipped:
     """A document or an entry that gives no record.
 
     Attributes:
-        number: its number as far as it is known, else empty.
-        place: where it stands in the file (``row 17``).
-        reason: one of few sentences, under which it is counted.
-        text: the whole of a document that is malformed, to be set aside for the user.
+        number: its number, empty if unknown.
+        place: its position in the file (``row 17``).
+        reason: why; skipped entries are counted by reason.
+        text: the text of a malformed document, which is saved for the user.
     """
 
     number: str
@@ -37,13 +35,10 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """Something that was read, but of which the user is told how often it was so.
+class Note:
+    """Something to report on a record that was read; notes are counted by ``what``.
 
-    Attributes:
-        what: one of few sentences, under which it is counted.
-        example: one case of it, with its place.
-        count: how many cases this one stands for.
+    ``example`` is one case with its position in the file, ``count`` the number of cases.
     """
 
     what: str
@@ -51,7 +46,7 @@ class Noted:
     count: int = 1
 
 
-Item: TypeAlias = Patent | Citation | Relation | LeftOut | Noted
+Item: TypeAlias = Patent | Citation | Relation | Skipped | Note
 
 
 @dataclass(frozen=True)
@@ -59,12 +54,11 @@ class Reader:
     """One source of records.
 
     Attributes:
-        name: what the user calls it.
-        what: what it reads, in a few words.
-        sniff: whether a file is of this source, by its content; a file that cannot be read is not.
-        read: the records of a file as they come, in the order of the file; a :class:`~patent_mteb.errors.DataError` for
-            a file that is broken as a whole.
-        settings: whatever else decides on what is read (the text of a column map); another one gives other records.
+        name: the name on the command line.
+        what: a description in a few words.
+        sniff: whether the content of a file is of this source.
+        read: yields the items of a file in order; raises :class:`~patent_mteb.errors.DataError` if it is unreadable.
+        settings: anything else that changes the records (the text of a column map).
     """
 
     name: str
@@ -74,14 +68,14 @@ class Reader:
     settings: str = ""
 
 
-NO_OBJECT = "no JSON object (cut off, malformed, or another value)"
+NO_OBJECT = "no JSON object (incomplete, malformed, or another value)"
 
 _HEAD = 1 << 22
-"""Bytes in which the first object is looked for."""
+"""Bytes that are searched for the first object."""
 
 
 def first_object(path: Path) -> Mapping[str, Any]:
-    """The first object of a file, empty if there is none; no more than the start of the file is read."""
+    """Return the first object of a file, empty if there is none. Only the start of the file is read."""
     with readable(path), open_binary(path) as stream:
         start = stream.read(_HEAD)
     refuse_other_forms(path, start)
@@ -94,21 +88,19 @@ def first_object(path: Path) -> Mapping[str, Any]:
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """The objects of JSON lines with their numbers, from 1; of a line that is no object the line. Blank lines are
-    passed over.
-    """
+    """Yield the objects of JSON lines, or the text of invalid lines, with their numbers from 1."""
     for number, line in text_lines(path):
         if not line.strip():
             continue
         try:
-            found = parsed_json(line.removeprefix("\ufeff"), path, number, "mend the line")
+            found = parsed_json(line.removeprefix("\ufeff"), path, number, "correct the line")
         except DataError:
             found = None
         yield number, found if isinstance(found, dict) else line
 
 
-def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | LeftOut]:
-    """The objects of a file of any of the three forms with their places; what is no object is left out."""
+def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | Skipped]:
+    """Yield the objects of a file in any of the three forms with their positions, and skip other values."""
     if _is_one_document(path):
         document = load_json(path)
         rows = enumerate(document if isinstance(document, list) else [document], start=1)
@@ -116,11 +108,11 @@ def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | LeftOut]
     else:
         found = ((f"row {number}", row) for number, row in json_rows(path))
     for place, one in found:
-        yield (place, one) if isinstance(one, dict) else LeftOut("", place, NO_OBJECT, str(one))
+        yield (place, one) if isinstance(one, dict) else Skipped("", place, NO_OBJECT, str(one))
 
 
 def _is_one_document(path: Path) -> bool:
-    """Whether a file is a list, or an object over several lines."""
+    """Whether a file is one list, or one object over several lines."""
     first = next((line.strip() for _, line in text_lines(path) if line.strip()), "")
     if first.startswith("["):
         return True

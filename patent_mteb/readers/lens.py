@@ -1,7 +1,7 @@
-"""Lens.org, JSON lines of its API or bulk export: texts, classes, families and cited numbers with letters.
+"""Lens.org, JSON lines of its API or bulk export: texts, classes, families and citations with categories.
 
-Fields as docs.api.lens.org names them; where a member of a list is missing the rest is read. ``lens_id`` is kept as a
-keyword of the record (``lens:031-156-664-106-04X``), since published sets name patents by it.
+Fields have the names of docs.api.lens.org; missing fields are ignored. ``lens_id`` becomes a keyword of the record
+(``lens:031-156-664-106-04X``), because published data sets use it to name patents.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, Patent
-from patent_mteb.readers.bulk import same_once
+from patent_mteb.readers.bulk import read_json_documents
 from patent_mteb.readers.full_text import ClaimText, Texts
-from patent_mteb.readers.items import Item, LeftOut, Reader, first_object, json_documents
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.publication import Cited, Published, Related
 from patent_mteb.readers.values import application, ipc_code, language, publication
@@ -25,7 +25,7 @@ _Object = Mapping[str, Any]
 
 
 def reader() -> Reader:
-    """The reader of Lens.org's JSON lines."""
+    """Return the reader of Lens.org's JSON lines."""
     return Reader("lens-json", "Lens.org: JSON lines of the API", _sniff, _read)
 
 
@@ -35,38 +35,23 @@ def _sniff(path: Path) -> bool:
 
 
 def _read(path: Path) -> Iterator[Item]:
-    return same_once(_items(path))
+    return read_json_documents(path, _items)
 
 
-def _items(path: Path) -> Iterator[tuple[str, Item]]:
-    for found in json_documents(path):
-        if isinstance(found, LeftOut):
-            yield found.place, found
-            continue
-        place, row = found
-        try:
-            items = list(_published(row).items(place))
-        except (MalformedError, AttributeError, TypeError) as error:
-            reason = (
-                str(error)
-                if isinstance(error, MalformedError)
-                else "a field holds another type than docs.api.lens.org says"
-            )
-            yield place, LeftOut(str(row.get("lens_id") or ""), place, reason, str(row))
-            continue
-        for item in items:
-            yield (
-                place,
-                (
-                    replace(item, keywords=(f"lens:{row['lens_id']}",))
-                    if isinstance(item, Patent) and row.get("lens_id")
-                    else item
-                ),
-            )
+def _items(row: dict[str, Any], place: str) -> list[Item]:
+    lens_id = str(row.get("lens_id") or "")
+    try:
+        items = list(_published(row).items(place))
+    except MalformedError as error:
+        return [Skipped(lens_id, place, str(error), str(row))]
+    except (AttributeError, TypeError):
+        return [Skipped(lens_id, place, "a field has another type than docs.api.lens.org says", str(row))]
+    keywords = (f"lens:{lens_id}",) if lens_id else ()
+    return [replace(item, keywords=keywords) if isinstance(item, Patent) else item for item in items]
 
 
 def _list(value: Any, *names: str) -> list[Any]:
-    """The list below an object; empty where a step is missing."""
+    """The list at a path of names, empty if it is missing."""
     for name in names:
         value = (value or {}).get(name)
     return value if isinstance(value, list) else [] if value is None else [value]
@@ -90,9 +75,8 @@ def _published(row: _Object) -> Published:
             language(one.get("lang")), Description(detailed=str(one.get("text") or "").strip())
         )
     main, notes = texts.main()
-    applied: _Object = (
-        (biblio.get("application_reference") or {}) if isinstance(biblio.get("application_reference"), dict) else {}
-    )
+    reference = biblio.get("application_reference")
+    applied: _Object = reference if isinstance(reference, dict) else {}
     family = _list(row, "families", "simple_family", "members")
     members = [_document(one) for one in family]
     return Published(
@@ -116,7 +100,7 @@ def _published(row: _Object) -> Published:
 
 
 def _claims(one: _Object) -> Iterator[ClaimText]:
-    """Claims of one language; ``claim_text`` is a list of the lines of a claim."""
+    """The claims of one language; ``claim_text`` is a list of lines."""
     lines = ["\n".join(map(str, _list(claim, "claim_text"))) for claim in _list(one, "claims")]
     if len(lines) == 1:
         for claim in read_claims(lines[0]).claims:
@@ -150,8 +134,8 @@ def _cited(one: _Object) -> Iterator[Cited]:
         yield Cited("", origin=origin, phase=phase, npl=bool(one.get("nplcit")))
         return
     serial, office, kind = _identifier(patent)
-    for letter in _list(one, "category") or [""]:
-        yield Cited(serial, office, kind, origin, str(letter), phase=phase)
+    for category in _list(one, "category") or [""]:
+        yield Cited(serial, office, kind, origin, str(category), phase=phase)
 
 
 def _priorities(biblio: _Object) -> Iterator[Related]:

@@ -1,10 +1,10 @@
 """Exchange documents of the EPO: answers of the open patent services (OPS) and DOCDB files.
 
-They hold bibliographic data, DOCDB families and search reports with letters, claims and passages, no full text. A
-family answer, whose members have numbers and priorities only, gives relations instead of records without text.
-Namespaces are not looked at: OPS and DOCDB name the same elements differently.
+They have bibliographic data, DOCDB families, and search reports with categories, claims and passages, but no full text.
+The members in a family answer have numbers and priorities only; they become relations, not records. Namespaces are
+ignored, because OPS and DOCDB have different ones for the same elements.
 
-Documents that stand in one large document: cut out one by one, so that no more than one of them is in memory.
+A DOCDB file is one document with thousands of exchange documents, which are split so that one at a time is in memory.
 """
 
 from __future__ import annotations
@@ -21,90 +21,87 @@ from patent_mteb.patents.records import Relation
 from patent_mteb.readers import xml
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import Texts
-from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related
 from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
 _CHUNK = 1 << 20
 
-_MOST_OF_A_TAG = 4096
+_LONGEST_TAG = 4096
 
 _NAME = rb"<%s(?:[\w.-]+:)?%s(?=[\s/>])[^>]*>"
 
 
 def split_inside(container: str, name: str) -> xml.Split:
-    """Cuts a stream of XML into a document for each element of a name in a container; what stands between them is a
-    document too.
+    """Return a function that splits a stream of XML into a document for each element of a name in a container.
 
-    Each has the start of the file down to the tag of the container before it, so that encoding, namespaces and whatever
-    is refused in a document type are the same. An element that does not end goes down to the start of the next.
+    Each document starts with the text of the file up to the tag of the container, so that encoding, namespaces and
+    checks of the document type are the same. Text between elements is a document too. An element without an end tag
+    ends at the start of the next one.
     """
 
     def split(stream: IO[bytes]) -> Iterator[bytes]:
-        return _Cutter(container, name).documents(stream)
+        return _Splitter(container, name).documents(stream)
 
     return split
 
 
-class _Cutter:
+class _Splitter:
     def __init__(self, container: str, name: str) -> None:
         outer, inner = container.encode(), name.encode()
-        self._opens = re.compile(_NAME % (b"", outer))
-        self._begins = re.compile(_NAME % (b"", inner))
-        self._begins_or_ends = re.compile(rb"(?P<ends>" + _NAME % (b"/", inner) + rb")|" + _NAME % (b"", inner))
-        self._closes = re.compile(_NAME % (b"/", outer))
+        self._container_start = re.compile(_NAME % (b"", outer))
+        self._container_end = re.compile(_NAME % (b"/", outer))
+        self._start = re.compile(_NAME % (b"", inner))
+        self._start_or_end = re.compile(rb"(?P<end>" + _NAME % (b"/", inner) + rb")|" + _NAME % (b"", inner))
         self._head = b""
         self._tail = b""
 
     def documents(self, stream: IO[bytes]) -> Iterator[bytes]:
-        held = bytearray()
+        buffer = bytearray()
         searched = 0
         while chunk := stream.read(_CHUNK):
-            held += chunk
-            while (found := self._next(held, searched)) is not None:
-                document, end = found
-                yield from document
-                del held[:end]
+            buffer += chunk
+            while (found := self._next(buffer, searched)) is not None:
+                documents, end = found
+                yield from documents
+                del buffer[:end]
                 searched = 0
-            if len(held) > xml.LONGEST_DOCUMENT:
-                yield self._head + bytes(held)
-                held.clear()
-            searched = max(0, len(held) - _MOST_OF_A_TAG)
-        yield from (
-            self._between(bytes(held))
-            if not self._begins.match(held)
-            else [self._whole(self._closes.sub(b"", bytes(held)))]
-        )
+            if len(buffer) > xml.LONGEST_DOCUMENT:
+                yield self._head + bytes(buffer)
+                buffer.clear()
+            searched = max(0, len(buffer) - _LONGEST_TAG)
+        if self._start.match(buffer):
+            yield self._document(self._container_end.sub(b"", bytes(buffer)))
+        else:
+            yield from self._between(bytes(buffer))
 
-    def _next(self, held: bytearray, searched: int) -> tuple[list[bytes], int] | None:
-        """What is whole at the start of what is held, and where it ends; None if nothing is."""
-        begun = self._begins.match(held)
-        if begun is None:
-            start = self._begins.search(held, searched)
-            return None if start is None else (self._between(bytes(held[: start.start()])), start.start())
-        if begun[0].endswith(b"/>"):
-            return [self._whole(begun[0])], begun.end()
-        stop = self._begins_or_ends.search(held, max(begun.end(), searched))
+    def _next(self, buffer: bytearray, searched: int) -> tuple[list[bytes], int] | None:
+        """The complete documents at the start of the buffer and their end, None if there are none."""
+        first = self._start.match(buffer)
+        if first is None:
+            start = self._start.search(buffer, searched)
+            return None if start is None else (self._between(bytes(buffer[: start.start()])), start.start())
+        if first[0].endswith(b"/>"):
+            return [self._document(first[0])], first.end()
+        stop = self._start_or_end.search(buffer, max(first.end(), searched))
         if stop is None:
             return None
-        end = stop.end() if stop["ends"] else stop.start()
-        return [self._whole(bytes(held[:end]))], end
+        end = stop.end() if stop["end"] else stop.start()
+        return [self._document(bytes(buffer[:end]))], end
 
-    def _whole(self, element: bytes) -> bytes:
+    def _document(self, element: bytes) -> bytes:
         return self._head + element + self._tail
 
     def _between(self, text: bytes) -> list[bytes]:
-        """What stands between two elements: the start of a container is kept for what follows, its end and blanks are
-        nothing.
-        """
-        opened = list(self._opens.finditer(text))
+        """The documents in the text between two elements. The start of a container becomes the head of the next."""
+        opened = list(self._container_start.finditer(text))
         if not opened:
-            left = self._closes.sub(b"", text).strip()
-            return [left] if left else []
-        before = (
-            self._between(self._closes.split(text, maxsplit=1)[0]) if self._head and self._closes.search(text) else []
-        )
+            rest = self._container_end.sub(b"", text).strip()
+            return [rest] if rest else []
+        before = []
+        if self._head and self._container_end.search(text):
+            before = self._between(self._container_end.split(text, maxsplit=1)[0])
         start = 0 if not self._head else text.rfind(b"<?xml", 0, opened[-1].start())
         self._head = text[max(start, 0) : opened[-1].end()].strip()
         tag = re.match(rb"<([\w.:-]+)", opened[-1][0])
@@ -119,17 +116,12 @@ _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
 def reader() -> Reader:
-    """The reader of exchange documents."""
-    return Reader(
-        "ops",
-        "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
-        lambda path: first_root(path) in _ROOTS,
-        _read,
-    )
+    """Return the reader of exchange documents."""
+    what = "EPO exchange documents: answers of OPS, DOCDB (XML, zip)"
+    return Reader("ops", what, lambda path: first_root(path) in _ROOTS, _read)
 
 
 def _read(path: Path) -> Iterator[Item]:
-    """A DOCDB file is one document with thousands of exchange documents, which are taken one by one."""
     if first_root(path) == "exchange-documents":
         return read_bulk(path, _documents, split_inside("exchange-documents", "exchange-document"))
     return read_bulk(path, _documents)
@@ -140,7 +132,7 @@ def _documents(root: Element, place: str) -> Iterator[Item]:
     families = list(root.iter("{*}patent-family"))
     if not found and not families:
         full_text = root.find(".//{*}fulltext-document") is not None
-        yield LeftOut("", place, FULL_TEXT if full_text else f"no exchange document ({etree.QName(root).localname})")
+        yield Skipped("", place, FULL_TEXT if full_text else f"no exchange document ({etree.QName(root).localname})")
     for family in families:
         yield from _family(family, place)
     for number, document in enumerate(found, start=1):
@@ -148,20 +140,24 @@ def _documents(root: Element, place: str) -> Iterator[Item]:
         try:
             yield from _document(document).items(where)
         except MalformedError as error:
-            yield LeftOut("", where, str(error), etree.tostring(document, encoding="unicode"))
+            yield Skipped("", where, str(error), etree.tostring(document, encoding="unicode"))
 
 
 def _text(element: Element, path: str) -> str:
-    """The text of what a path of local names leads to."""
-    return text_of(element.find("/".join(f"{{*}}{step}" for step in path.split("/"))))
+    """The text of the first element at a path of local names."""
+    return text_of(element.find(_any_namespace(path)))
 
 
 def _all(element: Element, path: str) -> list[Element]:
-    return list(element.iterfind("/".join(f"{{*}}{step}" for step in path.split("/"))))
+    return list(element.iterfind(_any_namespace(path)))
+
+
+def _any_namespace(path: str) -> str:
+    return "/".join(f"{{*}}{step}" for step in path.split("/"))
 
 
 def _identifier(element: Element) -> tuple[str, str, str, str]:
-    """Number, office, kind and date of the best identifier below an element: DOCDB's, else EPODOC's, else the first."""
+    """Number, office, kind and date of the identifier of an element: DOCDB's, else EPODOC's, else the first."""
     found = {
         one.get("document-id-type") or element.get("data-format") or "": one
         for one in reversed(_all(element, "document-id"))
@@ -212,7 +208,7 @@ def _document(document: Element) -> Published:
 
 
 def _identifier_of(element: Element, path: str) -> tuple[str, str, str, str]:
-    """That of the first reference of a name, DOCDB's own (``data-format="docdb"``) before others."""
+    """The identifier of the first reference at a path, DOCDB's own (``data-format="docdb"``) before others."""
     found = sorted(_all(element, path), key=lambda one: one.get("data-format") not in (None, "docdb"))
     return _identifier(found[0]) if found else ("", "", "", "")
 
@@ -226,7 +222,7 @@ def _priorities(element: Element, path: str) -> Iterator[Related]:
 
 
 def _ipc(biblio: Element) -> Iterator[str]:
-    """Codes of the eighth edition (each with its place and value behind), else those before."""
+    """The codes of the eighth edition, or else of earlier ones."""
     codes = [ipc_code(text_of(one)) for one in _all(biblio, "classifications-ipcr/classification-ipcr/text")]
     yield from codes or [ipc_code(text_of(one)) for one in _all(biblio, "classification-ipc/text")]
 
@@ -245,7 +241,7 @@ def _cpc(one: Element) -> str:
 
 
 def _names(biblio: Element, role: str) -> list[str]:
-    """Names in the form of the document, else in EPODOC's or DOCDB's."""
+    """The names as in the document, or else in EPODOC's or DOCDB's form."""
     forms: dict[str, list[str]] = {}
     for one in _all(biblio, f"parties/{role}s/{role}"):
         forms.setdefault(one.get("data-format") or "", []).append(_text(one, f"{role}-name/name").rstrip(","))
@@ -264,8 +260,7 @@ PHASES = {
     "opp": "opposition",
     "apl": "appeal",
 }
-"""Phases by the names of OPS and the codes of DOCDB (which PATSTAT has as ``citn_origin``); others are kept."""
-
+"""Name in OPS or code in DOCDB (PATSTAT: ``citn_origin``) -> phase; others stay as they are."""
 
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
 
@@ -275,7 +270,7 @@ BY_OFFICE = ("search", "international-search", "examination")
 
 @dataclass
 class _Finding:
-    """What a search report says of a document in one go."""
+    """One category of a citation with its claims and passages."""
 
     category: str = ""
     claims: tuple[int, ...] = ()
@@ -283,7 +278,7 @@ class _Finding:
 
 
 def _cited(citation: Element) -> Iterator[Cited]:
-    """An entry of a search report: as many citations as it has letters with claims of their own."""
+    """The citations of an entry of a search report, one for each category with claims."""
     code = (citation.get("cited-phase") or "").lower()
     phase = PHASES.get(code, code)
     origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in BY_OFFICE else "")
@@ -297,7 +292,7 @@ def _cited(citation: Element) -> Iterator[Cited]:
 
 
 def _findings(citation: Element) -> list[_Finding]:
-    """OPS writes letter, claims and passage one after another, DOCDB puts them into ``rel-passage``."""
+    """The findings of a citation: OPS writes category, claims and passage in a row, DOCDB in ``rel-passage``."""
     findings: list[_Finding] = []
     for one in citation.iter("{*}category", "{*}rel-claims", "{*}passage"):
         name = etree.QName(one).localname
@@ -313,17 +308,17 @@ def _findings(citation: Element) -> list[_Finding]:
 
 
 def _family(family: Element, place: str) -> Iterator[Item]:
-    """The members of a family as relations of the publication that was asked for."""
+    """The members of a family as relations of the requested publication."""
     serial, office, kind, _ = _identifier_of(family, "publication-reference")
-    asked = publication(serial, office, kind)
+    requested = publication(serial, office, kind)
     for number, member in enumerate(_all(family, "family-member"), start=1):
         serial, office, kind, _ = _identifier_of(member, "publication-reference")
         if not serial:
-            yield LeftOut("", f"{place}, family member {number}", "no publication number")
+            yield Skipped("", f"{place}, family member {number}", "no publication number")
             continue
         its = publication(serial, office, kind)
-        if asked and its != asked:
-            yield Relation(asked, its, "member")
+        if requested and its != requested:
+            yield Relation(requested, its, "member")
         applied, applied_at, applied_kind, _ = _identifier_of(member, "application-reference")
         if applied:
             yield Relation(its, application(applied, applied_at, applied_kind), "application")

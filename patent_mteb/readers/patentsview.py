@@ -1,7 +1,7 @@
-"""PatentsView, granted patents and pre-grant publications: TSV tables, zipped or unpacked, side by side in one folder.
+"""PatentsView, granted patents and pre-grant publications: TSV tables of one folder, zipped or unpacked.
 
 ======================================================  ================================================================
-table that is read                                      together with, where they lie beside it
+table                                                   joined tables of the same folder, if they exist
 ======================================================  ================================================================
 ``g_patent.tsv``                                        ``g_patent_abstract``, ``g_application``, ``g_ipc_at_issue``,
                                                         ``g_cpc_current``, and ``g_claims_*``, ``g_brf_sum_text_*``,
@@ -13,7 +13,7 @@ table that is read                                      together with, where the
 ``pg_granted_pgpubs_crosswalk.tsv``                     (pre-grant publication and grant)
 ======================================================  ================================================================
 
-Utility patents only. Categories say who cited; there are no letters.
+Only utility patents are read. Citations have an origin but no category.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
 from patent_mteb.readers.full_text import ClaimText, read_claim_texts
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, US_ORIGINS, unread_days
 from patent_mteb.readers.values import application, day, has_digit, ipc_code, publication
-from patent_mteb.readers.zipped import beside, joined_rows, refuse_no_table, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, refuse_other_files, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
     "summary": ("g_brf_sum_text_*.tsv", "summary_text", ""),
     "drawings": ("g_draw_desc_text_*.tsv", "draw_desc_text", "draw_desc_sequence"),
     "detailed": ("g_detail_desc_text_*.tsv", "description_text", ""),
 }
-"""Sections of a description: table, column, column of the order of its rows."""
+"""Section of a description -> table, column, and column with the order of the rows."""
 
 _IPC = ("section", "ipc_class", "subclass", "main_group", "subgroup")
 _READ_WITH = (
@@ -56,10 +56,9 @@ _READ_WITH_PG = "pg_published_application_"
 
 
 def reader() -> Reader:
-    """The reader of PatentsView's tables."""
-    return Reader(
-        "patentsview", "PatentsView: TSV tables of one folder (g_patent.tsv and those beside it)", _sniff, _read
-    )
+    """Return the reader of PatentsView's tables."""
+    what = "PatentsView: TSV tables of one folder (g_patent.tsv and the tables next to it)"
+    return Reader("patentsview", what, _sniff, _read)
 
 
 def _sniff(path: Path) -> bool:
@@ -72,14 +71,11 @@ def _read(path: Path) -> Iterator[Item]:
     if name in _TABLES:
         yield from _TABLES[name](path)
     elif name.startswith((*_READ_WITH, _READ_WITH_PG)):
-        refuse_no_table(path)
-        yield Noted("a table that is read together with that of the publications", path.name)
+        refuse_other_files(path)
+        yield Note("a table that is read together with the table of publications", path.name)
     else:
-        raise DataError(
-            "no table of PatentsView has this name",
-            path=path,
-            remedy=f"expected {', '.join(_TABLES)} or a table beside them",
-        )
+        remedy = f"expected {', '.join(_TABLES)} or a table that is read with them"
+        raise DataError("no table of PatentsView has this name", path=path, remedy=remedy)
 
 
 def _tsv(path: Path, *columns: str) -> pl.LazyFrame:
@@ -87,8 +83,8 @@ def _tsv(path: Path, *columns: str) -> pl.LazyFrame:
 
 
 def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
-    """A frame with the rows of the tables of a pattern (:func:`with_rows`)."""
-    found = [_tsv(one, key, *columns) for one in beside(path, pattern)]
+    """Join the rows of the tables of a pattern (:func:`with_rows`)."""
+    found = [_tsv(one, key, *columns) for one in sibling_tables(path, pattern)]
     return with_rows(frame, pl.concat(found) if found else None, (key,), columns, name)
 
 
@@ -104,7 +100,7 @@ def _patents(path: Path) -> Iterator[Item]:
         frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row, key):
-            yield LeftOut(row[key], f"row {number}", reason)
+            yield Skipped(row[key], f"row {number}", reason)
         else:
             yield from _patent(row)
 
@@ -113,12 +109,12 @@ def _refusal(row: dict[str, Any], key: str) -> str:
     if not has_digit(row[key]):
         return UNNAMED
     if row["patent_type"] != "utility":
-        return f"no utility patent ({row['patent_type']})"
+        return f"not a utility patent ({row['patent_type']})"
     return "a withdrawn patent" if row.get("withdrawn") == "1" else ""
 
 
 def _ordered(found: list[dict[str, str]] | None, order: str = "") -> list[dict[str, str]]:
-    """The joined rows of another table, by the number in a column."""
+    """Sort the joined rows of another table by the number in a column."""
     return sorted(found or (), key=lambda one: int(one[order]) if order and one[order].isdigit() else 0)
 
 
@@ -146,7 +142,7 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         source="patentsview",
     )
     for note in notes:
-        yield Noted(note, number)
+        yield Note(note, number)
     yield from unread_days(number, applied["filing_date"], row["patent_date"])
     if its:
         yield Relation(number, its, "application")
@@ -158,7 +154,7 @@ def _section(row: dict[str, Any], name: str) -> str:
 
 
 def _ipc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
-    """IPC codes; the tables hold some with the stroke in the subgroup (``/42``)."""
+    """The IPC codes, some of which have the slash in the subgroup (``/42``)."""
     codes = []
     for one in _ordered(found, "ipc_sequence"):
         section, cls, subclass, group, subgroup = (one[part].strip() for part in _IPC)
@@ -179,7 +175,7 @@ def _applications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row, key):
-            yield LeftOut(row[key], f"row {number}", reason)
+            yield Skipped(row[key], f"row {number}", reason)
             continue
         published, its = publication(row[key], "US", row["wipo_kind"] or "A1"), application(row["application_id"], "US")
         yield Patent(
@@ -202,22 +198,22 @@ def _applications(path: Path) -> Iterator[Item]:
 
 
 def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
-    """Citations of one table; ``cited`` is the column of the number, ``office`` that of its country (else US)."""
+    """The citations of one table; ``cited`` and ``office`` are the columns of number and country (default: US)."""
     key, columns = "patent_id", [cited, "citation_category", *([office] if office else ["wipo_kind"])]
     frame = _tsv(path, key, *columns)
-    patents = beside(path, "g_patent.tsv")
+    patents = sibling_tables(path, "g_patent.tsv")
     if patents:
         kinds = _tsv(patents[0], key, "wipo_kind").rename({"wipo_kind": "own_kind"})
         frame = frame.join(kinds, on=key, how="left", maintain_order="left")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         citing = publication(row[key], "US", row.get("own_kind") or "")
-        said = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
+        its = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
         if not has_digit(row[key]):
-            yield LeftOut("", f"row {number}", UNNAMED)
-        elif has_digit(said):
-            yield Citation(citing, said, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
+            yield Skipped("", f"row {number}", UNNAMED)
+        elif has_digit(its):
+            yield Citation(citing, its, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
         else:
-            yield LeftOut(citing, f"row {number}", NUMBERLESS)
+            yield Skipped(citing, f"row {number}", NUMBERLESS)
 
 
 def _crosswalk(path: Path) -> Iterator[Item]:
@@ -225,7 +221,7 @@ def _crosswalk(path: Path) -> Iterator[Item]:
         if has_digit(row["pgpub_id"]) and has_digit(row["patent_id"]):
             yield Relation(publication(row["patent_id"], "US"), publication(row["pgpub_id"], "US", "A1"), "pre-grant")
         else:
-            yield LeftOut(row["pgpub_id"] or row["patent_id"], f"row {number}", "a publication without its counterpart")
+            yield Skipped(row["pgpub_id"] or row["patent_id"], f"row {number}", "a publication without its counterpart")
 
 
 _TABLES = {

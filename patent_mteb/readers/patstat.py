@@ -1,20 +1,19 @@
-"""PATSTAT, raw CSV tables side by side in one folder (``tls201_appln.csv`` or its parts ``tls201_part01.csv`` ...,
-zipped or unpacked).
+"""PATSTAT, raw CSV tables of one folder, zipped or unpacked (``tls201_appln.csv`` or ``tls201_part01.csv`` ...).
 
 ======================  ================================================================================================
-table that is read      together with, where they lie beside it
+table                   joined tables of the same folder, if they exist
 ======================  ================================================================================================
 ``tls211_pat_publn``    ``tls201_appln`` (application, families), ``tls202`` (title), ``tls203`` (abstract), ``tls209``
                         (IPC), ``tls224`` (CPC)
-``tls212_citation``     ``tls211`` (both numbers; needed), ``tls215_citn_categ`` (letters and claims)
-``tls204_appln_prior``  ``tls201`` and ``tls211`` (both needed)
+``tls212_citation``     ``tls211`` (both numbers; required), ``tls215_citn_categ`` (categories and claims)
+``tls204_appln_prior``  ``tls201`` and ``tls211`` (both required)
 ======================  ================================================================================================
 
-``tls215`` is joined on all three of ``pat_publn_id``, ``citn_replenished`` and ``citn_id``; it has a row for each
-letter and claim since 2019, so one citation is made of the rows of a letter. A citation with ``citn_replenished`` is
-one of an international search report that the EPO repeats for the European publication: it is left out where the same
-pair stands without. Tables already joined by the user are read through the column maps ``patstat`` and
-``patstat-citations`` instead. There is no full text.
+``tls215`` is joined on ``pat_publn_id``, ``citn_replenished`` and ``citn_id``. Since 2019 it has a row for each
+category and claim; the rows of a category become one citation. A citation with ``citn_replenished`` is of an
+international search report and repeated by the EPO for the European publication. It is skipped if the same pair has a
+citation without it. Tables that users have joined are read with the column maps ``patstat`` and ``patstat-citations``.
+PATSTAT has no full text.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
 from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
-from patent_mteb.readers.zipped import beside, joined_rows, refuse_no_table, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, refuse_other_files, sibling_tables, table, table_name, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
 _READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
@@ -41,7 +40,7 @@ _APPLICANT = ("APP", "FOP")
 
 
 def reader() -> Reader:
-    """The reader of PATSTAT's raw tables."""
+    """Return the reader of PATSTAT's raw tables."""
     return Reader(
         "patstat-tables",
         "PATSTAT: raw CSV tables of one folder (tls211_pat_publn.csv, tls212_citation.csv ...)",
@@ -59,29 +58,28 @@ def _read(path: Path) -> Iterator[Item]:
     if name in _TABLES:
         yield from _TABLES[name](path)
     elif name in _READ_WITH:
-        refuse_no_table(path)
-        yield Noted("a table that is read together with that of the publications or citations", path.name)
+        refuse_other_files(path)
+        yield Note("a table that is read together with the table of publications or citations", path.name)
     else:
-        raise DataError(
-            "no table of PATSTAT has this name", path=path, remedy=f"expected {', '.join((*_TABLES, *_READ_WITH))}"
-        )
+        remedy = f"expected {', '.join((*_TABLES, *_READ_WITH))}"
+        raise DataError("no table of PATSTAT has this name", path=path, remedy=remedy)
 
 
 def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
-    """A table beside a file, of one part or several."""
-    found = [table(one, columns, ",") for one in beside(path, f"{name}*.csv")]
+    """A table of the same folder, in one part or several."""
+    found = [table(one, columns, ",") for one in sibling_tables(path, f"{name}*.csv")]
     return pl.concat(found) if found else None
 
 
-def _needed(path: Path, name: str, *columns: str) -> pl.LazyFrame:
+def _required(path: Path, name: str, *columns: str) -> pl.LazyFrame:
     frame = _parts(path, name, *columns)
     if frame is None:
-        raise DataError(f"{name} is missing beside it", path=path, remedy=f"put {name}*.csv into the same folder")
+        raise DataError(f"{name} is missing in its folder", path=path, remedy=f"put {name}*.csv into the same folder")
     return frame
 
 
 def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], called: str) -> pl.LazyFrame:
-    """A frame with the rows of another table of the same application (:func:`with_rows`)."""
+    """Join the rows of another table of the same application (:func:`with_rows`)."""
     return with_rows(frame, _parts(path, name, "appln_id", *columns), ("appln_id",), columns, called)
 
 
@@ -105,7 +103,7 @@ def _publications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "tls224", ("cpc_class_symbol",), "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if not row["publn_nr"].strip("0 "):
-            yield LeftOut("", f"row {number}", UNNAMED)
+            yield Skipped("", f"row {number}", UNNAMED)
             continue
         yield from _patent(row)
 
@@ -129,7 +127,7 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
     applied, title, abstract = _first(row["applications"]), _first(row["titles"]), _first(row["abstracts"])
     number, its = _number(row), _application(applied)
     families = (applied.get(name, "") for name in ("docdb_family_id", "inpadoc_family_id"))
-    # a list in order of place; the table has no order of its own
+    # The first IPC code has position F; the table has no order.
     codes = sorted(row["ipc"] or (), key=lambda one: (one["ipc_position"] != "F", one["ipc_class_symbol"]))
     yield Patent(
         number,
@@ -155,12 +153,12 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
 
 def _citations(path: Path) -> Iterator[Item]:
     columns = (*_KEYS, "citn_origin", "cited_pat_publn_id", "cited_appln_id", "cited_npl_publn_id", "citn_gener_auth")
-    publications = _needed(path, "tls211", "pat_publn_id", *_NUMBER)
+    publications = _required(path, "tls211", "pat_publn_id", *_NUMBER)
     cited = publications.rename({name: f"cited_{name}" for name in ("pat_publn_id", *_NUMBER)})
     frame = table(path, columns, ",").join(publications, on="pat_publn_id", how="left", maintain_order="left")
     frame = frame.join(cited, on="cited_pat_publn_id", how="left", maintain_order="left")
-    said = ("citn_categ", "relevant_claim")
-    frame = with_rows(frame, _parts(path, "tls215", *_KEYS, *said), _KEYS, said, "letters")
+    relevance = ("citn_categ", "relevant_claim")
+    frame = with_rows(frame, _parts(path, "tls215", *_KEYS, *relevance), _KEYS, relevance, "categories")
     own = (
         table(path, columns, ",")
         .filter(pl.col("citn_replenished").is_in(["", "0"]))
@@ -172,7 +170,7 @@ def _citations(path: Path) -> Iterator[Item]:
     )
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row):
-            yield LeftOut(_number(row) if row["publn_nr"] else "", f"row {number}", reason)
+            yield Skipped(_number(row) if row["publn_nr"] else "", f"row {number}", reason)
         else:
             yield from _citation(row)
 
@@ -186,29 +184,22 @@ def _refusal(row: dict[str, Any]) -> str:
 
 
 def _citation(row: dict[str, Any]) -> Iterator[Item]:
-    """One citation a letter, with the claims that have it."""
-    letters: dict[str, set[int]] = {}
-    for one in row["letters"] or ({"citn_categ": "", "relevant_claim": ""},):
-        letters.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
+    """One citation for each category, with its claims."""
+    categories: dict[str, set[int]] = {}
+    for one in row["categories"] or ({"citn_categ": "", "relevant_claim": ""},):
+        categories.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
     code = row["citn_origin"].strip()
     phase = PHASES.get(code.lower(), code.lower())
     origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
-    for letter, claims in sorted(letters.items()):
-        yield Citation(
-            _number(row),
-            _number(row, "cited_"),
-            letter,
-            origin,
-            tuple(sorted(claims)),
-            (),
-            phase,
-            row["citn_gener_auth"].strip(),
-        )
+    office = row["citn_gener_auth"].strip()
+    for category, claims in sorted(categories.items()):
+        citing, cited = _number(row), _number(row, "cited_")
+        yield Citation(citing, cited, category, origin, tuple(sorted(claims)), (), phase, office)
 
 
 def _priorities(path: Path) -> Iterator[Item]:
-    applications = _needed(path, "tls201", "appln_id", "appln_auth", "appln_nr", "appln_kind")
-    publications = _needed(path, "tls211", "appln_id", *_NUMBER)
+    applications = _required(path, "tls201", "appln_id", "appln_auth", "appln_nr", "appln_kind")
+    publications = _required(path, "tls211", "appln_id", *_NUMBER)
     prior = applications.rename({"appln_id": "prior_appln_id"})
     frame = table(path, ("appln_id", "prior_appln_id"), ",").join(
         prior, on="prior_appln_id", how="inner", maintain_order="left"

@@ -1,4 +1,4 @@
-"""What a full-text document says of one publication, whatever its markup, and the records that this makes."""
+"""A publication as read from a full-text document of any markup, and its records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from patent_mteb.patents.records import (
     TextLanguages,
     Translation,
 )
-from patent_mteb.readers.items import Item, LeftOut, Noted
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import MalformedError
 
@@ -31,23 +31,21 @@ UNNAMED = "no publication number"
 OWN = "a citation of the publication itself"
 
 US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
-"""Category of a citation by the USPTO -> origin. Others leave it open: ``cited by other`` (2005-12: applicant or third
-party), ``cited by third party``, ``imported from ...``."""
+"""Category of a citation by the USPTO -> origin. Other categories have no known origin: ``cited by other`` (2005-12:
+applicant or third party), ``cited by third party``, ``imported from ...``."""
 
-_REPEATED = "a citation that says nothing new"
+_REPEATED = "a repeated citation"
 
 _NO_TEXT = "a document without any text"
 
 
-def unread_days(where: str, *texts: str | int | None) -> Iterator[Noted]:
-    """A note for each text that says a day which nobody can read."""
-    return (Noted(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
+def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
+    """Yield a note for each invalid date."""
+    return (Note(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
 
 
 class Cited(NamedTuple):
-    """One entry of a list of citations, which may cite other literature (``npl``) or an application
-    (``unpublished``).
-    """
+    """One entry of a list of citations: a publication, other literature (``npl``) or an ``unpublished`` application."""
 
     number: str
     office: str = ""
@@ -62,7 +60,7 @@ class Cited(NamedTuple):
 
 
 class Related(NamedTuple):
-    """One relative: kind (``RELATIONS``), number in its normal form, its date as written, and its office."""
+    """One relation: kind (``RELATIONS``), number in normal form, date as written, and office."""
 
     kind: str
     number: str
@@ -72,9 +70,7 @@ class Related(NamedTuple):
 
 @dataclass
 class Published:
-    """One publication, as its document says it. ``serial``, the numbers of citations and dates are as written; the rest
-    is read.
-    """
+    """One publication. ``serial``, cited numbers and dates are as written; other fields are normalised."""
 
     source: str
     office: str
@@ -101,28 +97,27 @@ class Published:
 
     @property
     def number(self) -> str:
-        """The publication number in its normal form."""
         return publication(self.serial, self.office, self.kind)
 
     def items(self, place: str) -> Iterator[Item]:
-        """The patent, its relations and citations, and what was left out or noted."""
+        """Yield the patent, its relations and citations, skipped citations and notes."""
         if not has_digit(self.serial):
             raise MalformedError(UNNAMED)
         number = self.number
         yield self._patent(number)
         if not reads(self.serial, self.office, self.kind):
-            yield Noted(UNREAD, number)
+            yield Note(UNREAD, number)
         if not (self.title or self.abstract or self.claims):
-            yield Noted(_NO_TEXT, number)
+            yield Note(_NO_TEXT, number)
         for note in self.notes:
-            yield Noted(note, number)
+            yield Note(note, number)
         yield from unread_days(number, self.date, self.filed, *(related.date for related in self.related))
         if self.application:
             yield Relation(number, self.application, "application")
-        said = {(self.application, "application"), (number, "member")}
+        seen = {(self.application, "application"), (number, "member")}
         for related in self.related:
-            if related.number and (related.number, related.kind) not in said:
-                said.add((related.number, related.kind))
+            if related.number and (related.number, related.kind) not in seen:
+                seen.add((related.number, related.kind))
                 yield Relation(number, related.number, related.kind)
         yield from self._citations(number, place)
 
@@ -156,14 +151,14 @@ class Published:
         )
 
     def _citations(self, number: str, place: str) -> Iterator[Item]:
-        said: set[Citation] = set()
+        seen: set[Citation] = set()
         for entry in self.cited:
             cited = publication(entry.number, entry.office, entry.kind)
-            if reason := _no_citation(entry, cited, number):
-                yield LeftOut(number, place, reason)
+            if reason := _skip_reason(entry, cited, number):
+                yield Skipped(number, place, reason)
                 continue
             if not reads(entry.number, entry.office, entry.kind):
-                yield Noted(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
+                yield Note(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
             citation = Citation(
                 number,
                 cited,
@@ -174,15 +169,15 @@ class Published:
                 entry.phase,
                 self.office if entry.phase else "",
             )
-            if citation in said:
-                yield LeftOut(number, place, _REPEATED)
+            if citation in seen:
+                yield Skipped(number, place, _REPEATED)
                 continue
-            said.add(citation)
+            seen.add(citation)
             yield citation
 
 
-def _no_citation(entry: Cited, cited: str, number: str) -> str:
-    """Why an entry cites no publication; empty if it does."""
+def _skip_reason(entry: Cited, cited: str, number: str) -> str:
+    """The reason to skip a citation, empty if it cites a publication."""
     if entry.npl:
         return NON_PATENT
     if entry.unpublished:

@@ -1,8 +1,7 @@
-"""The rows of a table, whatever form it has: CSV, TSV, XLSX, JSON lines, a JSON list of objects, parquet; text also
-compressed (gzip).
+"""Read the rows of a table: CSV, TSV, XLSX, JSON lines, a JSON list of objects, or parquet. Text may be gzipped.
 
-The form is known by the content. Above the header of a CSV or XLSX export other lines may stand: the header is the line
-with the most names that are wanted.
+The content determines the form. A CSV or XLSX export may have other lines above its header: the header is the line with
+the most wanted names.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from patent_mteb.files import load_json, parquet_schema, read_rows, text_lines
 from patent_mteb.readers.items import NO_OBJECT, json_rows
 
 _HEAD = 30
-"""Lines among which the header is looked for, and objects of JSON lines whose names count as the header."""
+"""Lines that are searched for the header; objects of JSON lines whose names are the header."""
 _DELIMITERS = "\t;,|"
 _LONGEST_CELL = 1 << 30
 
@@ -41,28 +40,26 @@ Cells = tuple[int, list[Any]]
 
 
 @dataclass(frozen=True)
-class Torn:
-    """A row that does not fit the header, or is none; ``text`` is to be set aside."""
+class BadRow:
+    """An invalid row; ``text`` is saved for the user."""
 
     reason: str
     text: str = ""
 
 
-Row = dict[str, Any] | Torn
+Row = dict[str, Any] | BadRow
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The names of the columns, and the rows with their numbers as errors name them; a value is as the form of the file
-    gives it.
-    """
+    """The names of the columns, and the rows with their numbers."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[int, Row]]
 
 
 def form_of(path: Path) -> str:
-    """``parquet``, ``xlsx``, ``json``, ``jsonl`` or ``text`` by the content of a file, empty if it is none of them."""
+    """Return ``parquet``, ``xlsx``, ``json``, ``jsonl`` or ``text`` by the content of a file, else an empty text."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
     if start == b"\xd0\xcf\x11\xe0":
@@ -83,7 +80,7 @@ def open_sheet(
     if form in ("jsonl", "json", "parquet"):
         return _objects(path, form)
     if not form:
-        raise DataError("the file is no table", path=path, remedy="give CSV, TSV, XLSX, JSON lines or parquet")
+        raise DataError("the file is not a table", path=path, remedy="give CSV, TSV, XLSX, JSON lines or parquet")
     mark = (delimiter or _delimiter(path, wanted)) if form == "text" else ""
 
     def lines() -> Iterator[Cells]:
@@ -106,14 +103,14 @@ def _objects(path: Path, form: str) -> Sheet:
         return Sheet(tuple(parquet_schema(path).names), iter(read_rows(path)))
     document = load_json(path) if form == "json" else None
     if document is not None and not all(isinstance(row, dict) for row in document):
-        raise DataError("a JSON list of something else than objects", path=path, remedy="give one object a publication")
+        raise DataError("the JSON list must contain objects", path=path, remedy="give one object per publication")
 
     def rows() -> Iterator[tuple[int, Row]]:
         if document is not None:
             yield from enumerate(document, start=1)
             return
         for number, row in json_rows(path):
-            yield number, row if isinstance(row, dict) else Torn(NO_OBJECT, row)
+            yield number, row if isinstance(row, dict) else BadRow(NO_OBJECT, row)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
@@ -134,7 +131,8 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise DataError(f"no table ({error})", path=path, row=reader.line_num, remedy="export it again") from error
+            problem = f"the table cannot be read ({error})"
+            raise DataError(problem, path=path, row=reader.line_num, remedy="export it again") from error
         if cells is None:
             break
         yield first, cells
@@ -146,9 +144,7 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
 
 
 def _is_closed(lines: list[str], delimiter: str) -> bool:
-    """Whether the last row of a table ends outside of quotes: a quote that stays open takes all rows behind it for one
-    cell.
-    """
+    """Whether the last row ends outside of quotes. An open quote would turn all following rows into one cell."""
     try:
         list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error as error:
@@ -197,6 +193,6 @@ def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[int, R
         if all(cell is None or cell == "" for cell in cells):
             continue
         if any(cell not in (None, "") for cell in cells[len(names) :]):
-            yield number, Torn("the row has more cells than the header")
+            yield number, BadRow("the row has more cells than the header")
         else:
             yield number, {name: cell for name, cell in zip(names, cells, strict=False) if name}

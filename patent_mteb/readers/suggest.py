@@ -1,4 +1,4 @@
-"""A first column map for a table, from the names of its columns and from what stands below them."""
+"""Suggest a column map for a table from the names and values of its columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.sheets import Torn, open_sheet
+from patent_mteb.readers.sheets import BadRow, open_sheet
 from patent_mteb.readers.values import unpacked
 
 _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -76,7 +76,7 @@ _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
         "fine": ("fine", "subtopic", "subtopics", "fine label", "fine labels"),
     },
 }  # fmt: skip
-"""Section of a map -> our field -> names of columns in lower case, the likelier ones first."""
+"""Section of a map -> our field -> names of columns in lower case, the most likely first."""
 
 _LISTS = {"ipc", "cpc", "inventors", "applicants", "keywords", "cited", "category", "member", "coarse", "fine"}
 _SEPARATORS = (";;", " | ", "|", ";", "\n")
@@ -84,7 +84,6 @@ _SAMPLE = 200
 
 
 def is_known(column: str) -> bool:
-    """Whether the name of a column says which field it is."""
     return _plain(column) in _KNOWN
 
 
@@ -96,7 +95,7 @@ _KNOWN = {name for fields in _SYNONYMS.values() for names in fields.values() for
 
 
 def suggest(path: Path, *, unfinished: bool = False) -> str:
-    """A column map for a table, as TOML; what it could not place stands in it as comments."""
+    """Return a column map in TOML for a table. Unknown columns are in comments."""
     sheet = open_sheet(path, is_known)
     found = _found(sheet.columns)
     numberless = "publication_number" not in found.get("fields", {})
@@ -112,7 +111,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
         )
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
-    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Torn)]
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
     lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
     for section, fields in found.items():
         lines += ["", f"[[{section}]]" if section == "labels" else f"[{section}]"]
@@ -129,9 +128,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
 
 
 def _found(columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Section -> our field -> the column with its likeliest name. Fine labels need coarse ones, categories what is
-    cited.
-    """
+    """Return section -> our field -> its most likely column. Labels need coarse ones; citations need cited numbers."""
     by_name: dict[str, str] = {}
     for column in columns:
         by_name.setdefault(_plain(column), column)

@@ -1,7 +1,6 @@
-"""Tables of any export through one column map (:mod:`patent_mteb.readers.columns`); the maps that ship lie in
-``maps/``.
+"""Read the tables of any export with a column map (:mod:`patent_mteb.readers.columns`).
 
-From one row of a table to records, as its column map says.
+The folder ``maps/`` has the maps of this package.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from patent_mteb.patents.records import (
 )
 from patent_mteb.patents.sections import split_description
 from patent_mteb.readers.columns import Column, ColumnMap, parse_map, read_map
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.sheets import Torn, open_sheet
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.sheets import BadRow, open_sheet
 from patent_mteb.readers.suggest import suggest
-from patent_mteb.readers.values import claim_numbers, flat, is_whole_date, listed, read_date, text_of
+from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of
 
 _STRINGS = ("kind", "filing_jurisdiction")
 
@@ -47,32 +46,30 @@ _TEXTS = ("title", "abstract", "claims", "description")
 
 _PREFERRED = "en"
 
-_UNREADABLE = "a number cannot be read: kept as written (a map can say the office of those that name none)"
+_UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 
 
 class RowReader:
-    """Makes records of the rows of one table."""
+    """Reads the records of the rows of one table."""
 
     def __init__(self, columns: ColumnMap, places: Mapping[str, tuple[str, str]]) -> None:
         self._columns = columns
         self._places = places
         self._seen: set[str] = set()
-        self._notes: list[Noted] = []
+        self._notes: list[Note] = []
 
     def items(self, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-        """The records of a row, what is to be said of it, or why it gives none."""
+        """Yield the records and notes of a row, or the reason to skip it."""
         place = f"row {number}"
         self._notes = []
         kind = self._text(row, self._columns.fields.get("kind"))
         own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
         if "publication_number" in self._columns.fields:
             if not own:
-                yield LeftOut("", place, "no publication number")
+                yield Skipped("", place, "no publication number")
                 return
             if own in self._seen:
-                self._note(
-                    "the publication stands in an earlier row: only citations and relations are read", place, own
-                )
+                self._note("the publication is in an earlier row: only citations and relations are read", place, own)
             else:
                 self._seen.add(own)
                 yield self._patent(own, row, place)
@@ -81,13 +78,10 @@ class RowReader:
         yield from dict.fromkeys(self._notes)
 
     def _note(self, what: str, place: str, example: str) -> None:
-        self._notes.append(Noted(what, f"{place}: {example}" if example else place))
-
-    # --- cells
-    # ------------------------------------------------------------------------------------------------------------------
+        self._notes.append(Note(what, f"{place}: {example}" if example else place))
 
     def _cells(self, row: Mapping[str, Any], column: Column | None) -> list[Any]:
-        """The values of the first column that has some, with None for an empty one; of joined columns the one text."""
+        """The values of the first non-empty column, with None for empty ones, or the one text of joined columns."""
         if column is None:
             return []
         if not column.column:
@@ -114,7 +108,7 @@ class RowReader:
         return (column.values.get(text, "") if column and column.values is not None else text).strip()
 
     def _list(self, row: Mapping[str, Any], column: Column | None) -> list[str]:
-        """The texts of a list; those of nested values stay in line with each other, empty ones among them."""
+        """The texts of a list. Empty texts of nested values stay, so that parallel lists stay aligned."""
         if column is None:
             return []
         cells = self._cells(row, column)
@@ -123,14 +117,14 @@ class RowReader:
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
     def _number(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "") -> str:
-        """The first number of a cell, with the kind code of another column where it names none itself."""
+        """The first number of a cell, with the kind code of another column if it has none."""
         numbers = [one for one in self._list(row, column) if one]
         return self._normal(numbers[0], column, place, partial(read_number, kind=kind)) if numbers and column else ""
 
     def _normal(
         self, text: str, column: Column, place: str, read: Callable[[str, str], Number | None] = read_number
     ) -> str:
-        """A number in its normal form; one that cannot be read as it is written."""
+        """The normal form of a number, or its text if it cannot be read."""
         number = read(text, column.office)
         if number is None:
             self._note(_UNREADABLE, place, text)
@@ -149,12 +143,9 @@ class RowReader:
         except ValueError as error:
             self._note(f"{ours} cannot be read: left empty", place, str(error))
             return None
-        if date is not None and not column.date and not is_whole_date(value):
+        if date is not None and not column.date and not has_day(value):
             self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
         return date
-
-    # --- a publication
-    # ----------------------------------------------------------------------------------------------------------
 
     def _patent(self, own: str, row: Mapping[str, Any], place: str) -> Patent:
         fields = self._columns.fields
@@ -174,7 +165,7 @@ class RowReader:
         texts = {name: self._by_language(row, fields.get(name)) for name in _TEXTS}
         for name, found in texts.items():
             if found:
-                values[name] = _made(name, found[0][1])
+                values[name] = _parsed(name, found[0][1])
         if texts["claims"] and not values["claims"]:
             self._note("claims could not be split: left empty", place, own)
         return Patent(
@@ -189,23 +180,21 @@ class RowReader:
         )
 
     def _by_language(self, row: Mapping[str, Any], column: Column | None) -> list[tuple[str, Any]]:
-        """The texts of a field with their languages, the main one first: English, else the first."""
+        """The texts of a field with their languages, English first."""
         cells = self._cells(row, column)
         if column is None or not any(value is not None for value in cells):
             return []
-        spoken = (
-            [text_of(value).lower() for value in self._values(row, column.language_column)]
-            if column.language_column
-            else []
-        )
-        if len(spoken) != len(cells):
-            whole = [value for value in cells if value is not None]
-            return [(spoken[0] if spoken else column.language, whole[0] if len(whole) == 1 else whole)]
-        found = [(language, value) for language, value in zip(spoken, cells, strict=True) if value is not None]
+        languages = []
+        if column.language_column:
+            languages = [text_of(value).lower() for value in self._values(row, column.language_column)]
+        if len(languages) != len(cells):
+            texts = [value for value in cells if value is not None]
+            return [(languages[0] if languages else column.language, texts[0] if len(texts) == 1 else texts)]
+        found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
         return sorted(found, key=lambda one: one[0] != _PREFERRED)
 
     def _family(self, own: str, row: Mapping[str, Any], place: str) -> str:
-        """The family as given; else the first of the family's members by their numbers; else the publication itself."""
+        """The given family, else the lowest number of its members, else the publication number."""
         given = self._text(row, self._columns.fields.get("family_id"))
         if given:
             return given
@@ -213,7 +202,7 @@ class RowReader:
         if members := self._numbers(row, member, place):
             self._note("no family id: the family is named after the first of its members", place, "")
             return min((own, *members))
-        self._note("no family is given: the publication number stands for it", place, "")
+        self._note("no family is given: the publication number is used", place, "")
         return own
 
     def _numbers(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "member") -> list[str]:
@@ -234,61 +223,57 @@ class RowReader:
                 Label(landscape, one, name) for one, name in dict.fromkeys(zip(coarse, names, strict=True)) if one
             )
 
-    # --- its relatives
-    # ----------------------------------------------------------------------------------------------------------
-
     def _citations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
-        told = self._columns.citations
-        column = told.get("cited")
+        columns = self._columns.citations
+        column = columns.get("cited")
         if column is None:
             return
-        citing = self._number(row, told.get("citing"), place) or own
+        citing = self._number(row, columns.get("citing"), place) or own
         cited = self._list(row, column)
         if not citing or not any(cited):
             if "publication_number" not in self._columns.fields:
-                yield LeftOut(citing, place, "no citing or no cited number")
+                yield Skipped(citing, place, "no citing or no cited number")
             return
-        said = {
-            ours: self._along(ours, self._list(row, told.get(ours)), len(cited), place)
+        parallel = {
+            ours: self._aligned(ours, self._list(row, columns.get(ours)), len(cited), place)
             for ours in ("category", "origin", "phase", "office")
         }
-        claims = claim_numbers(self._text(row, told.get("claims")))
-        passages = tuple(self._list(row, told.get("passages")))
-        date = self._date(row, "date of a citation", told.get("date"), place)
+        claims = claim_numbers(self._text(row, columns.get("claims")))
+        passages = tuple(self._list(row, columns.get("passages")))
+        date = self._date(row, "date of a citation", columns.get("date"), place)
         for position, text in enumerate(cited):
             if text:
-                words = {ours: values[position] for ours, values in said.items()}
+                values = {ours: one[position] for ours, one in parallel.items()}
                 yield Citation(
-                    citing, self._normal(text, column, place), **words, claims=claims, passages=passages, date=date
+                    citing, self._normal(text, column, place), **values, claims=claims, passages=passages, date=date
                 )
 
-    def _along(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
-        """One value for each cited number: as many as there are, or one for all."""
+    def _aligned(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
+        """One value for each cited number, if there is one for each or one for all."""
         if len(values) == length:
             return values
         if len(values) > 1:
-            self._note(
-                f"{ours} and cited numbers are not as many: {ours} left empty", place, f"{len(values)} for {length}"
-            )
+            problem = f"{ours} and cited numbers differ in length: {ours} left empty"
+            self._note(problem, place, f"{len(values)} for {length}")
         return (values if len(values) == 1 else [""]) * length
 
     def _relations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
-        told = self._columns.relations
-        number = self._number(row, told.get("number"), place) or own
+        columns = self._columns.relations
+        number = self._number(row, columns.get("number"), place) or own
         for kind in RELATIONS:
-            for related in dict.fromkeys(self._numbers(row, told.get(kind), place, kind)):
+            for related in dict.fromkeys(self._numbers(row, columns.get(kind), place, kind)):
                 if number and related != number:
                     yield Relation(number, related, kind)
-        if own and "application" not in told and (application := self._application(row, place)):
+        if own and "application" not in columns and (application := self._application(row, place)):
             yield Relation(own, application, "application")
 
 
-def _made(name: str, value: Any) -> Any:
+def _parsed(name: str, value: Any) -> Any:
     return _claims(value) if name == "claims" else _description(value) if name == "description" else text_of(value)
 
 
 def _claims(value: Any) -> tuple[Claim, ...]:
-    """Claims given as one text, as a list of texts with or without numbers, or as they stand in our records."""
+    """Read claims from one text, a list of texts with or without numbers, or the form of our records."""
     members = value if isinstance(value, list) else list(flat(value, ""))
     if members and all(isinstance(one, Mapping) for one in members):
         if all("number" in one for one in members):
@@ -312,31 +297,28 @@ def _description(value: Any) -> Description:
 
 
 def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Translation, ...]:
-    """The texts in further languages, a record for each of these."""
+    """One translation for each further language."""
     found: dict[str, dict[str, Any]] = {}
     for name, texts in others.items():
         for language, value in texts:
-            found.setdefault(language, {}).setdefault(
-                name, text_of(value) if name == "description" else _made(name, value)
-            )
+            parsed = text_of(value) if name == "description" else _parsed(name, value)
+            found.setdefault(language, {}).setdefault(name, parsed)
     return tuple(Translation(language, **texts) for language, texts in sorted(found.items()))
 
 
 SHIPPED = ("derwent", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat")
-"""The maps of this package; a table is given to the first whose columns it has."""
+"""The maps of this package. A table is read with the first map whose columns it has."""
 
 
 def readers() -> list[Reader]:
-    """The readers of the maps that ship, and at the end the one of any table whose columns have names that speak for
-    themselves.
-    """
+    """Return the readers of the maps of this package and, at the end, of tables with self-explanatory columns."""
     shipped = [reader_of(read_map(Path(__file__).with_name("maps") / f"{name}.toml")) for name in SHIPPED]
-    what = "any table whose columns are called as our fields or by a common name"
-    return [*shipped, Reader("table", what, _speaks_for_itself, _read_suggested)]
+    what = "any table whose columns have the names of our fields or common names"
+    return [*shipped, Reader("table", what, lambda path: bool(suggest(path)), _read_suggested)]
 
 
 def reader_of(columns: ColumnMap) -> Reader:
-    """The reader of a column map."""
+    """Return the reader of a column map."""
     return Reader(
         columns.name, columns.what, partial(_recognised, columns), partial(read_table, columns=columns), columns.text
     )
@@ -347,14 +329,10 @@ def _recognised(columns: ColumnMap, path: Path) -> bool:
     return bool(wanted) and wanted <= set(map(_folded, open_sheet(path, lambda name: _folded(name) in wanted).columns))
 
 
-def _speaks_for_itself(path: Path) -> bool:
-    return bool(suggest(path))
-
-
 def _read_suggested(path: Path) -> Iterator[Item]:
     columns = parse_map(suggest(path), path)
     read = [f"'{one.column[0]}' as {ours}" for part in columns.sections() for ours, one in part.items() if one.column]
-    yield Noted("columns read", ", ".join(read), len(read))
+    yield Note("columns read", ", ".join(read), len(read))
     yield from read_table(path, columns)
 
 
@@ -363,23 +341,20 @@ def _folded(name: str) -> str:
 
 
 def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
-    """The records of a table."""
     wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
     sheet = open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
     places, notes = _places(columns, sheet.columns, path)
     yield from notes
     rows = RowReader(columns, places)
     for number, row in sheet.rows:
-        if isinstance(row, Torn):
-            yield LeftOut("", f"row {number}", row.reason, row.text)
+        if isinstance(row, BadRow):
+            yield Skipped("", f"row {number}", row.reason, row.text)
         else:
             yield from rows.items(number, row)
 
 
-def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Noted]]:
-    """Where the map's names lead: the column, and the rest of the name within its values. Case and blanks do not
-    matter.
-    """
+def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Note]]:
+    """Map each name to its column and to the rest of a dotted name within the values. Case and spaces do not matter."""
     by_name = {_folded(name): name for name in there}
     places: dict[str, tuple[str, str]] = {}
     missing: list[str] = []
@@ -395,11 +370,12 @@ def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mappi
     if not any(name in places for name in number.column):
         missing += number.column
     if missing:
-        problem = f"there is no column '{missing[0]}' (columns: {', '.join(there)})"
-        raise DataError(problem, path=path, remedy="name one of these in the map, or say optional = true")
+        problem = f"column '{missing[0]}' is missing (columns: {', '.join(there)})"
+        raise DataError(problem, path=path, remedy="name one of these in the map, or set optional = true")
     lacking = [name for name in columns.names() if name not in places]
-    unread = [name for name in there if name not in {column for column, _ in places.values()}]
-    said = {"columns of the map that are not there": lacking, "columns not read": unread}
+    read = {column for column, _ in places.values()}
+    unread = [name for name in there if name not in read]
+    notes = {"columns of the map that are missing": lacking, "columns not read": unread}
     return places, [
-        Noted(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in said.items() if names
+        Note(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in notes.items() if names
     ]

@@ -1,5 +1,4 @@
-"""USPTO bulk full text: grants and applications in XML of 2001 and later, one document a file or weekly files, zipped
-or not.
+"""USPTO bulk full text: grants and applications in XML since 2001, as single documents or weekly files.
 
 =================================  ==========  ====================================================================
 root element                       years       read by
@@ -8,12 +7,11 @@ root element                       years       read by
 ``us-patent-application``          2005-       this module (DTD 4.0 to 4.6)
 ``PATDOC``                         2001-2004   :mod:`patent_mteb.readers.uspto_2001` (ST.32, DTD 2.4 and 2.5)
 ``patent-application-publication`` 2001-2004   :mod:`patent_mteb.readers.uspto_2001` (DTD 1.5 and 1.6)
-``sequence-cwu``                   2001-       left out: sequence listings, which stand beside their document
+``sequence-cwu``                   2001-       skipped: sequence listings next to their documents
 =================================  ==========  ====================================================================
 
-Grants carry citations with who cited (examiner, applicant), applications none. The USPTO names no families:
-publications of one application (A1 and B2) share their application number as family id. Utility patents only, unless
-asked for all kinds.
+Only grants have citations, with their origin (examiner, applicant). The USPTO has no families: publications of one
+application (A1 and B2) have the application number as family id. The source ``uspto`` reads utility patents only.
 """
 
 from __future__ import annotations
@@ -25,18 +23,18 @@ from pathlib import Path
 from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
-from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import US_ORIGINS, Cited, Published, Related
 from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, text_at, text_of
 
 _TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
-"""Kinds of patents that are not utility patents, by the first letter of the kind code (37 CFR 1.151 to 1.179)."""
+"""First letter of the kind code -> kind of a patent that is not a utility patent (37 CFR 1.151 to 1.179)."""
 
 
 def readers() -> Iterator[Reader]:
-    """The two readers of USPTO full text: utility patents only, and all kinds."""
+    """Yield the readers of utility patents and of all kinds."""
     yield Reader(
         "uspto", "USPTO full text: grants and applications in XML or zip files", _sniff, partial(_read, every=False)
     )
@@ -59,12 +57,12 @@ def _read(path: Path, every: bool) -> Iterator[Item]:
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
     tag = str(root.tag)
     if tag not in _MAKERS:
-        yield LeftOut("", place, f"no patent document ({tag})")
+        yield Skipped("", place, f"no patent document ({tag})")
         return
     published = _MAKERS[tag](root)
     other = _TYPES.get(published.kind[:1])
     if other and not every:
-        yield LeftOut(published.number, place, f"no utility patent ({other})")
+        yield Skipped(published.number, place, f"not a utility patent ({other})")
     else:
         yield from published.items(place)
 
@@ -125,7 +123,7 @@ _MARKS = {
     "summary-of-invention": "summary",
     "detailed-description": "detailed",
 }
-"""Processing instructions (``<?BRFSUM ... end="lead"?>`` to ``end="tail"``) and the sections that they mark."""
+"""Processing instruction (``<?BRFSUM ... end="lead"?>`` to ``end="tail"``) -> the section that it marks."""
 
 
 def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
@@ -156,21 +154,17 @@ def _classes(biblio: Element, path: str) -> list[str]:
 
 
 def _old_classes(biblio: Element) -> list[str]:
-    """IPC codes of 2005, before the eighth edition of the IPC."""
+    """The IPC codes of 2005, before the eighth edition of the IPC."""
     found = biblio.find("classification-ipc")
-    return (
-        []
-        if found is None
-        else [ipc_code(text_of(one)) for one in found if one.tag in ("main-classification", "further-classification")]
-    )
+    tags = ("main-classification", "further-classification")
+    return [] if found is None else [ipc_code(text_of(one)) for one in found if one.tag in tags]
 
 
 def _name(party: Element) -> str:
     book = party.find("addressbook")
     book = party if book is None else book
-    return text_at(book, "orgname") or " ".join(
-        filter(None, (text_at(book, "first-name"), text_at(book, "middle-name"), text_at(book, "last-name")))
-    )
+    names = (text_at(book, name) for name in ("first-name", "middle-name", "last-name"))
+    return text_at(book, "orgname") or " ".join(filter(None, names))
 
 
 def _inventors(biblio: Element) -> list[Element]:
@@ -190,9 +184,7 @@ def _cited(biblio: Element) -> Iterator[Cited]:
             if document is None:
                 yield Cited("", origin=origin, npl=one.find("nplcit") is not None)
             else:
-                yield Cited(
-                    text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind"), origin
-                )
+                yield Cited(*_identifier(document), origin)
 
 
 _KINDS = {
@@ -202,39 +194,36 @@ _KINDS = {
     "us-divisional-reissue": "division",
     "reissue": "reissue",
 }
-"""Names below ``us-related-documents``; relations of other names (substitution, addition, reexamination) are
-``parent``."""
+"""Element below ``us-related-documents`` -> kind. Others (substitution, addition, reexamination) are ``parent``."""
 
 
-def _document_id(document: Element, kind: str) -> Related:
-    office, date = text_at(document, "country"), text_at(document, "date")
-    return Related(kind, application(text_at(document, "doc-number"), office, text_at(document, "kind")), date, office)
+def _identifier(document: Element) -> tuple[str, str, str]:
+    """Number, office and kind of a ``document-id``."""
+    return text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")
+
+
+def _related_application(document: Element, kind: str) -> Related:
+    number, office, its_kind = _identifier(document)
+    return Related(kind, application(number, office, its_kind), text_at(document, "date"), office)
 
 
 def _related(biblio: Element) -> Iterator[Related]:
     for claim in biblio.iterfind("priority-claims/priority-claim"):
-        yield _document_id(claim, "priority")
+        yield _related_application(claim, "priority")
     for one in biblio.iterfind("us-related-documents/*"):
         tag = str(one.tag)
         for parent in one.iterfind("relation/parent-doc/document-id"):
-            yield _document_id(parent, _KINDS.get(tag, "parent"))
+            yield _related_application(parent, _KINDS.get(tag, "parent"))
         for document in one.iterfind("document-id"):
             if tag == "related-publication":
-                number = publication(
-                    text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")
-                )
-                yield Related("pre-grant", number)
+                yield Related("pre-grant", publication(*_identifier(document)))
             else:
-                yield _document_id(
-                    document, "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent")
-                )
+                kind = "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent")
+                yield _related_application(document, kind)
     for document in biblio.iterfind("pct-or-regional-filing-data/document-id"):
-        yield _document_id(document, "parent")
+        yield _related_application(document, "parent")
     for document in biblio.iterfind("pct-or-regional-publishing-data/document-id"):
-        yield Related(
-            "member",
-            publication(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")),
-        )
+        yield Related("member", publication(*_identifier(document)))
 
 
 _MAKERS: dict[str, Callable[[Element], Published]] = {

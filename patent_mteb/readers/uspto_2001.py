@@ -1,7 +1,6 @@
-"""USPTO full text of 2001 to 2004: grants as ``PATDOC`` (WIPO ST.32, DTD 2.4 and 2.5), applications as
-``patent-application-publication``.
+"""USPTO full text of 2001 to 2004: grants (``PATDOC``) and applications (``patent-application-publication``).
 
-Sections have elements of their own here. ``B5xx`` and the like are the INID codes of WIPO ST.9.
+Grants follow WIPO ST.32 (DTD 2.4 and 2.5); ``B5xx`` and the like are INID codes of WIPO ST.9.
 """
 
 from __future__ import annotations
@@ -70,18 +69,17 @@ _SUBCLASS, _GROUP = 4, 7
 
 
 def _columns(code: str) -> str:
-    """An IPC code in fixed columns: four for the subclass, three for the main group (to the right), the rest for the
-    subgroup.
+    """Read an IPC code in fixed columns: four for the subclass, three for the main group, the rest for the subgroup.
 
-    Where blanks were lost (``E03C 104``) a subgroup of one digit is left over; it has two then.
+    If spaces are missing (``E03C 104``), the subgroup in its column has one digit; then the last two digits count.
     """
     subclass, digits = code[:_SUBCLASS], code[_SUBCLASS:].strip()
     group, subgroup = code[_SUBCLASS:_GROUP].strip(), code[_GROUP:].strip()
     if len(subgroup) < 2:
         group, subgroup = digits[:-2], digits[-2:]
-    return (
-        ipc_code(f"{subclass}{group}/{subgroup}") if group.isdigit() and subgroup.isdigit() else " ".join(code.split())
-    )
+    if group.isdigit() and subgroup.isdigit():
+        return ipc_code(f"{subclass}{group}/{subgroup}")
+    return " ".join(code.split())
 
 
 def _party(party: Element) -> str:
@@ -102,7 +100,7 @@ def _patdoc_cited(root: Element) -> Iterator[Cited]:
 
 
 _PATDOC_RELATIONS = {"B620": "division", "B631": "continuation", "B632": "continuation-in-part", "B640": "reissue"}
-"""INID 62 to 64 as the DTD divides them; others that name a parent are ``parent``."""
+"""INID 62 to 64 as the DTD divides them -> kind. Others that name a parent are ``parent``."""
 
 
 def _document(document: Element, kind: str, office: str = "") -> Related:

@@ -1,7 +1,4 @@
-"""What stands in a cell: dates, lists, nested values, texts, in the forms that exports write them.
-
-Values as the bulk sources write them: days, numbers, languages, codes.
-"""
+"""Parse the values of exports and bulk files: dates, numbers, languages, codes, lists, nested values and texts."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ from typing import Any
 
 from patent_mteb.patents.numbers import read_application, read_number
 
-UNREAD = "a number that cannot be read, kept as it is written"
+UNREAD = "a number that cannot be read, stored as written"
 
 UNREAD_DAY = "a date that cannot be read, left empty"
-
 
 _NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
 
@@ -26,9 +22,9 @@ _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ].*)?")
 
 
 def day(text: str | int | None) -> dt.date | None:
-    """The day in ``YYYYMMDD`` or ``YYYY-MM-DD``. A day or month 00 (USPTO's cited documents) stands for the first.
+    """Parse ``YYYYMMDD`` or ``YYYY-MM-DD``; return None for ``0``, ``9999-12-31`` and invalid dates.
 
-    ``0``, ``9999-12-31`` and what is no day give None.
+    A day or month 00 (USPTO's cited documents) means the first.
     """
     match = _DAY.fullmatch(str(text or "").strip())
     if not match:
@@ -41,12 +37,11 @@ def day(text: str | int | None) -> dt.date | None:
 
 
 def unread_day(text: str | int | None) -> bool:
-    """Whether a text says a day that :func:`day` cannot read."""
+    """Whether a text is an invalid date for :func:`day`, and not a value for an unknown date."""
     return day(text) is None and not _NO_DAY.fullmatch(str(text or "").strip())
 
 
 def has_digit(text: str) -> bool:
-    """Whether a text can hold a number at all."""
     return any(character.isdigit() for character in text)
 
 
@@ -58,21 +53,19 @@ def _as_written(text: str, office: str, kind: str) -> str:
 
 
 def publication(text: str, office: str = "", kind: str = "") -> str:
-    """The normal form of a publication number (:mod:`patent_mteb.patents.numbers`); what cannot be read is kept without
-    separators.
-    """
+    """Return the normal form of a publication number, or its text without separators if it cannot be read."""
     number = read_number(text, office, kind)
     return number.docdb if number else _as_written(text, office, kind)
 
 
 def application(text: str, office: str = "", kind: str = "") -> str:
-    """The normal form of an application number, without kind; what cannot be read is kept without separators."""
+    """Return the normal form of an application number, or its text without separators if it cannot be read."""
     number = read_application(text, office, kind)
     return number.key if number else _as_written(text, office, "")
 
 
 def reads(text: str, office: str = "", kind: str = "") -> bool:
-    """Whether :func:`publication` could read a number."""
+    """Whether a publication number can be read."""
     return read_number(text, office, kind) is not None
 
 
@@ -80,15 +73,13 @@ _CODE = re.compile(r"([A-H]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
 
 
 def ipc_code(text: str) -> str:
-    """One IPC or CPC code without the blanks of fixed columns and whatever stands behind it; other text is only
-    trimmed.
-    """
+    """Return an IPC or CPC code without the spaces of fixed columns and qualifiers; other text is only trimmed."""
     match = _CODE.search(text)
     return f"{match[1].replace(' ', '')}{int(match[2])}/{match[3]}" if match else " ".join(text.split())
 
 
 def language(text: str | None) -> str:
-    """ISO 639-1 of what a source writes (``EN``, ``en``); empty for none (``xx``)."""
+    """Return the ISO 639-1 code of a language (``EN``, ``en``), empty if it is unknown (``xx``)."""
     code = (text or "").strip().lower()[:2]
     return "" if code == "xx" or not code.isalpha() else code
 
@@ -112,10 +103,10 @@ _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
 
 def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
-    """A date as an export writes it; None for the values that stand for none (0, 9999-12-31).
+    """Parse a date of an export; return None for 0 and 9999-12-31, and raise ValueError for invalid dates.
 
-    Read are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
-    31/12/2019 and 12/31/2019 where one of the numbers can be no month, and English names of months.
+    The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
+    31/12/2019 and 12/31/2019 if one of the numbers exceeds 12, and English names of months.
     """
     if isinstance(value, dt.datetime):
         return value.date()
@@ -130,7 +121,7 @@ def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
         except ValueError:
             continue
     if forms:
-        raise ValueError(f"'{text}' is no date of the form {' or '.join(forms)}")
+        raise ValueError(f"'{text}' is not a date of the form {' or '.join(forms)}")
     if found := _DATE.fullmatch(text):
         part = {name.rstrip("23"): int(number) for name, number in found.groupdict().items() if number}
         return dt.date(part["y"], part.get("m") or 1, part.get("d") or 1)
@@ -140,22 +131,22 @@ def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
             return dt.date(year, second, first)
         if second > 12 >= first:
             return dt.date(year, first, second)
-        raise ValueError(f"'{text}' may be two dates")
+        raise ValueError(f"'{text}' is ambiguous")
     for form in _WORDED:
         try:
             return dt.datetime.strptime(text, form).date()
         except ValueError:
             continue
-    raise ValueError(f"'{text}' is no date")
+    raise ValueError(f"'{text}' is not a date")
 
 
-def is_whole_date(value: Any) -> bool:
-    """Whether a date that :func:`read_date` reads names its day."""
+def has_day(value: Any) -> bool:
+    """Whether a value that :func:`read_date` accepts includes the day."""
     return isinstance(value, dt.date) or not re.fullmatch(r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00", text_of(value))
 
 
 def text_of(value: Any) -> str:
-    """The text of a cell: numbers without a needless ``.0``, dates in ISO 8601, the members of a list a line each."""
+    """Return the text of a cell: whole numbers without ``.0``, dates in ISO 8601, lists with one line per member."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -168,13 +159,13 @@ def text_of(value: Any) -> str:
 
 
 def text_in(row: Mapping[str, Any], name: str) -> str:
-    """The value of a field as it is written, trimmed; empty for none."""
+    """Return the value of a field as trimmed text, empty if it is missing."""
     value = row.get(name)
     return "" if value is None else str(value).strip()
 
 
 def unpacked(value: Any) -> Any:
-    """A list or an object that stands in a cell as its text (JSON, Python or NumPy); any other value as it is."""
+    """Parse a cell with a list or an object in JSON, Python or NumPy syntax; return any other value unchanged."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -193,7 +184,7 @@ def unpacked(value: Any) -> Any:
 
 
 def flat(row: Any, name: str) -> Iterator[Any]:
-    """The values that a name with dots leads to, through objects and lists; None where an object lacks it."""
+    """Yield the values of a dotted name in nested objects and lists, None for objects without it."""
     value = unpacked(row)
     if isinstance(value, list | tuple):
         for member in value:
@@ -211,7 +202,7 @@ def flat(row: Any, name: str) -> Iterator[Any]:
 
 
 def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
-    """The texts of a list, given as one or as a text with separators (without any: ``|``, ``;`` and line ends)."""
+    """Return the texts of a list, or of a text with separators (default: ``|``, ``;`` and line ends)."""
     value = unpacked(value)
     if isinstance(value, list | tuple):
         return [text for member in value for text in listed(member, separators)]
@@ -220,6 +211,6 @@ def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
 
 
 def claim_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of claims that a search report names, such as ``1-3,7``."""
+    """Return the claims of a search report, such as ``1-3,7``."""
     ranges = [(int(first), int(last or first)) for first, last in _CLAIM_RANGE.findall(text)]
     return tuple(sorted({number for first, last in ranges for number in range(first, min(last, first + 999) + 1)}))

@@ -1,19 +1,13 @@
-"""Documents out of XML files of any office: taken one by one from files and zip files, parsed without trusting them,
-turned into text.
+"""Read the documents of XML files and zip files, parse them safely, and extract their text.
 
-Bulk files hold thousands of complete documents one after another, each with its own declaration, in a zip file. They
-are read as a stream: no more than one document is in memory and nothing is unpacked to disk. What a file may do is
-limited:
+Bulk files are zip files with thousands of complete documents one after another, each with an XML declaration. They are
+read as a stream: at most one document is in memory and nothing is unpacked to disk. Files are not trusted:
 
-* a document type is never loaded and always cut away; one that defines entities of its own with a text (the only use of
-  which is an entity bomb) is refused. Entities that SGML knows by name (``&mgr;``) are replaced by their characters
-  before parsing;
-* a document is UTF-8, ASCII, ISO 8859 or Windows 125x, and no longer than :data:`LONGEST_DOCUMENT` bytes;
-* a file in a zip may unpack to :data:`LARGEST_RATIO` times its size, or to :data:`SMALL_MEMBER` bytes. Nothing is
-  written, so a path that leads out of the zip does no harm; such a file is left out all the same.
-
-Characters that old files write by the names that SGML gives them (``&mgr;``): replaced before a document is
-parsed.
+* A document type is never loaded. One that defines entities with a text (an entity bomb) is refused. Named SGML
+  entities (``&mgr;``) are replaced by their characters before parsing.
+* A document must be UTF-8, ASCII, ISO 8859 or Windows 125x, and at most :data:`LONGEST_DOCUMENT` bytes long.
+* A file in a zip may unpack to :data:`LARGEST_RATIO` times its size, or to 16 MiB. A file whose path leads out of the
+  zip is skipped, although nothing is written.
 """
 
 from __future__ import annotations
@@ -32,7 +26,7 @@ from lxml import etree
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 
 _GREEK_LETTERS = """
     agr=α bgr=β ggr=γ dgr=δ egr=ε zgr=ζ eegr=η thgr=θ igr=ι kgr=κ lgr=λ mgr=μ ngr=ν xgr=ξ ogr=ο pgr=π rgr=ρ sgr=σ
@@ -41,8 +35,7 @@ _GREEK_LETTERS = """
 """
 
 _GREEK = dict(pair.split("=") for pair in _GREEK_LETTERS.split())
-"""ISO 8879 ISOgrk1, the one public set of the old files that HTML 5 does not know under its names."""
-
+"""ISO 8879 ISOgrk1, the only entity set of old files that HTML 5 does not include."""
 
 _XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
 
@@ -50,7 +43,7 @@ _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
 
 
 def with_characters(content: bytes) -> bytes:
-    """A document with a number instead of each name of a character; names that nobody knows are kept as text."""
+    """Replace named entities by numeric ones; unknown names become text."""
     return _REFERENCE.sub(_character, content)
 
 
@@ -69,11 +62,11 @@ Split: TypeAlias = Callable[[IO[bytes]], Iterator[bytes]]
 
 
 LONGEST_DOCUMENT = 1 << 29
-"""Bytes of one document; the largest of an office (sequence listings) have about a tenth of it."""
+"""Bytes of one document. The largest documents of an office (sequence listings) have about a tenth of it."""
 
 _CHUNK = 1 << 20
 
-_PIECE = 1 << 12
+_SMALL_CHUNK = 1 << 12
 
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 
@@ -81,12 +74,12 @@ _XML_NAMES = (".xml", ".sgml", ".sgm")
 
 
 class MalformedError(ValueError):
-    """A document that cannot be read; says why."""
+    """A document cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The bytes of one document, and where they stand."""
+    """The bytes of one document and its position in the file."""
 
     place: str
     content: bytes
@@ -98,31 +91,31 @@ _LONGEST_START = len(b"<?xml ")
 
 
 def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
-    """The documents of a stream, cut before each XML declaration; one that is too long ends early."""
-    held = bytearray()
+    """Yield the documents of a stream, split before each XML declaration; a document that is too long ends early."""
+    buffer = bytearray()
     searched = 1
     while chunk := stream.read(_CHUNK):
-        held += chunk
-        while match := _START.search(held, searched):
-            yield bytes(held[: match.start()])
-            del held[: match.start()]
+        buffer += chunk
+        while match := _START.search(buffer, searched):
+            yield bytes(buffer[: match.start()])
+            del buffer[: match.start()]
             searched = 1
-        if len(held) > LONGEST_DOCUMENT:
-            yield bytes(held)
-            held.clear()
-        searched = max(1, len(held) - _LONGEST_START)
-    yield bytes(held)
+        if len(buffer) > LONGEST_DOCUMENT:
+            yield bytes(buffer)
+            buffer.clear()
+        searched = max(1, len(buffer) - _LONGEST_START)
+    yield bytes(buffer)
 
 
 _MARK = b"\xef\xbb\xbf"
 
 _END_OF_DOS = b"\x1a"
 
-_UNWRITTEN = "zero bytes where text should be (was the file written whole?)"
+_ZEROS = "zero bytes where text should be (is the file complete?)"
 
 
-def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document | LeftOut]:
-    """Documents without the marks that joined files leave between them; zeros behind a document are told."""
+def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document | Skipped]:
+    """Yield documents without the marks between joined files, and report zeros after a document."""
     number = 0
     for content in split(stream):
         text = content.rstrip(b"\0")
@@ -133,11 +126,11 @@ def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document 
             number += 1
             yield Document(f"{place}document {number}", document)
         if len(text) < len(content):
-            yield LeftOut("", f"{place}behind document {number}", _UNWRITTEN)
+            yield Skipped("", f"{place}after document {number}", _ZEROS)
 
 
-def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | LeftOut]:
-    """The documents of an XML file, or of the XML files in a zip file, in their order."""
+def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | Skipped]:
+    """Yield the documents of an XML file, or of the XML files in a zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
         if not start:
@@ -150,26 +143,26 @@ def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Docu
             yield from _numbered(stream, "", split)
 
 
-def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | LeftOut]:
+def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | Skipped]:
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError) as error:
-        raise DataError(f"not a whole zip file ({error})", path=path, remedy="download it again") from error
+        raise DataError(f"not a complete zip file ({error})", path=path, remedy="download it again") from error
     for member in archive.infolist():
         if member.is_dir():
             continue
         if reason := _refusal(member):
-            yield LeftOut("", member.filename, reason)
+            yield Skipped("", member.filename, reason)
             continue
         try:
             with archive.open(member) as file:
                 yield from _numbered(file, f"{member.filename}, ", split)
         except _BROKEN_ZIP as error:
-            yield LeftOut("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
+            yield Skipped("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
 
 
 def _refusal(member: zipfile.ZipInfo) -> str:
-    """Why a file of a zip is not read; empty if it is."""
+    """The reason to skip a file of a zip file, empty if there is none."""
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts:
         return "its path leads out of the zip"
@@ -194,24 +187,27 @@ _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)")
 _ENCODINGS = re.compile(rb"utf-?8|us-ascii|ascii|iso-8859-\d+|latin1|windows-125\d", re.IGNORECASE)
 
 
+_BOMB = "its document type defines entities: an entity bomb?"
+
+
 def _without_doctype(content: bytes) -> bytes:
-    """A document without its document type; refuses one that defines texts as entities."""
+    """Remove the document type; refuse one that defines entities with a text."""
     position = 0
     while match := _PROLOG.match(content, position):
         if match["doctype"]:
             if _DEFINED.search(match["subset"] or b""):
-                raise MalformedError("its document type defines entities: an entity bomb?")
+                raise MalformedError(_BOMB)
             content = content[: match.start("doctype")] + content[match.end("doctype") :]
             position = match.start("doctype")
         else:
             position = match.end()
     if b"<!ENTITY" in content:
-        raise MalformedError("its document type defines entities: an entity bomb?")
+        raise MalformedError(_BOMB)
     return content
 
 
 def parse(content: bytes) -> tuple[Element, bool]:
-    """The root element of a document; comments and the document type are left out, names of characters replaced."""
+    """Return the root element without comments and document type, and whether & or < had to be escaped."""
     content = content.strip()
     if len(content) > LONGEST_DOCUMENT:
         raise MalformedError(f"longer than {LONGEST_DOCUMENT >> 20} MiB")
@@ -228,10 +224,10 @@ def parse(content: bytes) -> tuple[Element, bool]:
     try:
         return _element(content), False
     except (etree.XMLSyntaxError, ValueError) as error:
-        mended = _BARE_LESS.sub(b"&lt;", _BARE_AMPERSAND.sub(b"&amp;", content))
-        if mended != content:
+        escaped = _BARE_LESS.sub(b"&lt;", _BARE_AMPERSAND.sub(b"&amp;", content))
+        if escaped != content:
             with contextlib.suppress(etree.XMLSyntaxError, ValueError):
-                return _element(mended), True
+                return _element(escaped), True
         raise MalformedError(f"not well-formed XML ({_kind(error)})") from error
 
 
@@ -248,16 +244,14 @@ def _element(content: bytes) -> Element:
 
 
 def _kind(error: Exception) -> str:
-    """What lxml complains about, without places and names, so that equal complaints are counted together."""
+    """The kind of an error of lxml, without positions and names, so that equal errors are counted together."""
     code = getattr(error, "code", None)
     name = etree.ErrorTypes._getName(code) if code else None
     return str(name or type(error).__name__)
 
 
 def first_root(path: Path) -> str:
-    """The name of the first root element of a file or a zip file of documents, without namespace; empty if there is
-    none.
-    """
+    """Return the name of the first root element of a file or a zip file, without namespace; empty if there is none."""
     start = _first_bytes(path).removeprefix(b"\xef\xbb\xbf")
     position = 0
     while match := _PROLOG.match(start, position):
@@ -267,7 +261,7 @@ def first_root(path: Path) -> str:
 
 
 def _first_bytes(path: Path) -> bytes:
-    """The start of a file, or of the first XML file in a zip file; empty for a broken zip file."""
+    """The start of a file, or of the first XML file in a zip file; empty for a corrupt zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(_CHUNK)
         if not start.startswith(b"PK"):
@@ -281,52 +275,24 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _start_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The start of a file in a zip file, down to where it is damaged."""
-    held = b""
+    """The start of a file in a zip file, up to an error."""
+    start = b""
     with contextlib.suppress(*_BROKEN_ZIP), archive.open(member) as file:
-        while len(held) < _CHUNK and (piece := file.read(_PIECE)):
-            held += piece
-    return held
+        while len(start) < _CHUNK and (chunk := file.read(_SMALL_CHUNK)):
+            start += chunk
+    return start
 
 
-_BLOCKS = frozenset(
-    [
-        "p",
-        "br",
-        "li",
-        "ul",
-        "ol",
-        "dl",
-        "dt",
-        "dd",
-        "row",
-        "entry",
-        "table",
-        "tgroup",
-        "thead",
-        "tbody",
-        "tables",
-        "claim-text",
-        "heading",
-        "maths",
-        "chemistry",
-        "paragraph",
-        "PARA",
-        "CLMSTEP",
-        "H",
-        "section",
-        "ROW",
-        "ENTRY",
-        "TBL",
-        "cell",
-    ]
-)
+_BLOCK_NAMES = """
+    p br li ul ol dl dt dd row entry table tgroup thead tbody tables claim-text heading maths chemistry paragraph
+    PARA CLMSTEP H section ROW ENTRY TBL cell
+"""
+
+_BLOCKS = frozenset(_BLOCK_NAMES.split())
 
 
 def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
-    """The text in an element in one line; what stands in blocks of their own (paragraphs, cells, list items) is set
-    apart by a blank.
-    """
+    """Return the text of an element in one line; block elements (paragraphs, cells, list items) separate words."""
     if element is None:
         return ""
     if not len(element):
@@ -349,10 +315,10 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
 
 
 def text_at(element: Element, path: str) -> str:
-    """The text (:func:`text_of`) of the first element that a path leads to; empty if it leads to none."""
+    """Return the text of the first element at a path, empty if there is none."""
     return text_of(element.find(path))
 
 
 def shown(content: bytes) -> str:
-    """A document that cannot be read as text that can be: bytes that are no UTF-8 as escapes."""
+    """Decode a malformed document; invalid UTF-8 bytes become escapes."""
     return content.decode("utf-8", "backslashreplace")

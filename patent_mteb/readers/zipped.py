@@ -1,8 +1,6 @@
-"""Tables in zip files of one table each, read as they are unpacked: a few megabytes are in memory, nothing is written
-to disk.
+"""Read and join tables of one folder, in zip files of one table each or unpacked.
 
-Tables that lie side by side in a folder and are joined: only the columns that are wanted, lazily, some rows at a
-time.
+Only the wanted columns are read, lazily and in batches. Zip files are not unpacked to disk.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 
 _BLOCK = 16 << 20
-"""Bytes that are read at a time; a row must fit into them."""
+"""Bytes that are read at a time; no row may be longer."""
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 
@@ -32,12 +30,11 @@ _AGAIN = "download it again"
 
 
 def is_zipped(path: Path) -> bool:
-    """Whether a file is a zip file, by its name."""
     return path.suffix == ".zip"
 
 
 def table_name(path: Path, suffix: str) -> str:
-    """The name of a table, whether its file is compressed or not; empty for a file of another kind."""
+    """Return the name of a table, whose file may be compressed; empty for other files."""
     inside = path.with_suffix("") if path.suffix in (".zip", ".gz") else path
     if is_zipped(path) and not inside.suffix:
         return inside.name
@@ -45,9 +42,7 @@ def table_name(path: Path, suffix: str) -> str:
 
 
 def scan_zipped(path: Path, separator: str) -> pl.LazyFrame:
-    """A table in a zip file as a frame of texts, read when it is collected; fields may be quoted, quotes in them
-    doubled.
-    """
+    """Return a lazy frame of texts for a table in a zip file. Quotes in quoted fields are doubled."""
     names = _header(path, separator)
 
     def read(
@@ -94,7 +89,7 @@ def _batches(path: Path, separator: str, columns: list[str]) -> Iterator[pl.Data
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """The one table in a zip file."""
+    """Open the only table in a zip file."""
     try:
         archive = zipfile.ZipFile(path)
         members = [one for one in archive.infolist() if not one.is_dir()]
@@ -107,14 +102,14 @@ def _opened(path: Path) -> IO[bytes]:
             raise DataError(problem, path=path, remedy=_AGAIN)
         return archive.open(members[0])
     except _BROKEN as error:
-        raise DataError(f"not a whole zip file ({error})", path=path, remedy=_AGAIN) from error
+        raise DataError(f"not a complete zip file ({error})", path=path, remedy=_AGAIN) from error
 
 
 _ROWS_AT_ONCE = 1000
 
 
-def refuse_no_table(path: Path) -> None:
-    """Stop at a file that is no table at all, neither as it is nor in a zip file."""
+def refuse_other_files(path: Path) -> None:
+    """Refuse a file that is neither text nor a zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
     if not is_zipped(path):
@@ -122,8 +117,8 @@ def refuse_no_table(path: Path) -> None:
 
 
 def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
-    """Columns of a table as text, an empty cell as empty text; fields may be quoted, quotes in them doubled."""
-    refuse_no_table(path)
+    """Return a lazy frame of columns as texts. Quotes in quoted fields are doubled."""
+    refuse_other_files(path)
     frame = (
         scan_zipped(path, separator) if is_zipped(path) else pl.scan_csv(path, separator=separator, infer_schema=False)
     )
@@ -138,7 +133,7 @@ def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """What polars cannot read, as an error that names the file."""
+    """Turn errors of polars into errors that name the file."""
     try:
         yield
     except pl.exceptions.NoDataError as error:
@@ -151,7 +146,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a frame in its order, a thousand in memory; ``path`` is named if it cannot be computed."""
+    """Yield the rows of a frame in order, in batches; errors name ``path``."""
     with _reading(path):
         batches = frame.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True)
     while True:
@@ -165,27 +160,20 @@ def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
 def with_rows(
     frame: pl.LazyFrame, other: pl.LazyFrame | None, keys: Sequence[str], columns: Sequence[str], name: str
 ) -> pl.LazyFrame:
-    """A frame, in its order, with the rows of another of the same keys as a list of structs; null where there are none,
-    or no other frame.
-    """
+    """Add the rows of another frame with the same keys as a list of structs, null if there are none."""
     if other is None:
         return frame.with_columns(pl.lit(None).alias(name))
     grouped = other.group_by(keys).agg(pl.struct(columns).alias(name))
     return frame.join(grouped, on=list(keys), how="left", maintain_order="left")
 
 
-def beside(path: Path, pattern: str) -> list[Path]:
-    """The tables in the folder of a file that match a pattern, by name; of one that is there zipped and unpacked, the
-    unpacked one.
-    """
+def sibling_tables(path: Path, pattern: str) -> list[Path]:
+    """Return the tables in the folder of a file that match a pattern, sorted by name; unpacked tables come first."""
     suffix = Path(pattern).suffix
+    stem = pattern.removesuffix(suffix)
     found = {
         table_name(one, suffix): one
-        for form in (".zip", f"{suffix}.zip", "")
-        for one in _matching(path.parent, pattern, form)
+        for form in (".zip", f"{suffix}.zip", suffix)
+        for one in sorted(path.parent.glob(stem + form))
     }
     return [found[name] for name in sorted(found)]
-
-
-def _matching(folder: Path, pattern: str, form: str) -> list[Path]:
-    return sorted(folder.glob(pattern if not form else pattern.removesuffix(Path(pattern).suffix) + form))

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
-from patent_mteb.patents.on_disk import Spool, publications
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -213,7 +213,7 @@ class _Families:
     """
 
     def __init__(self, patents: Sequence[Patent]) -> None:
-        self._texts: Spool[Patent] = Spool()
+        self._texts: DiskList[Patent] = DiskList()
         self._members: dict[str, list[int]] = {}
         for place, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
             self._texts.append(clean_patent(patent))

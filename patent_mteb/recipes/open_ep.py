@@ -41,7 +41,7 @@ import pyarrow as pa
 from patent_mteb.files import read_keyed, write_jsonl, write_rows
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.families import age
-from patent_mteb.patents.on_disk import Spool, publications
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import open_us
@@ -99,7 +99,7 @@ def write_languages(
     asked = {document_of(claim) for claim in asking}
     counts: Counter[str] = Counter()
     texts: dict[tuple[str, str], dict[str, int]] = {(kind, language): {} for kind in KINDS for language in LANGUAGES}
-    held: Spool[str] = Spool()
+    held: DiskList[str] = DiskList()
     for place in members:
         patent = patents[place]
         for kind in KINDS:

@@ -30,7 +30,7 @@ from typing import Literal
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES, degree
-from patent_mteb.patents.on_disk import Spool
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import open_layout as layout
@@ -161,7 +161,7 @@ class Cleaned(Mapping[str, Patent]):
 
     def __init__(self, patents: Sequence[Patent], places: Mapping[str, int]) -> None:
         self._places = {number: row for row, number in enumerate(sorted(places))}
-        self._texts = Spool(
+        self._texts = DiskList(
             replace(clean_patent(patents[places[number]]), description=_NO_DESCRIPTION) for number in self._places
         )
 

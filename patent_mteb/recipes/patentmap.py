@@ -355,14 +355,14 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
-    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.whole(key)) for key in keys), chosen)
+    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.record(key)) for key in keys), chosen)
     alike = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
         pool = _pool(queries, known, cited, similar, alike, params, log, name)
         folder = root / DATA_SET / name
-        write_jsonl(folder / "content" / "queries.json", (_content(known.whole(key)) for key in sorted(queries)))
-        write_jsonl(folder / "content" / "documents.json", (_content(known.whole(key)) for key in sorted(pool)))
+        write_jsonl(folder / "content" / "queries.json", (_content(known.record(key)) for key in sorted(queries)))
+        write_jsonl(folder / "content" / "documents.json", (_content(known.record(key)) for key in sorted(pool)))
         gold = {
             query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())]
             for query in sorted(queries)
@@ -579,7 +579,7 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
     for name, rows in split.items():
         rows.sort(key=lambda patent: patent.publication_number)
         path = f"{DATA_SET}/IPC-Classification/{FILES[name]}"
-        write_labelled(root / path, (_labelled(known.whole(patent.publication_number)) for patent in rows))
+        write_labelled(root / path, (_labelled(known.record(patent.publication_number)) for patent in rows))
         log.files.append(path)
     log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(split['test'])} for testing")
 

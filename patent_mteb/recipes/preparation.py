@@ -12,7 +12,7 @@ from typing import Literal
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import DEFINITIONS, with_families
 from patent_mteb.patents.matching import STEPS, MatchReport, match
-from patent_mteb.patents.near_duplicates import TWINS, twin_groups, with_twins
+from patent_mteb.patents.near_duplicates import NEAR_DUPLICATES, near_duplicate_groups, with_near_duplicates
 from patent_mteb.patents.on_disk import publications
 from patent_mteb.recipes.log import BuildLog
 
@@ -45,11 +45,13 @@ def prepared(
         log.deviate(f"patent families are {DEFINITIONS[common.families]}")
     log.step(f"families: {common.families}", n_families, _n_families(collection), DEFINITIONS[common.families])
 
-    twins = twin_groups(collection.patents)
+    twins = near_duplicate_groups(collection.patents)
     alike = sum(map(len, twins))
     before = len(collection.patents)
-    collection = with_twins(collection, common.twins, twins)
-    note = f"{alike} publications share title and abstract with one of another family and {TWINS[common.twins]}"
+    collection = with_near_duplicates(collection, common.twins, twins)
+    note = (
+        f"{alike} publications share title and abstract with one of another family and {NEAR_DUPLICATES[common.twins]}"
+    )
     log.step(f"twins: {common.twins}", before, len(collection.patents), note if alike else "")
     if common.twins != "keep":
         log.deviate(note)

@@ -50,7 +50,7 @@ from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import Spool
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Filling, Summariser, SummaryCache, read_summaries, summarise
 from patent_mteb.patents.text import clean_patent
@@ -271,7 +271,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         f"{len({family.year for family in queries})} years, {len({family.section for family in queries})} sections, "
         f"{len({family.jurisdiction for family in queries})} jurisdictions",
     )
-    whole = (known.whole(family.document.publication_number) for family in queries)
+    whole = (known.record(family.document.publication_number) for family in queries)
     written = _with_summaries(_with_written(whole, params.summaries, log), params)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
@@ -283,7 +283,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     files = write_beir(
         folder,
         Composed(
-            {number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.whole(key))
+            {number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.record(key))
         ),
         Composed(
             {number[family.id]: place for place, family in enumerate(queries)},
@@ -444,10 +444,10 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
 def _with_written(queries: Iterable[Patent], path: str, log: BuildLog) -> Sequence[Patent]:
     """The queries with the summaries of a file; where these come from is told wherever the paper's rules are left."""
     if not path:
-        return Spool(queries)
+        return DiskList(queries)
     rows = read_summaries(Path(path))
     filling = Filling(rows)
-    filled = Spool(map(filling.fill, queries))
+    filled = DiskList(map(filling.fill, queries))
     unused = {
         "stood in the records already": filling.kept,
         "of a text that has changed since": filling.outdated,
@@ -466,7 +466,7 @@ def _with_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Paten
     if params.summary_cache is None:
         raise DataError("a summariser is given without summary_cache", remedy="name a file to keep the summaries in")
     with SummaryCache(params.summary_cache) as cache:
-        return Spool(summarise(queries, params.summariser, cache, allow_missing=params.allow_missing_summaries))
+        return DiskList(summarise(queries, params.summariser, cache, allow_missing=params.allow_missing_summaries))
 
 
 def _corpus(

@@ -44,8 +44,8 @@ from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
 from patent_mteb.patents.families import Groups, age
-from patent_mteb.patents.near_duplicates import leaking_twins, twin_key
-from patent_mteb.patents.on_disk import Spool, publications
+from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_duplicate_key
+from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
@@ -123,7 +123,7 @@ class Document:
 class Documents:
     """Documents with their texts."""
 
-    def __init__(self, rows: Sequence[Document], texts: Spool[Patent]) -> None:
+    def __init__(self, rows: Sequence[Document], texts: DiskList[Patent]) -> None:
         self.rows, self._texts = rows, texts
 
     def chosen(self, rows: Sequence[Document]) -> Documents:
@@ -144,7 +144,7 @@ class Documents:
 
 def read_documents(patents: Sequence[Patent]) -> Documents:
     """Clean patents one after the other."""
-    texts: Spool[Patent] = Spool()
+    texts: DiskList[Patent] = DiskList()
     rows: list[Document] = []
     labels: dict[Label, Label] = {}
     shared: dict[object, object] = {}
@@ -163,7 +163,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
                 shared.setdefault(group, group),  # type: ignore[arg-type]
                 shared.setdefault(sections, sections),  # type: ignore[arg-type]
                 text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)),
-                twin_key(cleaned),
+                near_duplicate_key(cleaned),
                 text_key(*fields) if any(fields) else b"",
             )
         )
@@ -494,7 +494,7 @@ def _write(
     split = _split(documents.rows, params)
     log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
 
-    leaks = leaking_twins(((document.twin, document.publication) for document in documents.rows), split)
+    leaks = leaking_near_duplicates(((document.twin, document.publication) for document in documents.rows), split)
     if leaks:
         note = (
             "whose title and abstract stand in train under another family: their labels can be looked up (twins=merge,"

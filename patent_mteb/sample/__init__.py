@@ -26,7 +26,7 @@ from patent_mteb.sample import vocabulary as words
 from patent_mteb.sample import world
 from patent_mteb.sample.offices import OFFICES, publication_number, written_code
 from patent_mteb.sample.prose import Prose
-from patent_mteb.sample.random_choice import Dice
+from patent_mteb.sample.random_choice import RandomGenerator
 
 __all__ = ["SAMPLE_VERSION", "generate"]
 
@@ -49,13 +49,13 @@ def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
         for position, member in enumerate(family.members)
     )
     serial: dict[tuple[str, bool], int] = defaultdict(int)
-    dice = Dice(f"{_SEED}/numbers")
+    rng = RandomGenerator(f"{_SEED}/numbers")
     numbers = {}
     for published, index, position in dated:
         member = families[index].members[position]
         us_grant = member.office == "US" and member.kind == "B2"
         counter = (member.office, us_grant)
-        serial[counter] += dice.number(20, 900)
+        serial[counter] += rng.number(20, 900)
         start = 7_000_000 if us_grant else 0
         numbers[index, position] = publication_number(
             member.office, member.kind, published.year, start + serial[counter]
@@ -70,8 +70,8 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[
     for position, member in enumerate(family.members):
         office = OFFICES[member.office]
         # One office drafts all members of a family alike, so that identical texts occur within families.
-        dice = Dice(f"{_SEED}/office/{family.index}/{member.office}")
-        style = dice.weighted([name for name, _ in office.abstracts], [share for _, share in office.abstracts])
+        rng = RandomGenerator(f"{_SEED}/office/{family.index}/{member.office}")
+        style = rng.weighted([name for name, _ in office.abstracts], [share for _, share in office.abstracts])
         title = prose.title(member.variant)
         patents.append(
             Patent(
@@ -86,8 +86,8 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[
                 application_date=member.application,
                 publication_date=member.publication,
                 priority_date=family.priority,
-                ipc=tuple(written_code(code, office.codes, dice) for code in family.ipc),
-                cpc=tuple(written_code(code, "compact", dice) for code in (*family.ipc, *family.field.extra[:1])),
+                ipc=tuple(written_code(code, office.codes, rng) for code in family.ipc),
+                cpc=tuple(written_code(code, "compact", rng) for code in (*family.ipc, *family.field.extra[:1])),
                 inventors=family.inventors,
                 applicants=(family.applicant,),
                 labels=family.labels,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.sample import generate
-from patent_mteb.sample.random_choice import Dice
+from patent_mteb.sample.random_choice import RandomGenerator
 
 _CENTRES = {"A": "3700", "B": "3600", "C": "1700", "D": "1700", "E": "3600", "F": "3700", "G": "2800", "H": "2800"}
 """Technology centre by section of the IPC."""
@@ -33,16 +33,16 @@ def examined() -> tuple[list[Patent], list[Citation]]:
 def _raised(citation: Citation, citing: Patent, cited: Patent) -> Citation:
     if citing.jurisdiction != "US" or citing.kind != "A1" or citing.publication_date is None or not citing.claims:
         return citation
-    dice = Dice(f"{_SEED}/{citation.citing}/{citation.cited}")
-    claims = dice.distinct(citing.claims, [1] * len(citing.claims), dice.number(1, 3))
+    rng = RandomGenerator(f"{_SEED}/{citation.citing}/{citation.cited}")
+    claims = rng.distinct(citing.claims, [1] * len(citing.claims), rng.number(1, 3))
     paragraphs = sorted({_nearest(claim, cited.description.lines()) for claim in claims} - {0})
     return dataclasses.replace(
         citation,
         claims=tuple(sorted(claim.number for claim in claims)),
         passages=tuple(f"paragraph [{number:04}]" for number in paragraphs),
-        phase="CTNF" if dice.chance(0.7) else "CTFR",
+        phase="CTNF" if rng.chance(0.7) else "CTFR",
         office="US",
-        date=citing.publication_date + dt.timedelta(days=dice.number(100, 700)),
+        date=citing.publication_date + dt.timedelta(days=rng.number(100, 700)),
         unit=_CENTRES.get(citing.ipc[0][:1], "3600") if citing.ipc else "3600",
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from patent_mteb.sample.random_choice import Dice
+from patent_mteb.sample.random_choice import RandomGenerator
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ def publication_number(office: str, kind: str, year: int, serial: int) -> str:
     return f"{office}{pattern.format(year=year, n=serial)}{kind}"
 
 
-def written_code(code: str, style: str, dice: Dice) -> str:
+def written_code(code: str, style: str, rng: RandomGenerator) -> str:
     """An IPC code such as ``A61G 5/10`` in the way an office writes it."""
     head, subgroup = code.split("/")
     subclass, group = head.split(" ")
-    if style == "padded" and dice.chance(0.3):
+    if style == "padded" and rng.chance(0.3):
         return f"{subclass}{int(group):04d}/{subgroup}"
     if style == "hyphen":
         return f"{subclass}-{int(group):03d}/{subgroup}"

@@ -17,7 +17,7 @@ from functools import cache
 from typing import NamedTuple
 
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries
-from patent_mteb.sample.random_choice import Dice
+from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import Vocabulary
 from patent_mteb.sample.world import Family
 
@@ -74,23 +74,23 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _render(pattern: _Pattern, slots: Slots, dice: Dice) -> str:
+def _render(pattern: _Pattern, slots: Slots, rng: RandomGenerator) -> str:
     out: list[str] = []
     for piece in pattern:
         if isinstance(piece, str):
             out.append(piece)
         elif isinstance(piece, _Choice):
-            out.append(_render(dice.pick(piece.options), slots, dice))
+            out.append(_render(rng.pick(piece.options), slots, rng))
         else:
-            text = _render(_parse(slots[piece.name]), slots, dice)
+            text = _render(_parse(slots[piece.name]), slots, rng)
             out.append(_capital(text) if piece.capital else text)
     return "".join(out)
 
 
-def expand(pattern: str, slots: Slots, dice: Dice) -> str:
+def expand(pattern: str, slots: Slots, rng: RandomGenerator) -> str:
     """Fill a pattern. Field markers such as ``[problem]`` stay as they are."""
     guarded = _LITERAL.sub(r"<<\1>>", pattern)
-    return _render(_parse(guarded), slots, dice).replace("<<", "[").replace(">>", "]")
+    return _render(_parse(guarded), slots, rng).replace("<<", "[").replace(">>", "]")
 
 
 @cache
@@ -112,9 +112,9 @@ def finish(text: str) -> str:
     return _capital(_AFTER_STOP.sub(lambda match: match.group(1).upper(), _ARTICLE.sub(_article, text)))
 
 
-def sentence(patterns: Sequence[str], slots: Slots, dice: Dice) -> str:
+def sentence(patterns: Sequence[str], slots: Slots, rng: RandomGenerator) -> str:
     """One of the eligible patterns, filled and finished."""
-    return finish(expand(dice.pick(eligible(patterns, slots)), slots, dice))
+    return finish(expand(rng.pick(eligible(patterns, slots)), slots, rng))
 
 
 VOICES = 3
@@ -131,47 +131,47 @@ class Prose:
         self._phrases = vocabulary.phrases
         self._family = family
         self._seed = f"{seed}/text/{family.index}"
-        dice = Dice(self._seed)
-        own = dice.shuffled(family.problem.part)
-        general = dice.shuffled(family.field.part)
-        self._parts = (own[0], general[0], own[1] if dice.chance(0.5) else general[1])
-        self._devices = dice.shuffled(family.problem.device)
-        self._elements = [dice.shuffled(range(4)) for _ in range(VOICES)]
+        rng = RandomGenerator(self._seed)
+        own = rng.shuffled(family.problem.part)
+        general = rng.shuffled(family.field.part)
+        self._parts = (own[0], general[0], own[1] if rng.chance(0.5) else general[1])
+        self._devices = rng.shuffled(family.problem.device)
+        self._elements = [rng.shuffled(range(4)) for _ in range(VOICES)]
 
-    def _dice(self, section: str) -> Dice:
-        return Dice(f"{self._seed}/{section}")
+    def _rng(self, section: str) -> RandomGenerator:
+        return RandomGenerator(f"{self._seed}/{section}")
 
-    def _slots(self, dice: Dice, turn: int = 0) -> Slots:
+    def _slots(self, rng: RandomGenerator, turn: int = 0) -> Slots:
         """Slots in the voice of the family, moved on by ``turn``."""
         family, field, problem = self._family, self._family.field, self._family.problem
         number = (family.voice + turn) % VOICES
         voice, auxiliary = family.principle.voices[number], family.auxiliary.voices[number]
         elements = [voice.element[place] for place in self._elements[number]]
-        device = self._devices[0] if dice.chance(0.5) else dice.pick(self._devices)
+        device = self._devices[0] if rng.chance(0.5) else rng.pick(self._devices)
         slots = {
             "device": device,
-            "field": dice.pick(field.topic),
-            "user": dice.pick(field.user),
+            "field": rng.pick(field.topic),
+            "user": rng.pick(field.user),
             "part": self._parts[0],
             "other": self._parts[1],
             "part3": self._parts[2],
-            "material": dice.pick(field.material),
+            "material": rng.pick(field.material),
             "stuff": field.stuff,
-            "setting": dice.pick(field.setting),
-            "subject": dice.pick(problem.topic),
-            "aim": dice.pick(problem.aim),
-            "doing": dice.pick(problem.doing),
+            "setting": rng.pick(field.setting),
+            "subject": rng.pick(problem.topic),
+            "aim": rng.pick(problem.aim),
+            "doing": rng.pick(problem.doing),
             "principle": voice.name,
             "element": elements[0],
             "element2": elements[1],
-            "aux_element": dice.pick(auxiliary.element),
-            "aux_step": dice.pick(auxiliary.step),
+            "aux_element": rng.pick(auxiliary.element),
+            "aux_step": rng.pick(auxiliary.step),
             "section": family.principle.section,
-            "sector": dice.pick(self._phrases["sector"][field.coarse]),
-            "low": str(dice.number(1, 8)),
-            "high": str(dice.number(10, 40)),
-            "angle": str(dice.number(5, 60)),
-            "count": str(10 * dice.number(2, 90)),
+            "sector": rng.pick(self._phrases["sector"][field.coarse]),
+            "low": str(rng.number(1, 8)),
+            "high": str(rng.number(10, 40)),
+            "angle": str(rng.number(5, 60)),
+            "count": str(10 * rng.number(2, 90)),
         }
         for name, items in (
             ("how", voice.how),
@@ -181,134 +181,134 @@ class Prose:
             ("trouble", problem.trouble),
             ("benefit", problem.benefit),
         ):
-            for place, item in enumerate(dice.shuffled(items), start=1):
+            for place, item in enumerate(rng.shuffled(items), start=1):
                 slots[name if place == 1 else f"{name}{place}"] = item
         kind = "electronic" if family.principle.electronic else "mechanical"
-        slots["measure"] = dice.pick(self._phrases["measure"][kind])
-        if dice.chance(0.6):
+        slots["measure"] = rng.pick(self._phrases["measure"][kind])
+        if rng.chance(0.6):
             kind = "electronic" if family.principle.computing else "mechanical"
-            slots["era"] = dice.pick(self._phrases["era"][_era(family.priority.year)][kind])
+            slots["era"] = rng.pick(self._phrases["era"][_era(family.priority.year)][kind])
         if family.also is not None:
-            slots["also"] = dice.pick(family.also.doing)
-            slots["also_aim"] = dice.pick(family.also.aim)
+            slots["also"] = rng.pick(family.also.doing)
+            slots["also_aim"] = rng.pick(family.also.aim)
         return slots
 
-    def _say(self, patterns: Sequence[str], slots: Slots, dice: Dice) -> str:
+    def _say(self, patterns: Sequence[str], slots: Slots, rng: RandomGenerator) -> str:
         """One sentence pattern; every applicant has favourites."""
         choices = eligible(patterns, slots)
-        favourite = choices[self._family.house % len(choices)]
-        return finish(expand(favourite if dice.chance(0.35) else dice.pick(choices), slots, dice))
+        favourite = choices[self._family.style_seed % len(choices)]
+        return finish(expand(favourite if rng.chance(0.35) else rng.pick(choices), slots, rng))
 
     def title(self, variant: int = 0) -> str:
-        dice = self._dice(f"title/{variant}")
-        kind = "method" if dice.chance(0.12) else "plain"
-        return self._say(self._phrases["title"][kind], self._slots(dice), dice)
+        rng = self._rng(f"title/{variant}")
+        kind = "method" if rng.chance(0.12) else "plain"
+        return self._say(self._phrases["title"][kind], self._slots(rng), rng)
 
     def abstract(self, style: str, variant: int = 0, year: int = 0) -> str:
         """Abstract in one of the drafting styles; Japanese ones end now and then with drawing and copyright notes of
         the year.
         """
-        dice = self._dice(f"abstract/{style}/{variant}")
+        rng = self._rng(f"abstract/{style}/{variant}")
         phrases = self._phrases["abstract"]
-        slots = dict(self._slots(dice))
-        slots["more"] = dice.pick(eligible(phrases["more"], slots))
-        text = self._say(phrases[style], slots, dice)
+        slots = dict(self._slots(rng))
+        slots["more"] = rng.pick(eligible(phrases["more"], slots))
+        text = self._say(phrases[style], slots, rng)
         if style == "psolve":
-            if dice.chance(0.45):
-                text += " " + dice.pick(phrases["tail"])
-            elif dice.chance(0.4):
-                text += " " + expand(dice.pick(phrases["copyright"]), {"year": str(year)}, dice)
+            if rng.chance(0.45):
+                text += " " + rng.pick(phrases["tail"])
+            elif rng.chance(0.4):
+                text += " " + expand(rng.pick(phrases["copyright"]), {"year": str(year)}, rng)
         return text
 
     def claims(self, style: str, variant: int = 0) -> tuple[Claim, ...]:
         """6 to 15 numbered claims in two or three groups, each led by an independent claim."""
-        dice = self._dice(f"claims/{style}/{variant}")
+        rng = self._rng(f"claims/{style}/{variant}")
         phrases = self._phrases["claims"]
-        slots = self._slots(dice)
+        slots = self._slots(rng)
         device = slots["device"]
-        groups = [(phrases[f"device_{style}"], f"{device}", phrases["dependent"], dice.number(3, 7))]
-        groups.append((phrases["method"], "method", phrases["dependent_method"], dice.number(1, 3)))
-        if dice.chance(0.45):
+        groups = [(phrases[f"device_{style}"], f"{device}", phrases["dependent"], rng.number(3, 7))]
+        groups.append((phrases["method"], "method", phrases["dependent_method"], rng.number(1, 3)))
+        if rng.chance(0.45):
             groups.append((phrases["third"], "", (), 0))
         claims: list[Claim] = []
         for independent, subject, dependent, count in groups:
             first = len(claims) + 1
-            claims.append(Claim(first, self._say(independent, slots, dice)))
+            claims.append(Claim(first, self._say(independent, slots, rng)))
             if subject == "method":
                 subject = "process" if claims[-1].text.startswith("A process") else "method"
-            bodies = dice.shuffled(eligible(dependent, slots))[:count]
+            bodies = rng.shuffled(eligible(dependent, slots))[:count]
             for body in bodies:
                 number = len(claims) + 1
-                reference, depends_on = _reference(style, first, number, dice)
-                text = f"The {subject} {reference}, {expand(body, slots, dice)}."
+                reference, depends_on = _reference(style, first, number, rng)
+                text = f"The {subject} {reference}, {expand(body, slots, rng)}."
                 claims.append(Claim(number, finish(text), depends_on))
         return tuple(claims)
 
     def description(self, variant: int = 0) -> Description:
-        dice = self._dice(f"description/{variant}")
-        slots = self._slots(dice)
+        rng = self._rng(f"description/{variant}")
+        slots = self._slots(rng)
         background, summary = self._phrases["background"], self._phrases["summary"]
         drawings, detailed = self._phrases["drawings"], self._phrases["detailed"]
 
         def say(*lists: Sequence[str]) -> str:
-            return " ".join(self._say(patterns, slots, dice) for patterns in lists)
+            return " ".join(self._say(patterns, slots, rng) for patterns in lists)
 
         opening = [background["field"], background["state"], background["drawback"]]
-        if dice.chance(0.5):
+        if rng.chance(0.5):
             opening.append(background["need"])
         core = [summary["means"], summary["advantage"]]
-        if not dice.chance(0.03):
+        if not rng.chance(0.03):
             core.insert(0, summary["object"])
         first_parts = (say(*opening), say(*core), say(*(drawings[name] for name in ("first", "second", "third"))))
-        slots = self._slots(dice, turn=1 if dice.chance(0.5) else 0)
-        body = dice.shuffled(eligible(detailed["body"], slots))[: dice.number(3, 5)]
-        variants = dice.shuffled(eligible(detailed["variant"], slots))[: dice.number(1, 3)]
-        closing = dice.shuffled(eligible(detailed["close"], slots))[: dice.number(1, 2)]
-        sentences = [finish(expand(pattern, slots, dice)) for pattern in (*body, *variants, *closing)]
+        slots = self._slots(rng, turn=1 if rng.chance(0.5) else 0)
+        body = rng.shuffled(eligible(detailed["body"], slots))[: rng.number(3, 5)]
+        variants = rng.shuffled(eligible(detailed["variant"], slots))[: rng.number(1, 3)]
+        closing = rng.shuffled(eligible(detailed["close"], slots))[: rng.number(1, 2)]
+        sentences = [finish(expand(pattern, slots, rng)) for pattern in (*body, *variants, *closing)]
         return Description(*first_parts, " ".join([say(detailed["open"]), *sentences]))
 
     def expert(self) -> ExpertSummary:
         """The six fields of the family; the technology focus is missing now and then, as in the index."""
-        dice = self._dice("expert")
-        slots, phrases = self._slots(dice, turn=1), self._phrases["expert"]
+        rng = self._rng("expert")
+        slots, phrases = self._slots(rng, turn=1), self._phrases["expert"]
         return ExpertSummary(
-            title=self._say(phrases["title"], slots, dice),
-            detailed_description=self._say(phrases["detail"], slots, dice),
-            novelty=self._say(phrases["novelty"], slots, dice),
-            use=self._say(phrases["use"], slots, dice),
-            advantage=self._say(phrases["advantage"], slots, dice),
-            technology_focus="" if dice.chance(0.15) else self._say(phrases["focus"], slots, dice),
+            title=self._say(phrases["title"], slots, rng),
+            detailed_description=self._say(phrases["detail"], slots, rng),
+            novelty=self._say(phrases["novelty"], slots, rng),
+            use=self._say(phrases["use"], slots, rng),
+            advantage=self._say(phrases["advantage"], slots, rng),
+            technology_focus="" if rng.chance(0.15) else self._say(phrases["focus"], slots, rng),
         )
 
     def summaries(self, variant: int = 0) -> MachineSummaries:
         """The five machine summaries; a few publications lack one of them."""
-        dice = self._dice(f"machine/{variant}")
-        slots, phrases = self._slots(dice, turn=2), self._phrases["machine"]
+        rng = self._rng(f"machine/{variant}")
+        slots, phrases = self._slots(rng, turn=2), self._phrases["machine"]
         names = ("abstract", "features", "claims", "advantages", "objectives")
-        missing = dice.pick(names) if dice.chance(0.02) else ""
+        missing = rng.pick(names) if rng.chance(0.02) else ""
         return MachineSummaries(
-            **{name: "" if name == missing else sentence(phrases[name], slots, dice) for name in names}
+            **{name: "" if name == missing else sentence(phrases[name], slots, rng) for name in names}
         )
 
     def keywords(self) -> tuple[str, ...]:
         """Five to eight index terms without repetition."""
-        dice = self._dice("keywords")
-        family, slots = self._family, self._slots(dice, turn=1)
+        rng = self._rng("keywords")
+        family, slots = self._family, self._slots(rng, turn=1)
         plain = [slots[name] for name in ("device", "part", "other", "element", "principle")]
-        words = [*plain, *dice.shuffled(family.problem.topic)[:2], dice.pick(family.field.topic), slots["element2"]]
-        return tuple(dict.fromkeys(words))[: dice.number(5, 8)]
+        words = [*plain, *rng.shuffled(family.problem.topic)[:2], rng.pick(family.field.topic), slots["element2"]]
+        return tuple(dict.fromkeys(words))[: rng.number(5, 8)]
 
 
-def _reference(style: str, first: int, number: int, dice: Dice) -> tuple[str, tuple[int, ...]]:
+def _reference(style: str, first: int, number: int, rng: RandomGenerator) -> tuple[str, tuple[int, ...]]:
     """The phrase by which a dependent claim refers back within its group, and the claims it refers to."""
     before = tuple(range(first, number))
-    if style != "us" and len(before) > 2 and dice.chance(0.3):
+    if style != "us" and len(before) > 2 and rng.chance(0.3):
         return f"according to any one of claims {before[0]} to {before[-1]}", before
-    if style != "us" and len(before) > 1 and dice.chance(0.25):
+    if style != "us" and len(before) > 1 and rng.chance(0.25):
         return f"according to claim {before[-2]} or {before[-1]}", before[-2:]
-    if style == "ep" and first == 1 and number > 3 and dice.chance(0.15):
+    if style == "ep" and first == 1 and number > 3 and rng.chance(0.15):
         return "according to any one of the preceding claims", before
-    base = first if dice.chance(0.65) else dice.pick(before)
+    base = first if rng.chance(0.65) else rng.pick(before)
     if style == "us":
-        return dice.pick((f"of claim {base}", f"of claim {base}", f"as claimed in claim {base}")), (base,)
+        return rng.pick((f"of claim {base}", f"of claim {base}", f"as claimed in claim {base}")), (base,)
     return f"according to claim {base}", (base,)

@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Dice:
+class RandomGenerator:
     """Random choices from a seed given as text."""
 
     def __init__(self, seed: str) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from patent_mteb.patents.records import Citation, Label
 from patent_mteb.sample.offices import OFFICES, REGIONS
-from patent_mteb.sample.random_choice import Dice
+from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
 SERVES = {
@@ -52,16 +52,16 @@ FILED_TWICE = 0.5
 
 
 def by_subject(
-    family_field: Field, problem: Problem, also: Problem | None, also_field: Field, dice: Dice
+    family_field: Field, problem: Problem, also: Problem | None, also_field: Field, rng: RandomGenerator
 ) -> tuple[Label, ...]:
     """Labels in both landscapes: the field's and the problem's own, and those of the second problem.
 
     The labels of the field's own coarse category are always in the majority.
     """
-    if not family_field.conventional or dice.chance(0.01):
+    if not family_field.conventional or rng.chance(0.01):
         return ()
-    modern = bool(family_field.emerging) and dice.chance(0.72 if problem.emerging else 0.5)
-    classic = not modern or dice.chance(0.4)
+    modern = bool(family_field.emerging) and rng.chance(0.72 if problem.emerging else 0.5)
+    classic = not modern or rng.chance(0.4)
     labels: list[Label] = []
 
     def add(landscape: str, coarse: str, fine: str) -> None:
@@ -86,7 +86,7 @@ def by_subject(
 
 
 def by_function(
-    labels: Sequence[Label], principles: Sequence[Principle], fields: Sequence[Field], dice: Dice
+    labels: Sequence[Label], principles: Sequence[Principle], fields: Sequence[Field], rng: RandomGenerator
 ) -> tuple[Label, ...]:
     """The labels, and with a chance of a half for each principle one more in each landscape: of a field of the category
     that it serves.
@@ -94,7 +94,7 @@ def by_function(
     found = list(labels)
     for principle in principles:
         category = SERVES.get(principle.id)
-        if not dice.chance(FILED_TWICE) or not category or not labels:
+        if not rng.chance(FILED_TWICE) or not category or not labels:
             continue
         homes = [field for field in fields if principle.id in field.principles]
         for landscape in dict.fromkeys(label.landscape for label in labels):
@@ -153,7 +153,7 @@ class Family:
     labels: tuple[Label, ...]
     ipc: tuple[str, ...]
     applicant: str
-    house: int
+    style_seed: int
     inventors: tuple[str, ...]
     attraction: float
     bloom: str
@@ -181,45 +181,47 @@ class Cited:
     origin: str
 
 
-def _after(day: dt.date, months: int, dice: Dice) -> dt.date:
-    return day + dt.timedelta(days=round(30.44 * months) + dice.number(-12, 12))
+def _after(day: dt.date, months: int, rng: RandomGenerator) -> dt.date:
+    return day + dt.timedelta(days=round(30.44 * months) + rng.number(-12, 12))
 
 
-def _member(office: str, priority: dt.date, first: bool, taken: set[tuple[str, str]], dice: Dice) -> Member | None:
+def _member(
+    office: str, priority: dt.date, first: bool, taken: set[tuple[str, str]], rng: RandomGenerator
+) -> Member | None:
     """A further publication of a family, None if it would come outside the years of the sample or is there already."""
     kinds = [kind for kind in OFFICES[office].kinds if (office, kind[0]) not in taken]
     if not kinds:
         return None
-    kind, _, granted = dice.weighted(kinds, [kind[1] for kind in kinds])
-    application = priority if first and dice.chance(0.6) else _after(priority, dice.number(6, 11), dice)
+    kind, _, granted = rng.weighted(kinds, [kind[1] for kind in kinds])
+    application = priority if first and rng.chance(0.6) else _after(priority, rng.number(6, 11), rng)
 
     def published(months: int) -> dt.date:
-        return _after(application, months, dice)
+        return _after(application, months, rng)
 
     if granted:
-        publication = published(dice.number(26, 48))
+        publication = published(rng.number(26, 48))
     elif kind.startswith("U"):
-        publication = published(dice.number(6, 11))
+        publication = published(rng.number(6, 11))
     else:
-        publication = max(_after(priority, 18, dice), published(dice.number(6, 14)))
+        publication = max(_after(priority, 18, rng), published(rng.number(6, 14)))
     if not FIRST_PUBLICATION <= publication <= LAST_PUBLICATION:
         if not first:
             return None
-        kind, publication = OFFICES[office].kinds[0][0], _after(priority, 18, dice)
-    variant = 0 if first or dice.chance(0.3 if granted else 0.6) else dice.number(1, 9)
+        kind, publication = OFFICES[office].kinds[0][0], _after(priority, 18, rng)
+    variant = 0 if first or rng.chance(0.3 if granted else 0.6) else rng.number(1, 9)
     return Member(office, kind, application, publication, variant)
 
 
-def _members(region_name: str, priority: dt.date, dice: Dice) -> tuple[Member, ...]:
+def _members(region_name: str, priority: dt.date, rng: RandomGenerator) -> tuple[Member, ...]:
     region = REGIONS[region_name]
-    office = dice.weighted([name for name, _ in region.first], [share for _, share in region.first])
-    wanted = 1 + (dice.weighted((1, 2, 3, 4), (0.62, 0.23, 0.11, 0.04)) if dice.chance(region.multiple) else 0)
+    office = rng.weighted([name for name, _ in region.first], [share for _, share in region.first])
+    wanted = 1 + (rng.weighted((1, 2, 3, 4), (0.62, 0.23, 0.11, 0.04)) if rng.chance(region.multiple) else 0)
     further = [name for name, _ in region.further]
-    offices = [office, *dice.distinct(further, [share for _, share in region.further], wanted - 1)]
+    offices = [office, *rng.distinct(further, [share for _, share in region.further], wanted - 1)]
     members: list[Member] = []
     taken: set[tuple[str, str]] = set()
     for position, name in enumerate(offices):
-        member = _member(name, priority, position == 0, taken, dice)
+        member = _member(name, priority, position == 0, taken, rng)
         if member is not None:
             members.append(member)
             taken.add((member.office, member.kind))
@@ -229,7 +231,7 @@ def _members(region_name: str, priority: dt.date, dice: Dice) -> tuple[Member, .
 @dataclass
 class _Firm:
     name: str
-    house: int
+    style_seed: int
     people: tuple[str, ...]
     families: int = 0
 
@@ -247,62 +249,62 @@ class _Register:
         if not store.get(region):
             words = self.vocabulary.names[region]
             pairs = [pattern.format(a, b) for a in words[first] for b in words[second]]
-            store[region] = Dice(f"names/{region}/{first}").shuffled(pairs)
+            store[region] = RandomGenerator(f"names/{region}/{first}").shuffled(pairs)
         return store[region].pop()
 
-    def firm(self, region: str, family_field: Field, dice: Dice) -> _Firm:
+    def firm(self, region: str, family_field: Field, rng: RandomGenerator) -> _Firm:
         pool = self.firms[region, family_field.id if region in ("CN", "EN") else family_field.coarse]
         open_firms = [firm for firm in pool if firm.families < 10]
         if not open_firms:
             name = self._next(self.names, region, "stem", "suffix", "{} {}")
             people = tuple(self._next(self.people, region, "family", "given", "{}, {}") for _ in range(3))
-            open_firms = [_Firm(name, dice.number(0, 1000), people)]
+            open_firms = [_Firm(name, rng.number(0, 1000), people)]
             pool.append(open_firms[0])
-        firm = dice.pick(open_firms)
+        firm = rng.pick(open_firms)
         firm.families += 1
         return firm
 
 
-def _codes(family_field: Field, problem: Problem, also: Problem | None, dice: Dice) -> tuple[str, ...]:
+def _codes(family_field: Field, problem: Problem, also: Problem | None, rng: RandomGenerator) -> tuple[str, ...]:
     """The usual codes of the problem for half of the families; the others carry one of the field's further codes, or
     fewer.
     """
     codes = list(problem.ipc)
-    if dice.chance(0.3):
-        codes.append(dice.pick(family_field.extra))
-    elif dice.chance(0.15) and also is not None:
+    if rng.chance(0.3):
+        codes.append(rng.pick(family_field.extra))
+    elif rng.chance(0.15) and also is not None:
         codes.extend(code for code in also.ipc[:1] if code not in codes)
-    elif dice.chance(0.15) and len(codes) > 1:
+    elif rng.chance(0.15) and len(codes) > 1:
         codes.pop()
     return tuple(codes)
 
 
 def _second_problem(
-    vocabulary: Vocabulary, family_field: Field, problem: Problem, dice: Dice
+    vocabulary: Vocabulary, family_field: Field, problem: Problem, rng: RandomGenerator
 ) -> tuple[Problem | None, Field]:
-    if not dice.chance(0.3):
+    if not rng.chance(0.3):
         return None, family_field
     near = [f for f in vocabulary.fields if f.coarse == family_field.coarse] if family_field.coarse else [family_field]
     labelled = [f for f in vocabulary.fields if f.coarse]
-    other = dice.pick(near) if dice.chance(0.75) or not family_field.coarse else dice.pick(labelled)
+    other = rng.pick(near) if rng.chance(0.75) or not family_field.coarse else rng.pick(labelled)
     choices = [candidate for candidate in other.problems if candidate is not problem]
-    return dice.pick(choices), other
+    return rng.pick(choices), other
 
 
 def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
     """All families in the order of their priority dates, without texts."""
-    dice = Dice(f"{seed}/plan")
-    regions = dice.shuffled([name for name, region in REGIONS.items() for _ in range(region.families)])
+    rng = RandomGenerator(f"{seed}/plan")
+    regions = rng.shuffled([name for name, region in REGIONS.items() for _ in range(region.families)])
     span = (LAST_PRIORITY - FIRST_PRIORITY).days
-    days = sorted(max(dice.number(0, span), dice.number(0, span) if dice.chance(0.25) else 0) for _ in regions)
+    days = sorted(max(rng.number(0, span), rng.number(0, span) if rng.chance(0.25) else 0) for _ in regions)
     neighbourhoods = [(f, position) for f in vocabulary.fields for position in range(len(f.problems))]
     deals: list[tuple[Field, int]] = []
     while len(deals) < len(regions):
-        deals.extend(dice.shuffled(neighbourhoods))
+        deals.extend(rng.shuffled(neighbourhoods))
     register = _Register(vocabulary)
     families = []
     for index, (region, day, (family_field, position)) in enumerate(zip(regions, days, deals, strict=False)):
-        own, function = Dice(f"{seed}/family/{index}"), Dice(f"{seed}/function/{index}")
+        own, function = RandomGenerator(f"{seed}/family/{index}"), RandomGenerator(f"{seed}/function/{index}")
         problem = family_field.problems[position]
         usual = [family_field.principles[(3 * position + step) % 8] for step in range(5)]
         principle_id = own.weighted(usual, (4, 3, 2, 1, 0.6))
@@ -333,7 +335,7 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
                 ),
                 ipc=_codes(family_field, problem, also, own),
                 applicant=firm.name,
-                house=firm.house,
+                style_seed=firm.style_seed,
                 inventors=tuple(team),
                 attraction=own.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
                 bloom=own.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
@@ -379,8 +381,8 @@ def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
         by_principle[family.principle.id].append(family)
     citations: dict[int, list[Cited]] = {}
     for family in families:
-        dice = Dice(f"{seed}/cites/{family.index}")
-        if not dice.chance(CITING_FAMILIES):
+        rng = RandomGenerator(f"{seed}/cites/{family.index}")
+        if not rng.chance(CITING_FAMILIES):
             continue
         near = [other for other in by_field[family.field.id] if other.disclosed < family.priority]
         far = [
@@ -388,30 +390,30 @@ def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
             for other in by_principle[family.principle.id]
             if other.disclosed < family.priority
             and other.field.coarse != family.field.coarse
-            and (other.classes.isdisjoint(family.classes) or dice.chance(SHARED_CLASS))
+            and (other.classes.isdisjoint(family.classes) or rng.chance(SHARED_CLASS))
         ]
-        wanted = dice.pick((1, 2, 2, 3, 3, 3, 4, 4, 5, 6, 9))
-        crossing = sum(dice.chance(CROSS_DOMAIN) for _ in range(wanted))
+        wanted = rng.pick((1, 2, 2, 3, 3, 3, 4, 4, 5, 6, 9))
+        crossing = sum(rng.chance(CROSS_DOMAIN) for _ in range(wanted))
 
         def draws(other: Family, citing: Family = family) -> float:
             return other.attraction * _timing(other, citing)
 
-        chosen = dice.distinct(near, [_closeness(other, family) * draws(other) for other in near], wanted - crossing)
-        chosen += dice.distinct(far, [_likeness(other, family) * draws(other) for other in far], crossing)
+        chosen = rng.distinct(near, [_closeness(other, family) * draws(other) for other in near], wanted - crossing)
+        chosen += rng.distinct(far, [_likeness(other, family) * draws(other) for other in far], crossing)
         if chosen:
-            citations[family.index] = [_judged(family, other, dice) for other in chosen]
+            citations[family.index] = [_judged(family, other, rng) for other in chosen]
     return citations
 
 
-def _judged(citing: Family, cited: Family, dice: Dice) -> Cited:
+def _judged(citing: Family, cited: Family, rng: RandomGenerator) -> Cited:
     """Category and origin of a citation: the closer the invention, the graver the category."""
-    origin = dice.weighted(("examiner", "applicant", ""), (0.68, 0.28, 0.04))
+    origin = rng.weighted(("examiner", "applicant", ""), (0.68, 0.28, 0.04))
     shares = (0.1, 0.5, 0.4)
     if cited.problem is citing.problem:
         shares = (0.6, 0.25, 0.15) if cited.principle is citing.principle else (0.12, 0.33, 0.55)
-    category = dice.weighted(("X", "Y", "A"), shares)
+    category = rng.weighted(("X", "Y", "A"), shares)
     unknown = 0.25 if origin == "applicant" else 0.03
-    return Cited(cited, "" if dice.chance(unknown) else category, origin)
+    return Cited(cited, "" if rng.chance(unknown) else category, origin)
 
 
 def edges(
@@ -424,19 +426,19 @@ def edges(
     """
     reported: dict[tuple[str, str], Citation] = {}
     for family in families:
-        dice = Dice(f"{seed}/edges/{family.index}")
+        rng = RandomGenerator(f"{seed}/edges/{family.index}")
         for position, member in enumerate(family.members):
-            if position and not dice.chance(0.55):
+            if position and not rng.chance(0.55):
                 continue
             for cited in citations.get(family.index, ()):
-                if not dice.chance(0.55 if position else 0.95):
+                if not rng.chance(0.55 if position else 0.95):
                     continue
                 known = [
                     numbers[cited.family.index, place]
                     for place, other in enumerate(cited.family.members)
                     if other.publication < member.publication
                 ]
-                named = known if dice.chance(0.3) else [known[0] if dice.chance(0.6) else dice.pick(known)]
+                named = known if rng.chance(0.3) else [known[0] if rng.chance(0.6) else rng.pick(known)]
                 for number in named:
                     citing = numbers[family.index, position]
                     reported.setdefault((citing, number), Citation(citing, number, cited.category, cited.origin))

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.identity import digest
-from patent_mteb.patents.corpus import let_go
+from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def document_texts(corpus: Dataset) -> Iterator[str]:
     for block in corpus.select_columns(names).with_format("arrow").iter(_ROWS_AT_ONCE):
         for values in zip(*(block[name] for name in names), strict=True):
             yield document_text({name: value.as_py() for name, value in zip(names, values, strict=True)})
-        let_go()
+        release_pages()
 
 
 def text_bytes(corpus: Dataset) -> NDArray[np.int64]:

@@ -51,7 +51,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.memory import portion
-from patent_mteb.patents.on_disk import held_up_to
+from patent_mteb.patents.on_disk import in_memory_up_to
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
 from patent_mteb.search.cache import content_of
 from patent_mteb.search.lru import Recent, RecentRuns
@@ -75,7 +75,7 @@ _ENTRY_BYTES = 8
 
 def held_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
     """SciPy CSR matrices, in memory as long as they are small together."""
-    return held_up_to(portion(1 / 8, _IN_MEMORY), matrices, _size)
+    return in_memory_up_to(portion(1 / 8, _IN_MEMORY), matrices, _size)
 
 
 def _size(matrix: Any) -> int:

@@ -17,7 +17,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.files import replacing
 from patent_mteb.identity import digest, identity_of
-from patent_mteb.patents.corpus import let_go
+from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_bytes
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import FirstStage, Run, ranked_ids
@@ -53,7 +53,7 @@ def _hash_of(dataset: Any) -> str:
         start, end = end, span_end(sizes, end, _ROWS_AT_ONCE, _BYTES_AT_ONCE)
         for batch in columns[start:end].combine_chunks().to_batches():
             total.update(batch.serialize())
-        let_go()
+        release_pages()
     return total.hexdigest()
 
 

@@ -41,7 +41,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from patent_mteb.identity import version
-from patent_mteb.patents.corpus import let_go
+from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import document_text
 from patent_mteb.store.canaries import behaviours, has_search_models
 from patent_mteb.store.settings import model_facts
@@ -136,7 +136,7 @@ def _rows(table: Any) -> Iterator[bytes]:
     names = sorted(table.column_names)
     for some in table.select_columns(names).iter(_ROWS_AT_ONCE):
         yield from (_column(some[name]) for name in names)
-        let_go()
+        release_pages()
 
 
 def _column(values: Sequence[Any]) -> bytes:
@@ -270,4 +270,4 @@ def document_texts(corpus: Any) -> Iterator[str]:
             yield from (
                 document_text(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
             )
-        let_go()
+        release_pages()

@@ -25,7 +25,7 @@ from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.families import Groups, age
-from patent_mteb.patents.near_duplicates import twin_groups
+from patent_mteb.patents.near_duplicates import near_duplicate_groups
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import VIEWS
@@ -112,7 +112,7 @@ def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[floa
     together.
     """
     groups = Groups()
-    for first, *others in twin_groups(patents):
+    for first, *others in near_duplicate_groups(patents):
         for other in others:
             groups.connect(first.family_id, other.family_id)
     leader = {patent.family_id: groups.of(patent.family_id) for patent in patents}

@@ -17,7 +17,7 @@ from bad_files import FORMS, SOURCES, Source, zipped
 from patent_mteb import cli
 from patent_mteb.patents.records import read_patents
 from patent_mteb.readers import importing
-from patent_mteb.readers.import_shares import read_accounts
+from patent_mteb.readers.records_directory import read_accounts
 
 NUMBERS = ("8930551", "8930552", "8930553")
 WIDEST = 330
@@ -118,7 +118,7 @@ def all_forms(expected: Expected, **others: Expected | str) -> Outcomes:
 
 
 BOMB = '<!DOCTYPE g [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
-IN_ZIP = "no reader knows what is in this zip file"
+IN_ZIP = "no reader recognises the content of this zip file"
 OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
     "an empty file": (one_file(lambda text: ""), all_forms(stops("the file is empty"))),
     "zeros only": (one_file(lambda text: b"\0" * 100), all_forms(stops("zero bytes where data should be"))),
@@ -157,7 +157,7 @@ OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
         all_forms(counted("not well-formed XML", 2), json=counted(OBJECT, 2), csv=cannot("a last row without its last cells is a row"),
                   tables=cannot("a last row without its last cells is a row"), rows=stops("columns where EP full text")),
     ),
-    "a zip file that is cut off": (packed(lambda name, text: zipped([(name, text)])[:-30], ".zip"), all_forms(stops("not a whole zip"))),
+    "a zip file that is cut off": (packed(lambda name, text: zipped([(name, text)])[:-30], ".zip"), all_forms(stops("not a complete zip"))),
     "a zip file without a file": (packed(lambda name, text: zipped([]), ".zip"), all_forms(stops("a zip file without any file"))),
     "a zip file in a zip file": (
         packed(lambda name, text: zipped([("inner.zip", zipped([(name, text)]))]), ".zip"),
@@ -175,13 +175,13 @@ OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
     ),
     "a gzip file": (
         packed(lambda name, text: gzip.compress(text.encode()), ".gz"),
-        all_forms(WHOLE, xml=stops("in this compressed file"), docdb=stops("in this compressed file"), tables=stops("compressed (gzip)")),
+        all_forms(WHOLE, xml=stops("of this compressed file"), docdb=stops("of this compressed file"), tables=stops("compressed (gzip)")),
     ),
     "a gzip file that is cut off": (
         packed(lambda name, text: gzip.compress(text.encode())[:-10], ".gz"),
         all_forms(stops("the compressed file is cut off"), tables=stops("compressed (gzip)")),
     ),
-    "a name of a gzip file": (packed(lambda name, text: text.encode(), ".gz"), all_forms(stops("not compressed, whatever its name says"))),
+    "a name of a gzip file": (packed(lambda name, text: text.encode(), ".gz"), all_forms(stops("not compressed, although its name ends with .gz"))),
     "a directory of its name": (lambda source: {f"{source.file}/{source.file}": source.whole(good(source))}, all_forms(WHOLE)),
     "an entity bomb": (
         one_file(lambda text: text.replace("?>\n", f"?>\n{BOMB}", 1)),
@@ -268,8 +268,8 @@ def of_all(expected: Expected, **others: Expected) -> dict[str, Expected]:
     return {name: others.get(name.replace("-", "_"), expected) for name in SOURCES}
 
 
-LATER = counted("the publication number stands in an input that was imported before", 2)
-IN_ROW = counted("the publication stands in an earlier row", 2)
+LATER = counted("the publication number is in an input that was imported before", 2)
+IN_ROW = counted("the publication is in an earlier row", 2)
 BOTH = WHOLE
 """Citations are joined by a build, which knows all of them."""
 NO_DAY, NO_DATE = counted("publication_date has no day", 3), counted("publication_date cannot be read", 3)
@@ -324,14 +324,14 @@ def test_what_is_known_and_not_read_is_named(tmp_path, capsys):
     status, message, *_ = run(
         tmp_path, capsys, {"pftaps19760106.txt": "HHHHHT APS1 ISSUE - 760106\nPATN\nWKU  039304271\n"}, SOURCES["ops"]
     )
-    assert status == 2 and "USPTO text before 2001 (APS), which is not read" in message
+    assert status == 2 and "USPTO text before 2001 (APS), which is not supported" in message
 
 
 @pytest.mark.parametrize("name", ["uspto", "uspto of 2001", "epo", "lens-json"])
 def test_claims_without_numbers_are_numbered_and_counted(tmp_path, capsys, name):
     source = SOURCES[name]
     status, _, read, said = run(tmp_path, capsys, {source.file: source.document(NUMBERS[0], claims=2)}, source)
-    assert (status, read, said["a claim without a number of its own, numbered by its place"]) == (0, 1, 2)
+    assert (status, read, said["a claim without a number, numbered by its position"]) == (0, 1, 2)
     assert [claim.number for claim in read_patents(tmp_path / "out" / "patents")[0].claims] == [1, 2]
 
 
@@ -348,7 +348,8 @@ def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_s
     assert cli.main(words) == 0
     said = capsys.readouterr().err.replace(f"{folder}/", "")
     assert (
-        said.startswith("list.txt: left out, no reader knows this file (no column looks like") and said.count("\n") == 1
+        said.startswith("list.txt: left out, no reader recognises this file (no column looks like")
+        and said.count("\n") == 1
     )
     (account,) = [one for one in read_accounts(tmp_path / "out").values() if one.path.endswith("mixed.zip")]
     assert account.records["patents"] == 2 and account.left_out["no patent document (ep-patent-document)"].count == 1
@@ -362,7 +363,7 @@ def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_s
     _, *told, last = capsys.readouterr().err.replace(f"{folder}/", "").splitlines()
     assert told == [
         "above: left out, a link to a directory, which is not followed",
-        "cut.zip: left out, not a whole zip file (File is not a zip file)",
+        "cut.zip: left out, not a complete zip file (File is not a zip file)",
         "empty.xml: left out, the file is empty",
         "loop.xml: left out, the file cannot be read (Too many levels of symbolic links)",
         "nowhere.xml: left out, the file is missing",

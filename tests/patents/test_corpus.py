@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from patent_mteb.patents import corpus
-from patent_mteb.patents.corpus import Texts, TitledTexts, changed, let_go, text_column
+from patent_mteb.patents.corpus import Texts, TitledTexts, changed, release_pages, text_column
 from patent_mteb.patents.views import join_sections
 
 WORDS = ("pump", " a lens ", "", "Wärme 5 µm", "日本語の特許", "\u2003wide blank\u2003", "two\nlines", " ")
@@ -82,18 +82,18 @@ def test_the_view_of_ordinary_documents_is_no_copy():
     assert addresses(documents.joined().column) == addresses(documents.joined().column)
 
 
-def test_a_large_column_lies_in_a_file_and_reads_as_one_in_memory(monkeypatch):
-    """Small is made large: whatever is above 1 kB goes to a file; pages that are let go come again."""
+def test_a_large_column_is_mapped_from_a_file(monkeypatch):
+    """Columns above 1 kB go to a file here; released pages are loaded again."""
     texts = [f"text {number} ä " * (number % 7) if number % 11 else None for number in range(500)]
     inside = text_column(texts)
     monkeypatch.setattr(corpus, "_BYTES_IN_MEMORY", 1_000)
     monkeypatch.setattr(corpus, "_CHARACTERS_AT_ONCE", 500)
-    monkeypatch.setattr(corpus, "_LOOKS", 10)
+    monkeypatch.setattr(corpus, "_READS_PER_RELEASE", 10)
     outside = text_column(texts)
     assert outside.num_chunks > 3
     for _ in range(2):
         assert outside.to_pylist() == inside.to_pylist() == texts
-        let_go()
+        release_pages()
     assert outside.nbytes - inside.nbytes < 5_000 and len(corpus._MAPPED) > 0
     held = Texts([str(number) for number in range(500)], outside)
     assert [held[str(number)] for number in (499, 12, 250)] == [texts[499], texts[12], texts[250]]

@@ -94,7 +94,7 @@ def test_parts_and_properties():
     ],
 )
 def test_what_is_no_code(text):
-    with pytest.raises(ValueError, match="no IPC or CPC code"):
+    with pytest.raises(ValueError, match="not an IPC or CPC code"):
         ipc.parse(text)
 
 
@@ -104,7 +104,7 @@ def test_codes_at_keeps_the_order_and_counts_what_it_cannot_use():
     got = ipc.codes_at(iter(codes), "subclass", errors="skip")
     assert got.codes == ("H04L", "A61F", "Y02E")
     assert got.unusable == ("", "G06", "")
-    with pytest.raises(ValueError, match="no IPC or CPC code"):
+    with pytest.raises(ValueError, match="not an IPC or CPC code"):
         ipc.codes_at(codes, "section")
     with pytest.raises(ValueError, match="'G06' is coarser than a subclass"):
         ipc.codes_at(["A61F", "G06"], "subclass")

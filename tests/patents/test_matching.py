@@ -13,7 +13,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.numbers import read_application, read_number
-from patent_mteb.patents.on_disk import Spool, stored
+from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.sample import generate
 
@@ -158,7 +158,7 @@ def test_random_worlds_against_a_naive_matcher(seed):
     ]
     for by in ("number", "kind", "family"):
         links, report = match(citations, world, by)
-        assert match(Spool(citations), replace(world, patents=stored(world.patents)), by) == (links, report)
+        assert match(DiskList(citations), replace(world, patents=stored(world.patents)), by) == (links, report)
         pairs, needs = _naive(citations, world, by)
         assert {(link.citing, link.cited) for link in links} == pairs
         assert [report.exact, report.through_kind, report.through_family] == needs[:3]

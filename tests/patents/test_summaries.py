@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
+
 import pytest
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Claim, MachineSummaries, Patent
-from patent_mteb.patents.summaries import KINDS, SummaryCache, SummaryError, summarise
+from patent_mteb.patents.summaries import (
+    EXTRACT,
+    KINDS,
+    MODEL,
+    Filling,
+    SummaryCache,
+    SummaryError,
+    WrittenSummary,
+    read_summaries,
+    source_of,
+    summarise,
+    write_summaries,
+)
 
 
 def patent(number: str, **fields) -> Patent:
@@ -75,7 +90,7 @@ def test_what_the_record_has_is_kept(tmp_path):
 def test_a_failure_is_never_silent_and_the_next_run_continues(tmp_path, caplog):
     patents = [patent("EP1"), patent("EP2"), patent("EP3")]
     with SummaryCache(tmp_path / "cache") as cache:
-        with pytest.raises(SummaryError, match=r"1 summaries missing \(2 made.*abstract of EP2: no luck"):
+        with pytest.raises(SummaryError, match=r"1 summaries missing \(2 written.*abstract of EP2: no luck"):
             summarise(patents, Recorder(fails_on="EP2"), cache, kinds=["abstract"])
         again = Recorder(fails_on="EP2")
         done = summarise(patents, again, cache, kinds=["abstract"], allow_missing=True)
@@ -93,7 +108,7 @@ def test_gives_up_when_the_server_is_down(tmp_path):
 @pytest.mark.parametrize("answer", ["", "  \n"])
 def test_an_empty_answer_is_a_failure_and_is_not_kept(tmp_path, answer):
     with SummaryCache(tmp_path / "cache") as cache:
-        with pytest.raises(SummaryError, match="gave no text"):
+        with pytest.raises(SummaryError, match="returned no text"):
             summarise([patent("EP1")], Recorder(answer=answer), cache, kinds=["claims"])
         assert len(cache) == 0
 
@@ -113,3 +128,54 @@ def test_two_processes_share_a_cache(tmp_path):
     with SummaryCache(tmp_path / "cache") as one, SummaryCache(tmp_path / "cache") as two:
         one.put("x", "claims", "t", "s")
         assert two.get("x", "claims", "t") == "s" and two.get("x", "abstract", "t") is None
+
+
+PATENTS = [Patent(f"US{n}A", f"F{n}", title=f"Pump {n}", abstract="A pump.") for n in range(3)]
+
+
+def row(patent, kind="abstract", text="Short.", how=MODEL, **more):
+    return WrittenSummary(
+        patent.publication_number, kind, text, how, "llm-7", "abcd", source_of(patent), "2026-01-02", **more
+    )
+
+
+def test_only_what_lacks_is_filled_and_each_origin_is_counted():
+    had = replace(PATENTS[1], summaries=MachineSummaries(abstract="Mine."))
+    rows = [
+        row(PATENTS[0]),
+        row(PATENTS[0], "claims", "Claims.", EXTRACT),
+        row(had),
+        row(PATENTS[2], "features"),
+        replace(row(PATENTS[2]), source="0" * 16),
+        row(Patent("EP1A", "F9", title="x")),
+    ]
+    found = Filling(rows)
+    assert [found.fill(patent).summaries for patent in (PATENTS[0], had, PATENTS[2])] == [
+        MachineSummaries(abstract="Short.", claims="Claims."),
+        MachineSummaries(abstract="Mine."),
+        MachineSummaries(features="Short."),
+    ]
+    assert (found.n, found.kept, found.outdated) == (3, 1, 1)
+    assert found.origins == [
+        "1 extracts of the patents’ own sentences, no machine summaries (llm-7)",
+        "2 machine summaries by llm-7 (prompt abcd)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "novelty"}, "row 2: kind is 'novelty', none of abstract, features"),
+        ({"how": "magic"}, "row 2: how is 'magic', none of model, extract"),
+        ({"text": "  "}, "row 2: the summary is empty"),
+        ({"day": None}, "row 2: field 'day' is missing"),
+        ({"publication_number": "US0A"}, r"row 2: the summary 'US0A', 'abstract' occurs twice \(first in row 1\)"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_number(tmp_path, change, words):
+    write_summaries(path := tmp_path / "summaries.jsonl", [row(PATENTS[0])])
+    assert read_summaries(path) == [row(PATENTS[0])]
+    with path.open("a") as out:
+        out.write(json.dumps({**asdict(row(PATENTS[1])), **change}) + "\n")
+    with pytest.raises(DataError, match=words):
+        read_summaries(path)

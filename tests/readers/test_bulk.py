@@ -14,8 +14,8 @@ from pathlib import Path
 
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, tables
-from patent_mteb.readers.import_shares import read_accounts
 from patent_mteb.readers.importing import import_files
+from patent_mteb.readers.records_directory import read_accounts
 
 DOCUMENT = """<?xml version="1.0" encoding="UTF-8"?>
 <us-patent-grant lang="EN"><us-bibliographic-data-grant><publication-reference><document-id><country>US</country>

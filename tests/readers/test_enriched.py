@@ -9,7 +9,7 @@ import pytest
 
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers import enriched, recognise
-from patent_mteb.readers.items import LeftOut, Noted
+from patent_mteb.readers.items import Note, Skipped
 
 FIELDS = (
     *(
@@ -94,12 +94,12 @@ def test_records_become_citations_of_applications(tmp_path, answers):
         (),
     )
     assert third.cited == "FICTITIOUS99X"
-    assert [item.reason for item in items if isinstance(item, LeftOut)] == [
+    assert [item.reason for item in items if isinstance(item, Skipped)] == [
         "a citation of other literature than patents",
-        "not read surely out of the office action (FAIL)",
+        "of insufficient quality (FAIL)",
         "a citation without a number",
         "no application number",
     ]
-    assert [item.what for item in items if isinstance(item, Noted)] == [
-        "a number that cannot be read, kept as it is written"
+    assert [item.what for item in items if isinstance(item, Note)] == [
+        "a number that cannot be read, stored as written"
     ]

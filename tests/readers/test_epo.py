@@ -13,7 +13,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.ipc import subclass
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import epo
-from patent_mteb.readers.items import LeftOut, Noted
+from patent_mteb.readers.items import Note, Skipped
 
 EPS = BULK / "eps"
 XML, TSV = epo.readers()
@@ -54,7 +54,7 @@ HOLDS = {
     "grant_v1-5-B1.xml": (12, 24, 4, 3, 2),
     "grant_v1-5-B2.xml": (13, 26, 5, 1, 3),
 }
-MENDED = {
+UNESCAPED = {
     "application_v1-2-A1.xml",
     "application_v1-4-A1-1.xml",
     "application_v1-4-A1.xml",
@@ -95,7 +95,7 @@ def test_a_file_gives_what_xpath_counts(name):
         len({"".join("".join(one.itertext()).split())[:10] for one in codes}),
     )
     assert patent.publication_number == f"EP{root.get('doc-number')}{root.get('kind')}"
-    assert bool(of(items, Noted) and "mended" in of(items, Noted)[0].what) == (name in MENDED)
+    assert bool(of(items, Note) and "unescaped" in of(items, Note)[0].what) == (name in UNESCAPED)
     assert all(subclass(one) for one in patent.ipc)
 
 
@@ -174,8 +174,8 @@ def test_rows_of_the_tsv_are_joined_to_publications(tmp_path):
         == [(), (1,)]
     )
     assert (pompe.abstract, pompe.languages.abstract, pompe.title) == ("Une pompe.", "fr", "")
-    assert [(one.number, one.place, one.reason.partition(" (")[0], bool(one.text)) for one in of(items, LeftOut)] == [
-        ("EP1234567B1", "row 6", "a text that records do not hold", False),
+    assert [(one.number, one.place, one.reason.partition(" (")[0], bool(one.text)) for one in of(items, Skipped)] == [
+        ("EP1234567B1", "row 6", "a text without a field in records", False),
         ("EP1234568A1", "row 8", "not well-formed XML", True),
         ("EP1234567B1", "row 9", "another document of a number that was read before", False),
     ]

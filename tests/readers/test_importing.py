@@ -18,8 +18,8 @@ from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, recognise
-from patent_mteb.readers.import_shares import read_accounts
-from patent_mteb.readers.importing import REPEATED, Work, import_files
+from patent_mteb.readers.importing import Work, import_files
+from patent_mteb.readers.records_directory import REPEATED, Account, Tally, read_accounts
 
 
 def table(path, rows, header=("publication_number", "title", "cites", "family members")):
@@ -137,7 +137,7 @@ def test_what_is_left_out_and_noted_stands_in_import_json_with_its_place(tmp_pat
     import_files([file], tmp_path / "root")
     (row,) = json.loads((tmp_path / "root" / "import.json").read_text())["inputs"]
     assert row["left_out"] == {"no publication number": {"count": 1, "examples": ["row 2"]}}
-    assert row["notes"]["the publication stands in an earlier row: only citations and relations are read"]["count"] == 1
+    assert row["notes"]["the publication is in an earlier row: only citations and relations are read"]["count"] == 1
     assert row["records"] == {"patents": 2, "citations": 5, "relations": 2}
     assert titles(tmp_path / "root")["US7000001B2"] == "Pump 7000001"
 
@@ -154,12 +154,12 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
     (tmp_path / "in" / "notes.txt").write_text("nothing of that kind\n")
     (tmp_path / "in" / ".hidden.csv").write_text("publication_number\nUS1B2\n")
     assert cli.main(["data", "import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
-    assert "notes.txt: left out, no reader knows this file" in capsys.readouterr().err
+    assert "notes.txt: left out, no reader recognises this file" in capsys.readouterr().err
     assert len(titles(tmp_path / "root")) == 3
     for words, said in (
-        ([str(tmp_path / "in" / "notes.txt")], "no reader knows this file"),
+        ([str(tmp_path / "in" / "notes.txt")], "no reader recognises this file"),
         (["absent.csv"], "the file is missing"),
-        (["lens", str(tmp_path / "in" / "a.csv")], "there is no column"),
+        (["lens", str(tmp_path / "in" / "a.csv")], "is missing (columns: "),
         (["lens"], "no file is named"),
     ):
         assert cli.main(["data", "import", *words, "--out", str(tmp_path / "other")]) == 2
@@ -212,3 +212,9 @@ def test_a_killed_import_goes_on_where_it_was(tmp_path):
     import_files(files, root)
     assert len(titles(root)) == 8000
     assert kept.items() <= written(root).items()
+
+
+def test_repeats_of_earlier_versions_are_known():
+    for reason in (REPEATED, "the publication number stands in an input that was imported before"):
+        assert Account("a.csv", "table", "a", 1, left_out={reason: Tally(1)}).lost_records
+    assert not Account("a.csv", "table", "a", 1, left_out={"no publication number": Tally(1)}).lost_records

@@ -10,7 +10,7 @@ import pytest
 
 from patent_mteb.patents.records import Citation, Claim, Patent, Relation
 from patent_mteb.readers import recognise
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 
 LENS = {
     "lens_id": "031-156-664-106-04X",
@@ -95,11 +95,11 @@ def test_lens_rows_become_records(tmp_path):
     assert [(one.related, one.kind) for one in of(items, Relation)] == [
         ("US11303211", "application"), ("JP2004365432", "priority"), ("EP1234567A1", "member"),
     ]  # fmt: skip
-    assert [one.reason for one in of(items, LeftOut)] == [
+    assert [one.reason for one in of(items, Skipped)] == [
         "a citation of other literature than patents",
         "the same document once more",
         "no publication number",
-        "a field holds another type than docs.api.lens.org says",
+        "a field has another type than docs.api.lens.org says",
     ]
 
 

@@ -14,7 +14,7 @@ from bulk_counts import BULK, plain
 
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import ops, xml
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 
 OPS = BULK / "ops"
 READER = ops.reader()
@@ -42,7 +42,7 @@ def test_an_answer_gives_what_xpath_counts(name, patents, citations, codes):
         == codes
         == root.xpath("count(//x:classification-ipcr)", namespaces=SPACES)
     )
-    assert len(of(items, LeftOut)) == root.xpath("count(//x:citation[x:nplcit])", namespaces=SPACES)
+    assert len(of(items, Skipped)) == root.xpath("count(//x:citation[x:nplcit])", namespaces=SPACES)
 
 
 @real
@@ -126,7 +126,7 @@ def test_docdb_letters_have_claims_and_passages_of_their_own(tmp_path):
         Citation("EP2000000A1", "US2007140112A1", "Y", "examiner", (4, 7), (), "search", "EP"),
         Citation("EP2000000A1", "EP0680812A1", "", "applicant", (), (), "app", "EP"),
     ]
-    assert [(one.place, one.reason) for one in of(items, LeftOut)] == [
+    assert [(one.place, one.reason) for one in of(items, Skipped)] == [
         ("document 1, exchange document 1", "a citation of other literature than patents"),
         ("document 2, exchange document 1", "no publication number"),
     ]
@@ -156,15 +156,15 @@ def test_a_docdb_file_is_read_document_by_document_whatever_is_wrong_with_one(tm
     assert [one.publication_number for one in of(items, Patent)] == [
         f"EP{number}A1" for number in (2000000, 2000001, 2000002, 3000000)
     ]
-    assert [(one.place, one.reason.partition(" (")[0]) for one in of(items, LeftOut)] == [
+    assert [(one.place, one.reason.partition(" (")[0]) for one in of(items, Skipped)] == [
         ("document 2", "not well-formed XML"),
         ("document 4", "not well-formed XML"),
     ]
-    assert "2000100" in of(items, LeftOut)[0].text and "stray" in of(items, LeftOut)[1].text
+    assert "2000100" in of(items, Skipped)[0].text and "stray" in of(items, Skipped)[1].text
     path.write_text(HEAD + good[0] + exchange(2000300)[:150], "utf-8")
     items = list(READER.read(path))
     assert [one.publication_number for one in of(items, Patent)] == ["EP2000000A1"]
-    assert [one.place for one in of(items, LeftOut)] == ["document 2"]
+    assert [one.place for one in of(items, Skipped)] == ["document 2"]
     bomb = HEAD.replace("<exch:", '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><exch:', 1)
     path.write_text(bomb + good[0] + good[1] + TAIL, "utf-8")
     items = list(READER.read(path))

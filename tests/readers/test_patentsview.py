@@ -13,7 +13,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 from patent_mteb.readers.zipped import scan_zipped
 
 TABLES = {
@@ -98,8 +98,8 @@ def test_the_tables_of_a_folder_are_joined(folder):
         (),
         "US8930555B1",
     )
-    assert [(item.number, item.place, item.reason) for item in items if isinstance(item, LeftOut)] == [
-        ("D0712345", "row 3", "no utility patent (design)"),
+    assert [(item.number, item.place, item.reason) for item in items if isinstance(item, Skipped)] == [
+        ("D0712345", "row 3", "not a utility patent (design)"),
         ("8930554", "row 4", "a withdrawn patent"),
     ]
 
@@ -174,7 +174,7 @@ def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
         assert list(read_all(tmp_path / "zipped" / kind)) == list(read_all(tmp_path / "unpacked" / kind)) != []
     whole = (zips / "g_patent.tsv.zip").read_bytes()
     for content, said in (
-        (whole[: len(whole) // 2], "not a whole zip file"),
+        (whole[: len(whole) // 2], "not a complete zip file"),
         (with_wrong_sum(whole), "the table in the zip file cannot be read"),
     ):
         (zips / "g_patent.tsv.zip").write_bytes(content)

@@ -11,7 +11,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 
 TABLES = {
     "tls201_appln": [
@@ -94,7 +94,7 @@ def test_publications_take_texts_codes_and_families_of_their_application(folder)
     assert (first.ipc, first.cpc, first.application_number) == (("B28B5/02", "A01D57/24"), ("B28B5/022",), "EP99203729")
     other, alone = read(folder, "tls211_part02", Patent)
     assert (other.family_id, other.priority_date, alone.family_id) == ("78", None, "DE3546191A1")
-    assert [item.reason for item in read(folder, "tls211_part02", LeftOut)] == ["no publication number"]
+    assert [item.reason for item in read(folder, "tls211_part02", Skipped)] == ["no publication number"]
 
 
 def test_citations_are_joined_on_three_keys(folder):
@@ -112,7 +112,7 @@ def test_citations_are_joined_on_three_keys(folder):
         letters = {categ for *key, categ, _ in TABLES["tls215_citn_categ"][1:] if tuple(key) == row[:3]}
         naive += (len(letters) or 1) if row[4] in ("20", "21") and row[:3] != ("10", "99", "1") else 0
     assert len(found) == naive
-    assert [item.reason for item in read(folder, "tls212_citation", LeftOut)] == [
+    assert [item.reason for item in read(folder, "tls212_citation", Skipped)] == [
         "a citation of other literature than patents",
         "a citation of the international search report, repeated for the European publication",
         "a citation of an application that names no publication",
@@ -133,7 +133,7 @@ def test_priorities_and_a_whole_folder(folder, tmp_path):
 def test_what_is_missing_is_named(folder):
     (folder / "tls211_part01.csv").unlink()
     (folder / "tls211_part02.csv").unlink()
-    with pytest.raises(DataError, match="tls211 is missing beside it"):
+    with pytest.raises(DataError, match="tls211 is missing in its folder"):
         read(folder, "tls212_citation", Citation)
     (folder / "tls204_appln_prior.csv").write_text("appln_id,prior\n1,2\n")
     (folder / "tls211_x.csv").write_text("appln_id,publn_auth,publn_nr,publn_kind\n")
@@ -153,8 +153,8 @@ def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
         assert list(read_all(tmp_path / "zipped" / kind)) == list(read_all(tmp_path / "unpacked" / kind)) != []
     whole = (zips / "tls211_part01.zip").read_bytes()
     for content, said in (
-        (whole[: len(whole) // 2], "not a whole zip file"),
-        (whole.replace(b"PK\x03\x04\x14", b"PK\x03\x04\x15", 1)[:40], "not a whole zip file"),
+        (whole[: len(whole) // 2], "not a complete zip file"),
+        (whole.replace(b"PK\x03\x04\x14", b"PK\x03\x04\x15", 1)[:40], "not a complete zip file"),
     ):
         (zips / "tls211_part01.zip").write_bytes(content)
         with pytest.raises(DataError, match=said):

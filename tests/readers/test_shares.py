@@ -13,8 +13,8 @@ import pytest
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.readers.folder_lock import guarded
-from patent_mteb.readers.import_shares import read_accounts
-from patent_mteb.readers.importing import REPEATED, Work, import_files, import_share, merge_shares
+from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
+from patent_mteb.readers.records_directory import REPEATED, read_accounts
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_what_cannot_be_merged_is_said_in_one_message(tmp_path, inputs, capsys):
     import_share([inputs], root, (1, 3))
     for words, said in (
         (["--merge"], "of 3 shares of this import 2 are missing: 2, 3. Remedy: import with --shard 2/3"),
-        ([str(inputs / "0.csv"), "--shard", "1/3"], "this share was begun with other inputs"),
+        ([str(inputs / "0.csv"), "--shard", "1/3"], "this share was started with other inputs"),
         ([str(inputs), "--shard", "4/3"], "'4/3' is no share of the work"),
     ):
         assert cli.main(["data", "import", *words, "--out", str(root)]) == 2

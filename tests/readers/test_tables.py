@@ -14,9 +14,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Claim, Label, Patent, Relation, read_patents
-from patent_mteb.readers import READERS, LeftOut, Noted, reader_named, recognise
+from patent_mteb.readers import READERS, Note, Skipped, reader_named, recognise
 from patent_mteb.readers.columns import parse_map
-from patent_mteb.readers.import_shares import read_accounts
+from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.readers.tables import SHIPPED, read_table
 
 HEADERS = {
@@ -70,7 +70,7 @@ def read(path, source=""):
     reader = reader_named(source) if source else recognise(path)
     found = list(reader.read(path))
     by_kind = {
-        kind: [one for one in found if isinstance(one, kind)] for kind in (Patent, Citation, Relation, LeftOut, Noted)
+        kind: [one for one in found if isinstance(one, kind)] for kind in (Patent, Citation, Relation, Skipped, Note)
     }
     return reader.name, by_kind
 
@@ -123,7 +123,7 @@ def test_derwent(world, tmp_path):
     }
     assert len({one.family_id for one in found[Patent]}) == len(groups)
     assert len(found[Relation]) == sum(len(group) * (len(group) - 1) for group in groups)
-    unread = next(one for one in found[Noted] if one.what == "columns not read")
+    unread = next(one for one in found[Note] if one.what == "columns not read")
     assert unread.example == "'Count of Cited Refs - Patent'"
 
 
@@ -146,7 +146,7 @@ def test_lens(world, tmp_path):
     assert name == "lens"
     same_texts(found[Patent], patents, "title", "abstract", "publication_date", "inventors", "ipc")
     assert len(found[Citation]) == sum(map(len, cites.values()))
-    assert sum(one.count for one in found[Noted] if one.what.startswith("no family is given")) == len(patents)
+    assert sum(one.count for one in found[Note] if one.what.startswith("no family is given")) == len(patents)
 
 
 def test_bigquery_as_parquet_and_as_json_lines(world, tmp_path):
@@ -243,7 +243,7 @@ def test_patstat(tmp_path):
     assert found[Citation] == [
         Citation("EP1000000A1", "US4218478A", "XY", "examiner", (1, 2, 3), phase="SEA", office="EP")
     ]
-    assert found[LeftOut] == [LeftOut("EP1000000A1", "row 3", "no citing or no cited number")]
+    assert found[Skipped] == [Skipped("EP1000000A1", "row 3", "no citing or no cited number")]
 
 
 def test_espacenet_and_patentscope(tmp_path):
@@ -313,7 +313,7 @@ def test_a_workbook_with_lines_above_its_header(world, tmp_path):
     same_texts(found[Patent], patents, "title", "abstract", "claims", "ipc", "publication_date")
     assert all(one.labels == (Label("Topics", "Walking"),) for one in found[Patent])
     assert len(found[Citation]) == sum(map(len, cites.values()))
-    assert not found[LeftOut]
+    assert not found[Skipped]
 
 
 MAP = """
@@ -376,14 +376,16 @@ def test_a_map_of_ones_own(tmp_path):
         ("EP0680812", "A"),
         ("unpublished", ""),
     ]
-    said = {note.what: note.example for note in found[Noted]}
-    assert said["publication_date cannot be read: left empty"] == "row 3: '2010-01-19' is no date of the form %m/%d/%Y"
+    said = {note.what: note.example for note in found[Note]}
     assert (
-        said["a number cannot be read: kept as written (a map can say the office of those that name none)"]
+        said["publication_date cannot be read: left empty"] == "row 3: '2010-01-19' is not a date of the form %m/%d/%Y"
+    )
+    assert (
+        said["a number cannot be read: stored as written (a map can set the office of numbers without one)"]
         == "row 3: unpublished"
     )
-    assert said["category and cited numbers are not as many: category left empty"] == "row 3: 2 for 1"
-    assert [note.count for note in found[Noted] if note.what.startswith("no family is given")] == [1, 1]
+    assert said["category and cited numbers differ in length: category left empty"] == "row 3: 2 for 1"
+    assert [note.count for note in found[Note] if note.what.startswith("no family is given")] == [1, 1]
 
 
 def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are(tmp_path, capsys):
@@ -405,15 +407,15 @@ def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are
     )
     said = capsys.readouterr().err
     assert (
-        "there is no column 'Cites' (columns: Acme No., Title, Title (EN), Claims, Pub, Words, Cited, Letters, Topic,"
+        "column 'Cites' is missing (columns: Acme No., Title, Title (EN), Claims, Pub, Words, Cited, Letters, Topic,"
         " Detail)" in said
     )
     columns = parse_map(
         MAP.replace('cited = "Cites"', 'cited = { column = "Cites", optional = true }'), tmp_path / "acme.toml"
     )
-    notes = [one for one in read_table(tmp_path / "acme.csv", columns) if isinstance(one, Noted)]
+    notes = [one for one in read_table(tmp_path / "acme.csv", columns) if isinstance(one, Note)]
     assert [(note.what, note.example) for note in notes] == [
-        ("columns of the map that are not there", "'Cites'"),
+        ("columns of the map that are missing", "'Cites'"),
         ("columns not read", "'Cited'"),
     ]
 
@@ -435,8 +437,8 @@ def test_torn_rows_are_counted(tmp_path):
     columns = parse_map("[fields]\npublication_number = 'No'\ntitle = 'Title'\n", tmp_path / "m.toml")
     found = list(read_table(tmp_path / "t.csv", columns))
     assert [one.title for one in found if isinstance(one, Patent)] == ['A "fine" pump\nwith a seal', ""]
-    assert [one for one in found if isinstance(one, LeftOut)] == [
-        LeftOut("", "row 4", "the row has more cells than the header")
+    assert [one for one in found if isinstance(one, Skipped)] == [
+        Skipped("", "row 4", "the row has more cells than the header")
     ]
 
 
@@ -446,12 +448,12 @@ def test_torn_rows_are_counted(tmp_path):
         ("t.csv", b"", "the table is empty"),
         ("t.csv", b"No,No\n1,2\n", "two columns are called 'No'"),
         ("t.csv", "No,Title\nUS1B2,é\n".encode("utf-16"), "UTF-16"),
-        ("t.xml", b"<a/>", "the file is no table"),
+        ("t.xml", b"<a/>", "the file is not a table"),
         ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old workbook"),
         ("t.csv", b'No,Title\nUS1B2,"Pump\nUS2B2,Valve\n', "row 2: a quote that opens in this row is not closed"),
-        ("t.json", b"[1, 2]", "something else than objects"),
+        ("t.json", b"[1, 2]", "the JSON list must contain objects"),
         ("t.parquet", b"PAR1nothing", "not a readable parquet file"),
-        ("t.xlsx", b"PK\x03\x04nothing", "the file is no table"),
+        ("t.xlsx", b"PK\x03\x04nothing", "the file is not a table"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused_with_its_name(tmp_path, name, content, said):

@@ -13,7 +13,7 @@ from patent_mteb.patents.ipc import subclass
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import uspto
-from patent_mteb.readers.items import LeftOut, Noted
+from patent_mteb.readers.items import Note, Skipped
 
 USPTO = BULK / "uspto"
 GRANTS = BULK.parent / "uspto" / "patents.jsonl.gz"
@@ -70,7 +70,7 @@ def test_a_file_gives_what_xpath_counts(name):
     path = USPTO / name
     items = list(UTILITY.read(path))
     patents = of(items, Patent)
-    others = [item for item in of(items, LeftOut) if item.reason.startswith("no utility patent")]
+    others = [item for item in of(items, Skipped) if item.reason.startswith("not a utility patent")]
     claims = [claim for patent in patents for claim in patent.claims]
     dependent = sum(not claim.independent for claim in claims)
     codes = sum(len(patent.ipc) for patent in patents)
@@ -98,7 +98,7 @@ def test_texts_codes_and_citations_agree_with_another_parser():
     """shared/data/uspto was parsed by other hands; 16 of its documents are among the files."""
     patents = {read_number(patent.publication_number).key: patent for patent in every(Patent)}
     cited = Counter(citation.citing for citation in set(every(Citation)))
-    repeated = Counter(one.number for one in every(LeftOut) if one.reason == "a citation that says nothing new")
+    repeated = Counter(one.number for one in every(Skipped) if one.reason == "a repeated citation")
     compared = 0
     for row in map(json.loads, gzip.decompress(GRANTS.read_bytes()).splitlines()):
         number = read_number(row["publication_number"], "US")
@@ -120,14 +120,14 @@ def test_all_kinds_are_read_when_asked_for():
     items = list(EVERY.read(path))
     assert len(raw_documents(path)) == 11
     assert Counter(patent.kind for patent in of(items, Patent)) == {"B2": 5, "E1": 3, "S1": 1, "P2": 1}
-    assert [item.number for item in of(items, LeftOut) if item.reason == "the same document once more"] == [
+    assert [item.number for item in of(items, Skipped) if item.reason == "the same document once more"] == [
         "USD967598S1"
     ]
-    left_out = Counter(item.reason for item in of(UTILITY.read(path), LeftOut) if "citation" not in item.reason)
+    left_out = Counter(item.reason for item in of(UTILITY.read(path), Skipped) if "citation" not in item.reason)
     assert left_out == {
-        "no utility patent (design)": 2,
-        "no utility patent (plant)": 1,
-        "no utility patent (reissue)": 3,
+        "not a utility patent (design)": 2,
+        "not a utility patent (plant)": 1,
+        "not a utility patent (reissue)": 3,
         "not XML, by its name (.txt)": 1,
         "not XML, by its name (.html)": 1,
     }
@@ -207,4 +207,4 @@ def test_entities_of_the_old_files_become_characters():
 
 
 def test_weekly_files_of_two_weeks_repeat_nothing():
-    assert not [item for item in every(Noted) if "cannot be read" in item.what]
+    assert not [item for item in every(Note) if "cannot be read" in item.what]

@@ -14,9 +14,9 @@ from patent_mteb import files
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import READERS, recognise, xml
-from patent_mteb.readers.import_shares import SET_ASIDE, read_accounts
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import LeftOut, Noted
+from patent_mteb.readers.items import Note, Skipped
+from patent_mteb.readers.records_directory import SET_ASIDE, read_accounts
 
 DECLARED = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -45,7 +45,7 @@ def numbers(items):
 
 
 def reasons(items):
-    return [(item.place, item.reason, item.text) for item in items if isinstance(item, LeftOut)]
+    return [(item.place, item.reason, item.text) for item in items if isinstance(item, Skipped)]
 
 
 BOMB = "<!DOCTYPE us-patent-grant [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;'>]>\n"
@@ -117,8 +117,8 @@ def test_claims_without_numbers_are_numbered_and_counted(tmp_path):
     )
     items = read(tmp_path / "ipg.xml", grant(claims=claims))
     assert [(claim.number, claim.depends_on) for claim in items[0].claims] == [(1, ()), (2, (1,))]
-    notes = [item.what for item in items if isinstance(item, Noted)]
-    assert notes == ["a claim without a number of its own, numbered by its place"] * 2
+    notes = [item.what for item in items if isinstance(item, Note)]
+    assert notes == ["a claim without a number, numbered by its position"] * 2
 
 
 def test_every_citation_that_is_not_read_has_its_reason(tmp_path):
@@ -131,10 +131,10 @@ def test_every_citation_that_is_not_read_has_its_reason(tmp_path):
     assert sorted(reason for _, reason, _ in reasons(items)) == [
         "a citation of other literature than patents",
         "a citation of the publication itself",
-        "a citation that says nothing new",
+        "a repeated citation",
         "a citation without a number",
     ]
-    assert [item.example for item in items if isinstance(item, Noted)] == ["US8930553B2 cites US unknown 17"]
+    assert [item.example for item in items if isinstance(item, Note)] == ["US8930553B2 cites US unknown 17"]
 
 
 def zipped(files: dict[str, str | bytes]) -> bytes:
@@ -179,7 +179,7 @@ def test_a_member_that_breaks_off_costs_only_itself(tmp_path):
     "name, content, message",
     [
         ("empty.xml", b"", "empty"),
-        ("cut.zip", zipped({"ipg.xml": FIRST})[:-40], "not a whole zip file"),
+        ("cut.zip", zipped({"ipg.xml": FIRST})[:-40], "not a complete zip file"),
     ],
 )
 def test_a_file_that_is_broken_as_a_whole_gives_one_message(tmp_path, name, content, message):

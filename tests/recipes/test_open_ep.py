@@ -11,7 +11,7 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_jsonl
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.on_disk import Spool, stored
+from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, part_of, read_languages
 
@@ -55,7 +55,7 @@ def test_the_window_is_of_the_publications_that_the_citations_came_with(tmp_path
 
 def test_the_same_tables_of_records_in_files_in_another_order(tmp_path):
     found = []
-    in_files = Collection(stored(iter(world.PATENTS[::-1])), Spool(world.CITATIONS[::-1]))
+    in_files = Collection(stored(iter(world.PATENTS[::-1])), DiskList(world.CITATIONS[::-1]))
     for name, collection in (("one", world.collection()), ("two", in_files)):
         _, place = built(tmp_path / name, collection)
         found.append(

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from patent_mteb import files, recipes, sample
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.on_disk import Spool, stored
+from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Patent, write_citations, write_patents
 from patent_mteb.recipes.dapfam import keywords_of
 from patent_mteb.recipes.parameters import settings_of, written
@@ -78,7 +78,7 @@ def only_new() -> Iterator[None]:
 def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypatch):
     """Whenever a table is begun or ended, and now and then while records are put away, few of them are in memory."""
     seen: list[int] = []
-    write, append = files.replacing, Spool.append
+    write, append = files.replacing, DiskList.append
 
     def count() -> None:
         seen.append(sum(type(one) is Patent and len(one.abstract) > 1 for one in gc.get_objects()))
@@ -90,13 +90,13 @@ def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypa
             yield partial
             count()
 
-    def appended(self: Spool[Any], record: Any) -> None:
+    def appended(self: DiskList[Any], record: Any) -> None:
         append(self, record)
         if len(self) % 100 == 0:
             count()
 
     monkeypatch.setattr(files, "replacing", replacing)
-    monkeypatch.setattr(Spool, "append", appended)
+    monkeypatch.setattr(DiskList, "append", appended)
     recipes.run_on(recipe, read_collection(records), tmp_path / "Mine", _sample_settings(recipe))
     assert len(seen) > 10
     assert max(seen) < 30
@@ -105,7 +105,7 @@ def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypa
 @pytest.mark.parametrize("recipe", ["open_us", "open_us_grants"])
 def test_the_open_benchmarks_are_the_same_too(tmp_path, recipe):
     patents, citations = recipes.find(recipe).sample_records()
-    in_files = Collection(stored(iter(patents[::-1])), Spool(citations[::-1]))
+    in_files = Collection(stored(iter(patents[::-1])), DiskList(citations[::-1]))
     made = []
     for name, collection in (("a", Collection(patents, citations)), ("b", in_files)):
         recipes.run_on(recipe, collection, tmp_path / name / "Mine", ["queries=40", "documents=300"])

@@ -32,7 +32,7 @@ from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.records import Citation, Patent, read_citations, read_patents, write_citations, write_patents
 from patent_mteb.sample import SAMPLE_VERSION, generate
 from patent_mteb.sample.prose import eligible, expand, finish
-from patent_mteb.sample.random_choice import Dice
+from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import load
 from patent_mteb.tasks.wipo_at import DATA, labelled_texts
 
@@ -127,7 +127,7 @@ def test_callers_cannot_spoil_the_sample_for_each_other():
 
 
 def test_patterns_expand_to_grammatical_text():
-    dice = Dice("test")
+    dice = RandomGenerator("test")
     slots = {"device": "[oven]", "part": "unit", "other": "S-shaped {part}"}
     assert (
         finish(expand("a {device} with a {part}, a {other}. a user. an hour", slots, dice))

@@ -12,7 +12,7 @@ import pytest
 from datasets import Dataset
 from searching import METADATA
 
-from patent_mteb.patents.on_disk import Spool
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.search import bm25
 from patent_mteb.search.base import SearchContext
 from patent_mteb.search.bm25 import BM25, SETTINGS, BM25Index, BM25Settings, TermWeights
@@ -69,7 +69,7 @@ def test_blocks_in_a_file_rank_as_one_block_in_memory(monkeypatch):
         with monkeypatch.context() as patch:
             _make_small(patch)
             parts, after = searched(corpus, queries, 25, **context)
-        assert len(list(parts._index.weights)) > 10 and isinstance(parts._index.weights._blocks, Spool)
+        assert len(list(parts._index.weights)) > 10 and isinstance(parts._index.weights._blocks, DiskList)
         assert (after.query_ids, after.doc_ids) == (before.query_ids, before.doc_ids)
         assert np.array_equal(after.docs, before.docs) and np.array_equal(after.scores, before.scores)
         assert after.docs.max() > 100

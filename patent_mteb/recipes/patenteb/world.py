@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import Spool
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
@@ -162,7 +162,7 @@ class Family:
     """
 
     id: str
-    spool: Spool[_Texts]
+    spool: DiskList[_Texts]
     place: int
     ipc3: frozenset[str]
     dominant: str
@@ -292,14 +292,14 @@ def _speaker(members: Sequence[Patent], require: Sequence[str]) -> Patent | None
     return best if best is not None and n_texts(best) else None
 
 
-def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], spool: Spool[_Texts]) -> Family:
+def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], spool: DiskList[_Texts]) -> Family:
     """The family of some publications, one of which has the required texts."""
     members = _sorted(members)
     speaker = _speaker(members, require)
     assert speaker is not None
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(map(ipc.ipc3, codes))
-    text = known.whole(speaker.publication_number)
+    text = known.record(speaker.publication_number)
     claim = min(text.claims, key=lambda claim: claim.number).text if text.claims else ""
     fragments = extract(text.abstract)
     abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
@@ -312,7 +312,7 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
         inventors=tuple(
-            dict.fromkeys(name for patent in members for name in known.whole(patent.publication_number).inventors)
+            dict.fromkeys(name for patent in members for name in known.record(patent.publication_number).inventors)
         ),
         filed=_filed(members),
     )
@@ -339,7 +339,7 @@ def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) 
         "give one publication of a family all of them",
     )
     usable = funnel(groups, [*filters_of(NEEDS, params.require, _HAS), together])
-    spool: Spool[_Texts] = Spool()
+    spool: DiskList[_Texts] = DiskList()
     return {name: _family(members, known, params.require, spool) for name, members in usable.items()}
 
 

@@ -1,0 +1,361 @@
+"""Files of a records directory: the parts of each input, the accounts of the inputs, and the shares of an import.
+
+A part is one parquet file per kind of record for one input. ``import.json`` has an account of each input. A share of an
+import keeps its accounts in ``shares/<i>-of-<n>/share.json``; other shares do not write there.
+
+A publication that occurs in two parts is removed from the later one. The publications to remove are first written to
+:data:`PENDING`, then the parts are rewritten, then the accounts. An interrupted removal is repeated from that file, so
+the result is the same and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
+from patent_mteb.identity import RELEASE, json_digest
+from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
+
+_SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
+    Patent: ("patents", PATENT_SCHEMA),
+    Citation: ("citations", CITATION_SCHEMA),
+    Relation: ("relations", RELATION_SCHEMA),
+}
+
+KINDS: tuple[str, ...] = tuple(kind for kind, _ in _SCHEMAS.values())
+"""The kinds of records; each has a folder in a records directory."""
+
+SET_ASIDE = "set-aside"
+"""Folder for the texts of malformed documents, with a folder for each part."""
+
+_ROWS_AT_ONCE = 1000
+
+
+def part_path(root: Path, kind: str, part: str) -> Path:
+    """Return the file of one kind of record of a part."""
+    return root / kind / f"{part}.parquet"
+
+
+def remove_part(root: Path, part: str) -> None:
+    """Remove the files of a part that exist."""
+    for kind in KINDS:
+        part_path(root, kind, part).unlink(missing_ok=True)
+    shutil.rmtree(root / SET_ASIDE / part, ignore_errors=True)
+
+
+class PartWriter:
+    """Writes the records of one input in batches. The files appear when the block ends without an error."""
+
+    def __init__(self, root: Path, part: str) -> None:
+        self.counts = dict.fromkeys(KINDS, 0)
+        self._root = root
+        self._part = part
+        self._set_aside = 0
+        self._files = contextlib.ExitStack()
+        self._writers: dict[type, pq.ParquetWriter] = {}
+        self._waiting: dict[type, list[dict[str, Any]]] = {kind: [] for kind in _SCHEMAS}
+
+    def __enter__(self) -> PartWriter:
+        for kind, (name, schema) in _SCHEMAS.items():
+            partial = self._files.enter_context(replacing(part_path(self._root, name, self._part)))
+            self._writers[kind] = self._files.enter_context(pq.ParquetWriter(partial, schema))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            for record in _SCHEMAS:
+                self._flush(record)
+        self._files.__exit__(kind, error, trace)
+
+    def write(self, record: Patent | Citation | Relation) -> None:
+        kind = type(record)
+        self._waiting[kind].append(asdict(record))
+        self.counts[_SCHEMAS[kind][0]] += 1
+        if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
+            self._flush(kind)
+
+    def set_aside(self, text: str) -> Path:
+        """Save the text of a malformed document and return its file."""
+        self._set_aside += 1
+        path = self._root / SET_ASIDE / self._part / f"{self._set_aside:06}.txt"
+        write_text(path, text)
+        return path
+
+    def _flush(self, kind: type) -> None:
+        rows, schema = self._waiting[kind], _SCHEMAS[kind][1]
+        if rows:
+            self._writers[kind].write_table(pa.Table.from_pylist(rows, schema=schema))
+            rows.clear()
+
+
+MANIFEST = "import.json"
+
+_EXAMPLES = 5
+
+_IMPORTED_BEFORE = "in an input that was imported before"
+
+REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
+
+
+@dataclass
+class Tally:
+    """A count and the first examples."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, example: str = "", count: int = 1) -> None:
+        self.count += count
+        if example and len(self.examples) < _EXAMPLES:
+            self.examples.append(example)
+
+
+@dataclass
+class Account:
+    """The import of one input file, as ``import.json`` stores it.
+
+    Attributes:
+        path: the input.
+        source: name of its reader, or path of the column map.
+        part: name of its part.
+        size: bytes of the input.
+        done: whether its part is complete.
+        again: whether a complete part is read again, because records that were removed as repeats may return.
+        records: records written, by kind.
+        left_out: skipped documents, by reason.
+        notes: notes, by their texts.
+    """
+
+    path: str
+    source: str
+    part: str
+    size: int
+    done: bool = False
+    again: bool = False
+    records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    left_out: dict[str, Tally] = field(default_factory=dict)
+    notes: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def lost_records(self) -> bool:
+        """Whether records were removed because an earlier input has them."""
+        # The start of the reason differs in directories that earlier versions imported.
+        return any(reason.endswith(_IMPORTED_BEFORE) for reason in self.left_out)
+
+
+def read_accounts(root: Path) -> dict[str, Account]:
+    """Return the accounts of a records directory by part, in the order of their import."""
+    return _accounts(read_json(root / MANIFEST) or {})
+
+
+def _accounts(document: Mapping[str, Any]) -> dict[str, Account]:
+    accounts = {}
+    for row in document.get("inputs", ()):
+        tallies = {name: {what: Tally(**tally) for what, tally in row[name].items()} for name in ("left_out", "notes")}
+        accounts[row["part"]] = Account(**(row | tallies))
+    return accounts
+
+
+def save_accounts(root: Path, accounts: Mapping[str, Account], *, repeats_removed: bool) -> None:
+    """Write the accounts of a records directory."""
+    rows = [asdict(account) for account in accounts.values()]
+    document = {"schema": 1, "version": RELEASE, "inputs": rows, "settled": repeats_removed}
+    write_json(root / MANIFEST, document)
+
+
+PENDING = ".repeats.parquet"
+
+_REPEATS = pa.schema([("part", pa.string()), ("publication_number", pa.string())])
+
+
+def remove_repeats(root: Path, accounts: Mapping[str, Account]) -> None:
+    """Remove repeated publications from the parts of a directory, and update and save its accounts."""
+    pending = root / PENDING
+    if not pending.exists():
+        write_parquet(pending, _find_repeats(root, list(accounts)))
+    repeats = read_parquet(pending, _REPEATS.names)
+    for part in dict.fromkeys(repeats["part"].to_pylist()):
+        numbers = repeats.filter(pc.equal(repeats["part"], part))["publication_number"].to_pylist()
+        _drop_publications(part_path(root, "patents", part), numbers)
+        tally = accounts[part].left_out.setdefault(REPEATED, Tally())
+        for number in numbers:
+            tally.add(number)
+        accounts[part].records["patents"] -= len(numbers)
+    save_accounts(root, accounts, repeats_removed=True)
+    pending.unlink()
+
+
+def complete_removal(root: Path, accounts: Mapping[str, Account]) -> None:
+    """Complete an interrupted removal of repeats."""
+    if (read_json(root / MANIFEST) or {}).get("settled", True):
+        (root / PENDING).unlink(missing_ok=True)
+    elif all(account.done for account in accounts.values()):
+        remove_repeats(root, accounts)
+
+
+def _find_repeats(root: Path, parts: Sequence[str]) -> pa.Table:
+    """Return the publications of each part that an earlier part has."""
+    columns = [
+        pl.read_parquet(part_path(root, "patents", part), columns=["publication_number"]).with_columns(
+            position=pl.lit(position, pl.UInt32)
+        )
+        for position, part in enumerate(parts)
+    ]
+    if not columns:
+        return _REPEATS.empty_table()
+    repeats = pl.concat(columns).filter(~pl.col("publication_number").is_first_distinct())
+    names = [parts[position] for position in repeats["position"].to_list()]
+    return pa.table({"part": names, "publication_number": repeats["publication_number"].to_list()}, schema=_REPEATS)
+
+
+def _drop_publications(path: Path, numbers: Collection[str]) -> None:
+    """Rewrite a part without some publications, unless it has none of them."""
+    dropped = pa.array(sorted(numbers), pa.string())
+    names = read_parquet(path, ["publication_number"], without=set(PATENT_SCHEMA.names) - {"publication_number"})
+    if not pc.any(pc.is_in(names["publication_number"], dropped)).as_py():
+        return
+    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
+        for table in read_batches(path):
+            others = pc.invert(pc.is_in(table["publication_number"], dropped))
+            out.write_table(table.filter(others).cast(PATENT_SCHEMA))
+
+
+SHARES = "shares"
+
+_SHARE = "share.json"
+
+_MERGED = ".merged-shares"
+
+
+@dataclass(frozen=True)
+class Share:
+    """One share of an import.
+
+    Attributes:
+        share: (i, n).
+        plan: digest of the inputs of all shares.
+        accounts: its accounts by their positions among all inputs.
+    """
+
+    share: tuple[int, int]
+    plan: str
+    accounts: Mapping[int, Account]
+
+
+def plan_digest(names: Sequence[str]) -> str:
+    """Return a digest of the file names of an import. Folders may differ between machines."""
+    return json_digest(list(names))
+
+
+def share_folder(root: Path, share: tuple[int, int]) -> Path:
+    return root / SHARES / f"{share[0]}-of-{share[1]}"
+
+
+def save_share(root: Path, share: Share) -> None:
+    """Write the accounts of a share."""
+    rows = [{"place": position, **asdict(account)} for position, account in share.accounts.items()]
+    document = {"schema": 1, "version": RELEASE, "share": list(share.share), "plan": share.plan, "inputs": rows}
+    write_json(share_folder(root, share.share) / _SHARE, document)
+
+
+def read_share(root: Path, share: tuple[int, int], plan: str) -> dict[str, Account]:
+    """Return the accounts of a share by part; empty if the share was not started."""
+    path = share_folder(root, share) / _SHARE
+    document = read_json(path)
+    if document is None:
+        return {}
+    if document["plan"] != plan:
+        remedy = f"merge that import first, or remove {path.parents[1]}"
+        raise DataError("this share was started with other inputs", path=path, remedy=remedy)
+    return {account.part: account for account in _share(document).accounts.values()}
+
+
+def _share(document: Mapping[str, Any]) -> Share:
+    rows = [dict(row) for row in document["inputs"]]
+    positions = [row.pop("place") for row in rows]
+    number, shares = document["share"]
+    accounts = [account for row in rows for account in _accounts({"inputs": [row]}).values()]
+    return Share((number, shares), document["plan"], dict(zip(positions, accounts, strict=True)))
+
+
+@contextlib.contextmanager
+def merged_shares(root: Path, others: Sequence[Path], known: Collection[str] = ()) -> Iterator[dict[str, Account]]:
+    """Copy the shares of other directories to ``root`` and give the accounts of all shares in the order of one import.
+
+    The shares are removed when the block ends without an error.
+    """
+    done = root / _MERGED
+    shutil.rmtree(done, ignore_errors=True)
+    for other in others:
+        _copy(other, root, known)
+    shares = _read_shares(root)
+    if not shares and not (root / MANIFEST).exists():
+        raise DataError("the directory has no share of an import", path=root, remedy="import with --shard first")
+    _check(root, shares)
+    by_position = {position: account for share in shares for position, account in share.accounts.items()}
+    yield {by_position[position].part: by_position[position] for position in sorted(by_position)}
+    if shares:
+        (root / SHARES).rename(done)
+        shutil.rmtree(done, ignore_errors=True)
+
+
+def _read_shares(root: Path) -> list[Share]:
+    paths = sorted((root / SHARES).glob(f"*/{_SHARE}"))
+    return [_share(document) for path in paths if (document := read_json(path))]
+
+
+def _check(root: Path, found: Sequence[Share]) -> None:
+    """Refuse shares of different imports, missing shares and unfinished shares."""
+    if len({(share.share[1], share.plan) for share in found}) > 1:
+        remedy = "remove those that do not belong"
+        raise DataError("the shares are of different imports", path=root / SHARES, remedy=remedy)
+    have = {share.share[0] for share in found}
+    n_shares = found[0].share[1] if found else 0
+    if missing := [number for number in range(1, n_shares + 1) if number not in have]:
+        verb = "is" if len(missing) == 1 else "are"
+        problem = f"of {n_shares} shares of this import {len(missing)} {verb} missing: {', '.join(map(str, missing))}"
+        remedy = f"import with --shard {missing[0]}/{n_shares}, then merge"
+        raise DataError(problem, path=root, remedy=remedy)
+    for share in found:
+        for account in share.accounts.values():
+            if not (account.done and all(part_path(root, kind, account.part).exists() for kind in KINDS)):
+                number = f"{share.share[0]}/{n_shares}"
+                problem = f"share {number} has not finished this input"
+                raise DataError(problem, path=account.path, remedy=f"import with --shard {number} again")
+
+
+def _copy(other: Path, root: Path, known: Collection[str]) -> None:
+    """Copy the parts of the shares of another directory, then the shares."""
+    found = _read_shares(other)
+    if not found:
+        remedy = "name the directory of a share"
+        raise DataError("the directory has no share of an import", path=other, remedy=remedy)
+    parts = {account.part for share in found for account in share.accounts.values()} - set(known)
+    for kind in KINDS:
+        for part in parts:
+            if (path := part_path(other, kind, part)).exists():
+                _copy_file(path, part_path(root, kind, part))
+    for part in parts:
+        for path in sorted((other / SET_ASIDE / part).glob("*")):
+            _copy_file(path, root / SET_ASIDE / part / path.name)
+    for share in found:
+        _copy_file(share_folder(other, share.share) / _SHARE, share_folder(root, share.share) / _SHARE)
+
+
+def _copy_file(path: Path, target: Path) -> None:
+    with replacing(target) as partial:
+        shutil.copyfile(path, partial)

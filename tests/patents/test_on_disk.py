@@ -1,0 +1,123 @@
+"""A list on disk returns its records in any order of reading and leaves no file."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from patent_mteb import sample
+from patent_mteb.errors import DataError
+from patent_mteb.patents import corpus, on_disk
+from patent_mteb.patents.on_disk import (
+    DiskList,
+    in_memory_up_to,
+    in_order,
+    only,
+    outline,
+    publications,
+    stored,
+    with_family,
+)
+
+
+@pytest.fixture(scope="module")
+def patents():
+    return sample.generate()[0][:300]
+
+
+def test_records_read_equal_records_written(patents, tmp_path):
+    records = DiskList(patents[:200], tmp_path)
+    positions = random.Random(0).sample(range(200), 50)
+    assert [records[position] for position in positions] == [patents[position] for position in positions]
+    for patent in patents[200:]:
+        records.append(patent)
+    assert records == patents
+    assert list(records) == list(records) == patents
+    assert records[-1] == patents[-1]
+    assert records[10:20] == patents[10:20]
+    assert records != patents[:-1]
+    with pytest.raises(IndexError):
+        records[300]
+    assert not list(tmp_path.iterdir())
+
+
+def test_records_larger_than_a_block_and_none_at_all():
+    texts = ["a" * 3_000_000, "", "b" * 10, "c" * 1_500_000]
+    assert list(DiskList(texts)) == texts
+    assert list(DiskList()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "write", [lambda: list(DiskList(["a" * 100_000] * 3)), lambda: corpus.text_column(["a" * 1000] * 300)]
+)
+def test_a_full_disk_is_one_message(write, monkeypatch):
+    def full(dir: Path | None = None) -> IO[bytes]:
+        return Path("/dev/full").open("w+b", buffering=0)
+
+    monkeypatch.setattr(tempfile, "tempdir", "/scratch")
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(corpus, "_BYTES_IN_MEMORY", 1000)
+    with pytest.raises(
+        DataError, match=r"/scratch: temporary files cannot be written \(No space left on device\)"
+    ) as caught:
+        write()
+    assert "TMPDIR=FOLDER" in caught.value.remedy
+
+
+def test_a_folder_that_is_missing_is_one_message(tmp_path):
+    with pytest.raises(DataError, match="temporary files cannot be written"):
+        on_disk.DiskList([], tmp_path / "nowhere")
+
+
+def test_records_go_to_a_file_if_they_exceed_the_limit():
+    for limit, kind in ((30, list), (29, DiskList), (0, DiskList)):
+        records = in_memory_up_to(limit, iter(["a" * 10, "b" * 10, "c" * 10]), len)
+        assert type(records) is kind and list(records) == ["a" * 10, "b" * 10, "c" * 10]
+    assert in_memory_up_to(0, [], len) == []
+
+
+PATENTS = sample.generate()[0][:60]
+
+
+def test_only_names_are_held():
+    assert publications(stored(PATENTS)) == [outline(patent) for patent in PATENTS]
+    assert publications(PATENTS) is PATENTS
+    assert stored(PATENTS) == PATENTS
+    assert stored(PATENTS)[7] == PATENTS[7]
+
+
+def test_other_families_and_a_choice_are_those_of_a_list():
+    def family(patent):
+        return patent.family_id if patent.jurisdiction == PATENTS[0].jurisdiction else f"new {patent.family_id}"
+
+    def old(patent):
+        return patent.publication_number < PATENTS[20].publication_number
+
+    expected = [replace(patent, family_id=family(patent)) for patent in PATENTS]
+    assert len({patent.family_id for patent in expected} & {patent.family_id for patent in PATENTS}) > 0
+    for hold in (list, stored):
+        moved = with_family(hold(PATENTS), family)
+        assert list(moved) == expected
+        kept = only(moved, old)
+        assert list(kept) == [patent for patent in expected if old(patent)]
+        assert 0 < len(kept) < len(PATENTS)
+        assert [kept[place] for place in (0, -1)] == [*kept][:: len(kept) - 1]
+
+
+def test_patents_in_an_order_are_those_of_a_list():
+    def key(patent):
+        return patent.publication_number[::-1]
+
+    expected = sorted(PATENTS, key=key)
+    for hold in (list, stored):
+        found = in_order(hold(PATENTS), key)
+        assert list(found) == expected, "one after the other"
+        assert [found[place] for place in range(len(found))] == expected, "each by its place"
+        assert [one.publication_number for one in publications(found)] == [one.publication_number for one in expected]
+        assert list(with_family(found, lambda patent: "F")) == [replace(one, family_id="F") for one in expected]
