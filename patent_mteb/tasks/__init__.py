@@ -1,6 +1,4 @@
-"""The tasks of the suite: one module a benchmark, each a table of specs; :mod:`.catalogue` lists what mteb gets to
-know.
-"""
+"""The tasks of the suite: a module for each benchmark, and :mod:`.catalogue` with what is registered in mteb."""
 
 from __future__ import annotations
 

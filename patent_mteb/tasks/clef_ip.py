@@ -29,7 +29,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_unscorable, say
+from patent_mteb.tasks.checks import log_counts, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("CLEF-IP-2013", "")
@@ -97,7 +97,7 @@ class ClefIPRetrieval(PatentRetrieval):
                     )
                     counts[f"relevant passages {missing}"] += len(paths) - len(keys)
                     qrels.setdefault(topic, {}).update(dict.fromkeys(keys, 1))
-        say(place, {**counts, "judged topics that are not among the test topics": len(strange)})
+        log_counts(place, {**counts, "judged topics that are not among the test topics": len(strange)})
         refuse_unscorable(qrels, place, "no relevant passage is among the documents")
         parts = slices.by_query(slices.positive(qrels), lambda topic: f"lang_{language[topic]}")
         return RetrievalTables(
@@ -108,7 +108,7 @@ class ClefIPRetrieval(PatentRetrieval):
             hidden=_own_passages({topic: topics[topic].document for topic in qrels}, corpus),
         )
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         known = self.tables.qrels
         ranked = of_documents(run)
         documents = {
@@ -116,7 +116,7 @@ class ClefIPRetrieval(PatentRetrieval):
             for query, passages in known.items()
         }
         means = Judged(ranked.docs, documents, ranked.query_ids, ranked.doc_ids).scores(DOCUMENT_MEASURES).means()
-        found = super().own_scores(run, judged) | {
+        found = super().benchmark_scores(run, judged) | {
             f"document_{name.replace('@', '_at_')}": value for name, value in means.items()
         }
         inside = [

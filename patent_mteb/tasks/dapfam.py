@@ -36,9 +36,8 @@ from patent_mteb.search.base import document_text
 from patent_mteb.search.lru import Recent
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import ids_of, once, read_once, refuse_truncated, refuse_unscorable, say
-from patent_mteb.tasks.paper_protocol import without_self
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.checks import first_of_key, ids_of, log_counts, read_unique, refuse_truncated, refuse_unscorable
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -200,8 +199,8 @@ def _without_text(column: pa.ChunkedArray) -> int:
 def read_tables(source: Source) -> Tables:
     """Read and check the tables of one source."""
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
-    queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
+    corpus, documents_again = read_unique(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
+    queries, queries_again = read_unique(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
     counts = Counter(
         {"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again}
     )
@@ -252,7 +251,7 @@ def read_tables(source: Source) -> Tables:
             raise DataError(
                 problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again"
             )
-    say(paths["qrels_all"].parent, counts)
+    log_counts(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
 
 
@@ -329,7 +328,7 @@ def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Tex
     columns = None if view == "Keywords" else [key, *(("claims_text",) if view == "Claim1" else SECTIONS[view])]
     batches = files.read_batches(path, columns)
     rows = (pair for batch in batches for pair in zip(ids_of(batch, key, path), compose(batch, view), strict=True))
-    return Texts.collected(once(rows))
+    return Texts.collected(first_of_key(rows))
 
 
 class DAPFAMRetrieval(PatentRetrieval):

@@ -38,7 +38,7 @@ from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet(NAME, "")
@@ -99,7 +99,9 @@ class NoveltyRetrieval(PatentRetrieval):
         if self.view != "TAC":
             queries = Texts.collected((key, text) for key, text in beir.view_rows(place, self.view) if key in queries)
         asking = {key for key, text in queries.items() if text.strip()}
-        say(place, {**counts, f"queries without {VIEWS[self.view]}, which do not ask": len(queries) - len(asking)})
+        log_counts(
+            place, {**counts, f"queries without {VIEWS[self.view]}, which do not ask": len(queries) - len(asking)}
+        )
         qrels = {query: judged for query, judged in folder.qrels.items() if query in asking}
         family = {key: str(name or key) for key, name in rows.column("family_id")}
         members, _ = beir.read_qrels(place / FAMILIES)
@@ -122,8 +124,8 @@ class NoveltyRetrieval(PatentRetrieval):
             },
         )
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        found, tables = super().own_scores(run, judged), self.tables
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        found, tables = super().benchmark_scores(run, judged), self.tables
         number, n_x = tables.published
         hits: dict[int, list[tuple[float, float, float, float]]] = {k: [] for k in AT}
         for query, row in zip(run.query_ids, run.docs, strict=True):

@@ -30,7 +30,7 @@ from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.open_us import INSTRUCTIONS, OpenRetrieval, Spec, open_tasks
 from patent_mteb.tasks.retrieval import RetrievalTables
 
@@ -129,7 +129,7 @@ class LanguageRetrieval(OpenRetrieval):
         }
         qrels = {query: judged for query, judged in found.items() if any(judged.values())}
         others = "queries in other languages, or in none that is known"
-        say(
+        log_counts(
             place,
             {
                 others: len(asked) - len(found),

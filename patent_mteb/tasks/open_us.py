@@ -30,7 +30,7 @@ from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("PatentOpenUS", "open_us")
@@ -86,7 +86,7 @@ def read_folder(place: Path, revision: str) -> Folder:
     tables = beir.read_beir(place)
     dates = layout.read_dates(place)
     rows, counts = metadata_rows(place, tables)
-    say(place, counts)
+    log_counts(place, counts)
     for what, keys, known in (
         ("first public day", tables.corpus, dates.public),
         ("priority date", tables.queries, dates.priority),
@@ -132,9 +132,9 @@ class OpenRetrieval(PatentRetrieval):
         """Queries, documents and judgements."""
         return _texts(self.spec, read_folder(place, self.source.revision), place)
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """How much of the rankings is judged, and bpref over all grades and over X and Y."""
-        found, ids = super().own_scores(run, judged), (run.query_ids, run.doc_ids)
+        found, ids = super().benchmark_scores(run, judged), (run.query_ids, run.doc_ids)
         known = self.tables.qrels
         found |= {
             f"judged_at_{k}": float(judged_share(run.docs, known, *ids, k).mean()) for k in JUDGED_AT if run.query_ids
@@ -161,7 +161,7 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
     queries = folder.tables.queries
     if spec.query != "TAC":
         texts = {key: text for key, text in beir.view_rows(place, spec.query) if key in queries and text.strip()}
-        say(place, {f"applications without {spec.query}, which do not ask": len(queries) - len(texts)})
+        log_counts(place, {f"applications without {spec.query}, which do not ask": len(queries) - len(texts)})
         queries = Texts.collected(texts.items())
     return (
         queries,

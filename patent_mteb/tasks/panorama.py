@@ -55,7 +55,7 @@ from patent_mteb.patents.text import clean
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import ids_of, refuse_unscorable, say
+from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 
@@ -269,14 +269,14 @@ class PanoramaReranking(Reranking):
                     counts["options that give another text for a known document (the first is kept)"] += 1
                 judged[document] = max(row.grades.get(key, 0), judged.get(document, 0))
             queries[row.query], qrels[row.query] = row.claim, judged
-        say(path, counts)
+        log_counts(path, counts)
         refuse_unscorable(qrels, path, "no question has a gold answer")
         return CandidateTables(
             corpus, queries, qrels, candidates={query: list(judged) for query, judged in qrels.items()}
         )
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        found = super().own_scores(run, judged)
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        found = super().benchmark_scores(run, judged)
         single = self.spec.folder == "PI4PC"
         of_grade = {
             grade: {

@@ -39,22 +39,21 @@ from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import (
+    check_leakage,
+    check_unseen_labels,
     ids_of,
     label_names,
+    log_counts,
     refuse_constant,
     refuse_contradictions,
     refuse_trivial_clusters,
     refuse_truncated,
     refuse_unscorable,
-    say,
-    say_leakage,
-    say_unseen,
     texts_of,
 )
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
-from patent_mteb.tasks.paper_protocol import without_self
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class PairTask(PairHooks, PatentTask):
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
-        return {**scores, KEY: {"texts": self.texts_seen(data_split), **scores[KEY]}}
+        return {**scores, KEY: {"texts": self.texts_evidence(data_split), **scores[KEY]}}
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         for name in ("sentence1", "sentence2"):
@@ -336,7 +335,7 @@ class CitationRetrieval(PatentRetrieval):
         path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
         ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
         alone = sum(query == document for query, document in zip(ids["q"], ids["pos"], strict=True))
-        say(
+        log_counts(
             path,
             {
                 f"of {table.num_rows} rows have no negative": ids["neg"].count(""),
@@ -466,8 +465,8 @@ class Classification(FrozenTask):
             split: list(zip(*(texts[f"{split} {column}"] for column in self.spec.texts), strict=True))
             for split in labels
         }
-        say_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
-        say_unseen(set(labels["test"]), set(labels["train"]), path)
+        check_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
+        check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
         return LabelledRows(texts, labels, roles, ipc3)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:

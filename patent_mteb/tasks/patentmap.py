@@ -55,7 +55,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.search.sections import BestSection
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import need_part, refuse_constant, say_leakage, say_size, say_unseen
+from patent_mteb.tasks.checks import check_leakage, check_unseen_labels, log_size, need_part, refuse_constant
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -110,7 +110,7 @@ def read_search(source: Source) -> Search:
     need_part(source, PERF)
     documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
     for name, patents in (("documents", documents), ("queries", queries)):
-        say_size(source, f"{PERF}/content/{name}.json", len(patents))
+        log_size(source, f"{PERF}/content/{name}.json", len(patents))
     path = source.path(f"{PERF}/mapping/gold.json")
     counts: Counter[str] = Counter()
     gains: dict[str, dict[str, int]] = {}
@@ -182,13 +182,13 @@ class PatentMapRetrieval(PatentRetrieval):
         tables = self._tables(tags=True)
         return (tables.limited(self.limit) if self.limit else tables).split()
 
-    def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
+    def texts_to_encode(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
         paper = (
             []
             if self.limit
             else [self.texts_by_role(self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta)))]
         )
-        return super().texts_to_read(model) + paper
+        return super().texts_to_encode(model) + paper
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
         """The sections of the queries, those of ``document_sections``."""
@@ -299,7 +299,7 @@ class PatentMapRetrieval(PatentRetrieval):
             scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in means.items()}
         return scores
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         gains = read_search(self.source).gains
         found = judged.scores([f"ndcg@{k}" for k in CUTS], {query: gains[query] for query in run.query_ids})
         scores = {f"graded_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
@@ -392,8 +392,8 @@ class IPCClassification(FrozenTask):
         if paper_tags != tags:
             texts |= {f"{_PAPER}{part}": _texts(rows, paper_tags) for part, rows in parts.items()}
         refuse_constant(classes, path, "training patents")
-        say_unseen(set(tested), known, path)
-        say_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
+        check_unseen_labels(set(tested), known, path)
+        check_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
         labels = {
             part: multi_hot([[x for x in one.labels if x in known] for one in rows], classes)
             for part, rows in parts.items()

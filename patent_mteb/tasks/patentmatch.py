@@ -43,7 +43,7 @@ from patent_mteb.patents.families import Groups
 from patent_mteb.patents.text import clean
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_constant, say
+from patent_mteb.tasks.checks import log_counts, refuse_constant
 from patent_mteb.tasks.frozen import FrozenTask
 
 DATA = DataSet("PatentMatch", "")
@@ -152,7 +152,7 @@ class PatentMatchPairs(FrozenTask):
         paths = {part: self.source.path(f"patentmatch_{part}_{self.variant.lower()}.tsv") for part in ("train", "test")}
         train, test = (read_pairs(paths[part]) for part in ("train", "test"))
         cleans = clean_pairs(test, train)
-        say(
+        log_counts(
             paths["test"],
             {
                 f"of {len(test)} pairs are connected with a training pair; only official_ap counts them": cleans.count(

@@ -31,8 +31,7 @@ from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.paper_protocol import PREFIX
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PAPER_PREFIX, PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
@@ -315,7 +314,7 @@ class SophiaRetrieval(PatentRetrieval):
             )
         return queries
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
 
     def paper_scores(self, whole: Run) -> dict[str, float]:
@@ -329,7 +328,7 @@ class SophiaRetrieval(PatentRetrieval):
             for key, value in found.items()
             if key not in share
         }
-        return super().paper_scores(whole) | {f"{PREFIX}_{key}": value for key, value in means.items()}
+        return super().paper_scores(whole) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:

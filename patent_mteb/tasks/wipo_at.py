@@ -53,7 +53,7 @@ from patent_mteb.recipes.label_sets import (
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, check
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_constant, refuse_trivial_clusters, say, say_unseen
+from patent_mteb.tasks.checks import check_unseen_labels, log_counts, refuse_constant, refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
@@ -83,7 +83,7 @@ def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[
     """The fields of the table, among which those of DWPI may be missing, and its rows."""
     there = files.parquet_schema(path).names
     names = tuple(name for name in _FIELDS if name in there or name in PUBLIC_FIELDS)
-    say(path, {f"of {len(_FIELDS)} fields are missing, those of DWPI": len(_FIELDS) - len(names)})
+    log_counts(path, {f"of {len(_FIELDS)} fields are missing, those of DWPI": len(_FIELDS) - len(names)})
     return names, files.table_rows(files.read_keyed(path, dict.fromkeys(names, pa.string())))
 
 
@@ -138,7 +138,7 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
             remedy="fill these columns",
         )
     without = sum(not families.get(row.key) for row in rows)
-    say(
+    log_counts(
         path,
         {
             f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
@@ -152,7 +152,7 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
             )
     refuse_constant([", ".join(sorted(found)) for found in labels["train"]], path, "training documents")
     tested, trained = ({label for found in labels[split] for label in found} for split in ("test", "train"))
-    say_unseen(tested, trained, path)
+    check_unseen_labels(tested, trained, path)
     return LabelledTexts(
         texts, labels, tuple(sorted({label for part in labels.values() for found in part for label in found}))
     )
@@ -232,7 +232,7 @@ class LabelClassification(LabelTask):
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         if isinstance(model, LabelScorer):
-            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_seen(data_split)}}
+            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_evidence(data_split)}}
         return super().evaluate_split(model, data_split, **arguments)
 
     def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:
@@ -422,7 +422,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
     tables = beir.read_beir(folder)
     rows, counts = metadata_rows(folder, tables)
     documents = tables.corpus.joined()
-    say(folder, counts | _without_claims(folder, tables.views, documents))
+    log_counts(folder, counts | _without_claims(folder, tables.views, documents))
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
@@ -554,7 +554,9 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
             path=path,
             remedy="write one row for each",
         )
-    say(path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())})
+    log_counts(
+        path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())}
+    )
     return texts.ordered(keys)
 
 

@@ -517,8 +517,8 @@ def test_patenteb_counts_what_its_users_cannot_mend(teb, caplog):
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         data = mteb.get_task(BLOOM).load_split()
     assert data.texts["test text"] == ["text 12", "", "new"]
-    assert "leakage: 2 of 3 test rows stand in the training split too (compared by id)" in caplog.text
-    assert "leakage: 1 of 3 test rows stand in the training split too (compared by text)" in caplog.text
+    assert "leakage: 2 of 3 test rows are also in the training split (compared by id)" in caplog.text
+    assert "leakage: 1 of 3 test rows are also in the training split (compared by text)" in caplog.text
     assert "1 of 3 rows have an empty 'text'" in caplog.text
     assert not [finding for finding in validate(folder) if finding.fatal]
     caplog.clear()
