@@ -1,4 +1,4 @@
-"""The tasks of the suite: a module for each benchmark, and :mod:`.catalogue` with what is registered in mteb."""
+"""The tasks of the suite: a module for each benchmark, and :mod:`.catalogue` with all that mteb's registry gets."""
 
 from __future__ import annotations
 

@@ -185,7 +185,8 @@ class PatentTask(TaskHooks, AbsTask):
         if cls.own is not None or found is None or found.own is None or found.folder is None:
             return super().__new__(cls)
         levels = len(Path(found.data.key).parts)
-        return super().__new__(own_data_task(cls, found.own, found.folder.parents[levels - 1]))
+        kind: type[Self] = own_data_task(cls, found.own, found.folder.parents[levels - 1])
+        return super().__new__(kind)
 
     def __init__(
         self, seed: int = 42, source: loading.Source | None = None, *, published: bool = False, **kwargs: Any

@@ -101,7 +101,7 @@ class RetrievalTables:
         document_columns: further columns of the corpus, by name and document.
         categories: citation categories of judged pairs, where they are known.
         paper_qrels, paper_slices: the judgements of the paper's evaluator, if they differ (those of a query on itself).
-        gate: dates of documents and queries, if a query sees only what was public before its priority date.
+        gate: dates of documents and queries, if a query sees only documents public before its priority date.
     """
 
     corpus: Mapping[str, str]

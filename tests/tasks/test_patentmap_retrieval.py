@@ -154,7 +154,7 @@ def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
     ]
     (root / "perf200" / "mapping" / "gold.json").write_text(json.dumps(judged))
     found = read_search(mteb.get_task(ABS).source)
-    assert "2 pairs that are cited with two categories (the graver counts)" in caplog.text
+    assert "2 pairs that are cited with two categories (the stronger counts)" in caplog.text
     assert (found.gains[first], found.gains[second]) == ({pool[0]: 3}, {pool[0]: 2, pool[1]: 1})
 
 
