@@ -1,8 +1,7 @@
 """The five patent-embedding benchmarks of the recent papers as ordinary mteb tasks.
 
-Importing this package (or only installing it: see ``patent_mteb_autoload``) makes mteb know the suite: if mteb is
-imported already its registries are extended at once, otherwise as soon as it is. Nothing else is imported, read or
-fetched.
+Importing this package registers the suite in mteb; installing it is enough (``patent_mteb_autoload``). If mteb is not
+imported yet, the suite is registered when it is. Nothing else is imported, read or downloaded.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = [
     "register_tasks",
 ]
 
-_HOMES = {
+_MODULES = {
     "__version__": "identity",
     "evaluate": "experiments.evaluate",
     "explain": "experiments.evaluate",
@@ -49,12 +48,13 @@ _HOMES = {
 
 
 def register() -> None:
-    """Enter tasks, benchmarks and models of the suite in mteb's registries. Doing it again changes nothing, but for the
-    tasks of the own data set that ``PATENT_MTEB_DATA`` names now.
+    """Register the tasks, benchmarks and models of the suite in mteb.
+
+    A second call only updates the tasks on the own data set that ``PATENT_MTEB_DATA`` names now.
 
     Raises:
-        patent_mteb.errors.RegistrationError: mteb has moved a name that the registration needs, or a name of the suite
-            is owned by mteb or by another package.
+        patent_mteb.errors.RegistrationError: mteb has renamed something that the registration needs, or a name of the
+            suite belongs to mteb or to another package.
 
     Example:
         >>> import mteb
@@ -75,21 +75,20 @@ def register() -> None:
 
 
 def register_benchmark(benchmark: PatentBenchmark) -> None:
-    """Enter a benchmark of your own with everything that belongs to it: its tasks, their samples, its tab in reports,
-    validation.
+    """Register a benchmark with its tasks, its sample tasks, its tab in reports and its validation.
 
     Args:
-        benchmark: see :class:`patent_mteb.tasks.benchmark.PatentBenchmark`; ``examples/add_a_benchmark.py`` shows the
-            whole of it.
+        benchmark: see :class:`patent_mteb.tasks.benchmark.PatentBenchmark`; ``examples/add_a_benchmark.py`` is a
+            complete example.
 
     Raises:
-        patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+        patent_mteb.errors.RegistrationError: a name is in use, or mteb has renamed its registry.
 
     Example:
         >>> import mteb
         >>> import patent_mteb
         >>> from patent_mteb.tasks.catalogue import find
-        >>> patent_mteb.register_benchmark(find("PatentMap"))  # one of your own in the same way
+        >>> patent_mteb.register_benchmark(find("PatentMap"))  # a new benchmark in the same way
         >>> mteb.get_benchmark("PatentMap").name
         'PatentMap'
     """
@@ -100,16 +99,16 @@ def register_benchmark(benchmark: PatentBenchmark) -> None:
 
 
 def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask]] = ()) -> None:
-    """Enter single task classes in mteb's registry, as the suite enters its own; ``hidden`` ones resolve by name only.
+    """Register single task classes in mteb; ``hidden`` ones are found by name, but not listed.
 
     Raises:
-        patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+        patent_mteb.errors.RegistrationError: a name is in use, or mteb has renamed its registry.
 
     Example:
         >>> import mteb
         >>> import patent_mteb
         >>> from patent_mteb.tasks.catalogue import find
-        >>> patent_mteb.register_tasks(find("PatentMap").task_classes)  # your own in the same way
+        >>> patent_mteb.register_tasks(find("PatentMap").task_classes)  # new tasks in the same way
         >>> mteb.get_task("PatentMapIPCClassification").metadata.type
         'MultilabelClassification'
     """
@@ -119,10 +118,10 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
 
 
 def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
-    """Enter mteb benchmarks in mteb's registry.
+    """Register benchmarks of mteb's own class.
 
     Raises:
-        patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+        patent_mteb.errors.RegistrationError: a name is in use, or mteb has renamed its registry.
 
     Example:
         >>> import mteb
@@ -138,19 +137,17 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"patent_mteb.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"patent_mteb.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_MODULES})
 
 
 class _Moved(ModuleType):
-    """The path ``patent_mteb.records`` of the first version: what it offers is in
-    :mod:`patent_mteb.patents.records`.
-    """
+    """The path ``patent_mteb.records`` of the first version, now :mod:`patent_mteb.patents.records`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module("patent_mteb.patents.records"), name)

@@ -1,13 +1,12 @@
-"""What the suite uses of mteb without mteb's promise: its registries, and the private steps of a task that ours
-replace.
+"""All uses of mteb's private names: its registries, and the private methods of a task that the suite replaces.
 
-mteb has no plugin mechanism. Its registries are plain containers, which are extended here and nowhere else; every name
-used is looked up by :func:`_private`. The private methods that our tasks replace are those of :data:`METHODS`:
-:class:`TaskHooks` and :class:`PairHooks` give them public names, and :func:`check_contract` compares them with mteb's,
-so that whatever mteb has moved stops with one clear error instead of a step that is silently left out.
-``tests/test_mteb.py`` holds the contract.
+mteb has no plugin mechanism. Its registries are plain containers, which only this module extends; :func:`_private`
+looks up every name. :data:`METHODS` lists the private methods that the suite replaces. :class:`TaskHooks` and
+:class:`PairHooks` give them public names, and :func:`check_contract` compares them with mteb's. A method that mteb has
+renamed is therefore one clear error, and not a step that is silently skipped. ``tests/test_mteb.py`` tests the
+contract.
 
-This module knows nothing of the suite and imports mteb only when it is called.
+The module does not depend on the rest of the suite, and imports mteb only when it is called.
 """
 
 from __future__ import annotations
@@ -48,21 +47,21 @@ METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
     ("mteb.abstasks.abstask", "AbsTask", "_calculate_descriptive_statistics_from_split"): ("split",),
     ("mteb.abstasks.sts", "AbsTaskSTS", "_calculate_scores"): ("scores", "normalized_scores"),
 }
-"""Module, class and method of mteb that a hook replaces -> the parameters that the hook relies on."""
+"""Module, class and method of mteb that a hook replaces, with the parameters that the hook needs."""
 
 
 class TaskHooks:
-    """mteb's private steps of a task under public names, to stand before mteb's class among the bases of a task.
+    """mteb's private steps of a task under public names; a base class before mteb's.
 
     Each step is mteb's own unless a subclass replaces it.
     """
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        """Scores of a model on the data of one split and subset."""
+        """Return the scores of a model on the data of one split and subset."""
         return super()._evaluate_subset(model, data_split, **arguments)  # type: ignore[misc]
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
-        """Descriptive statistics of one split."""
+        """Return the descriptive statistics of one split."""
         return super()._calculate_descriptive_statistics_from_split(split, **arguments)  # type: ignore[misc]
 
     def upload(self, *args: Any, **arguments: Any) -> None:
@@ -70,33 +69,33 @@ class TaskHooks:
         super()._push_dataset_to_hub(*args, **arguments)  # type: ignore[misc]
 
     def before_lookup(self) -> None:
-        """Find out what must be known before mteb looks for a stored score."""
+        """Prepare the task before mteb looks for a stored score."""
 
     @property
     def eval_splits(self) -> Any:
-        """mteb's own; it asks for them, and then for the subsets, when it looks for a stored score."""
+        """The splits; mteb reads them, and then the subsets, when it looks for a stored score."""
         self.before_lookup()
         return super().eval_splits  # type: ignore[misc]
 
-    def checked(self, scores: Any, model: Any) -> Any:
-        """The scores of a model, if they may be filed."""
-        return scores
+    def check_model(self, model: Any, **arguments: Any) -> None:
+        """Reject a model whose scores could be confused with another's."""
 
-    def told(self, scores: Any, model: Any, data_split: Any, **arguments: Any) -> Any:
-        """The scores with what the model was told, to be filed beside them."""
-        return scores
-
-    def watched(self, model: Any, work: Callable[[], Any]) -> Any:
-        """The scores that ``work`` gives, with what they cost."""
+    def with_cost(self, model: Any, work: Callable[[], Any]) -> Any:
+        """Return the scores that ``work`` computes, with their cost."""
         return work()
 
-    def admit(self, model: Any, **arguments: Any) -> None:
-        """Refuse a model whose scores could not be told from another's."""
+    def with_settings(self, scores: Any, model: Any, data_split: Any, **arguments: Any) -> Any:
+        """Add the prompts and settings of the model to the scores."""
+        return scores
+
+    def with_evidence(self, scores: Any, model: Any) -> Any:
+        """Add the evidence to the scores, or reject them."""
+        return scores
 
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        self.admit(model, **arguments)
-        scores = self.watched(model, lambda: self.evaluate_split(model, data_split, **arguments))
-        return self.checked(self.told(scores, model, data_split, **arguments), model)
+        self.check_model(model, **arguments)
+        scores = self.with_cost(model, lambda: self.evaluate_split(model, data_split, **arguments))
+        return self.with_evidence(self.with_settings(scores, model, data_split, **arguments), model)
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:
         return self.describe_split(split, **arguments)
@@ -109,7 +108,7 @@ class PairHooks:
     """As :class:`TaskHooks`, for the scores of a task on pairs of texts."""
 
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:
-        """Scores from the similarities of all pairs and their labels, scaled to 0 to 1."""
+        """Return the scores from the similarities of all pairs and their labels, scaled to 0 to 1."""
         return super()._calculate_scores(scores, labels)  # type: ignore[misc]
 
     def _calculate_scores(self, scores: Any, normalized_scores: list[float]) -> Any:
@@ -117,7 +116,7 @@ class PairHooks:
 
 
 def check_contract() -> None:
-    """Compare the methods that our tasks replace with mteb's."""
+    """Compare the methods that the suite replaces with mteb's."""
     for (module, kind, method), parameters in METHODS.items():
         owner = _private(module, kind, type)
         found = inspect.getattr_static(owner, method, None)
@@ -152,12 +151,12 @@ def _private(module: str, name: str, kind: type) -> Any:
     return found
 
 
-def _claim(registry: dict[str, Any], name: str, value: Any, what: str, same: bool) -> None:
-    if name in registry and not same:
+def _enter(registry: dict[str, Any], name: str, value: Any, what: str) -> None:
+    if name in registry and registry[name] is not value:
         owner = registry[name]
         owner = owner if isinstance(owner, type) else type(owner)
         raise RegistrationError(
-            f"patent-mteb cannot register the {what} '{name}': the name is already owned by"
+            f"patent-mteb cannot register the {what} '{name}': the name already belongs to"
             f" {owner.__module__}.{owner.__qualname__}. Remedy: uninstall the other package, or set"
             " PATENT_MTEB_AUTOLOAD=0 to use mteb without the suite."
         )
@@ -165,15 +164,14 @@ def _claim(registry: dict[str, Any], name: str, value: Any, what: str, same: boo
 
 
 def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask]] = ()) -> None:
-    """Enter task classes. ``hidden`` ones resolve by name but appear in no list."""
+    """Register task classes; ``hidden`` ones are found by name, but not listed."""
     module = "mteb.get_tasks"
     registry: dict[str, type[AbsTask]] = _private(module, "_TASKS_REGISTRY", dict)
     listed: tuple[type[AbsTask], ...] = _private(module, "TASK_LIST", tuple)
     similar: dict[str, list[str]] = _private(module, "_SIMILAR_TASKS", dict)
     tasks = tuple(tasks)
     for task in (*tasks, *hidden):
-        name = task.metadata.name
-        _claim(registry, name, task, "task", registry.get(name) is task)
+        _enter(registry, task.metadata.name, task, "task")
     for task in tasks:
         for parent in task.metadata.adapted_from or ():
             children = similar.setdefault(parent, [])
@@ -184,55 +182,53 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
 
 
 def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
-    """Enter benchmark objects under their names."""
+    """Register benchmarks under their names."""
     build = _private("mteb.benchmarks.get_benchmark", "_build_registry", Callable)  # type: ignore[arg-type]
     registry = build()
     if not isinstance(registry, dict) or build() is not registry:
         _private("mteb.benchmarks.get_benchmark", "_build_registry() as one cached dictionary", dict)
     for benchmark in benchmarks:
-        _claim(registry, benchmark.name, benchmark, "benchmark", registry.get(benchmark.name) is benchmark)
+        _enter(registry, benchmark.name, benchmark, "benchmark")
 
 
-_ENTERED: dict[str, list[str]] = {"tasks": [], "benchmarks": []}
-"""What :func:`enter_instead` entered last, by name."""
+_REPLACEABLE: dict[str, list[str]] = {"tasks": [], "benchmarks": []}
+"""The names that the last call of :func:`replace_registered` registered."""
 
 
-def enter_instead(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark]) -> None:
-    """Enter tasks and benchmarks in the place of those that the last call entered; all of them or none."""
+def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark]) -> None:
+    """Register tasks and benchmarks instead of those of the last call: all of them, or none."""
     tasks, benchmarks = tuple(tasks), tuple(benchmarks)
     module = importlib.import_module("mteb.get_tasks")
     registry: dict[str, Any] = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
     known: dict[str, Any] = importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry()
-    gone = [registry.pop(name, None) for name in _ENTERED["tasks"]]
-    module.TASK_LIST = tuple(task for task in module.TASK_LIST if task not in gone)  # type: ignore[attr-defined]
-    for name in _ENTERED["benchmarks"]:
+    removed = [registry.pop(name, None) for name in _REPLACEABLE["tasks"]]
+    module.TASK_LIST = tuple(task for task in module.TASK_LIST if task not in removed)  # type: ignore[attr-defined]
+    for name in _REPLACEABLE["benchmarks"]:
         known.pop(name, None)
-    _ENTERED.update(tasks=[], benchmarks=[])
-    names = [task.metadata.name for task in tasks], [benchmark.name for benchmark in benchmarks]
-    if taken := [
-        name
-        for name, of in ((name, of) for of, those in zip((registry, known), names, strict=True) for name in those)
-        if name in of
-    ]:
+    _REPLACEABLE.update(tasks=[], benchmarks=[])
+    task_names = [task.metadata.name for task in tasks]
+    benchmark_names = [benchmark.name for benchmark in benchmarks]
+    conflicts = [name for name in task_names if name in registry] + [name for name in benchmark_names if name in known]
+    if conflicts:
         raise RegistrationError(
-            f"the name '{taken[0]}' is owned by another task or benchmark. Remedy: give the data set another name"
+            f"the name '{conflicts[0]}' belongs to another task or benchmark. Remedy: give the data set another name"
         )
     register_tasks(tasks)
     register_benchmarks(benchmarks)
-    _ENTERED.update(tasks=names[0], benchmarks=names[1])
+    _REPLACEABLE.update(tasks=task_names, benchmarks=benchmark_names)
 
 
 def register_models(metas: Iterable[ModelMeta]) -> None:
-    """Enter model metas under their names."""
+    """Register model metas under their names."""
     registry: dict[str, ModelMeta] = _private("mteb.models.model_implementations", "MODEL_REGISTRY", dict)
     for meta in metas:
         if meta.name is None:
             raise RegistrationError("a model of the suite has no name")
-        _claim(registry, meta.name, meta, "model", registry.get(meta.name) is meta)
+        _enter(registry, meta.name, meta, "model")
 
 
 def task_of_mteb(name: str) -> type[AbsTask]:
-    """A task class of mteb's own, by its name."""
+    """Return a task class of mteb by its name."""
     known = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
     if name not in known:
         raise RegistrationError(_moved(f"task {name}"))
@@ -241,7 +237,7 @@ def task_of_mteb(name: str) -> type[AbsTask]:
 
 
 def registered(kind: str) -> Mapping[str, Any]:
-    """A registry of mteb as it stands: ``tasks``, ``benchmarks`` or ``models``, by name."""
+    """Return a copy of a registry of mteb: ``tasks``, ``benchmarks`` or ``models``, by name."""
     if kind == "tasks":
         return dict(_private("mteb.get_tasks", "_TASKS_REGISTRY", dict))
     if kind == "models":

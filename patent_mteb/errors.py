@@ -1,4 +1,4 @@
-"""Errors that a user can act on: one sentence that says what is wrong, where, and what to do about it."""
+"""Errors that a user can act on: each message names the problem, its place and a remedy."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _Row = TypeVar("_Row")
 
 
 _LONGEST = 1000
-"""Characters of a problem; a value of thousands is shown without its middle."""
+"""Characters of a problem; a longer one is shown without its middle."""
 
 
 class PatentMTEBError(Exception):
-    """Base of every error that the command line prints as one message, without a traceback."""
+    """Base class of the errors that the command line prints without a traceback."""
 
 
 class DataError(PatentMTEBError):
     """Input data that cannot be used.
 
     Args:
-        problem: what is wrong, as a full clause ("document id 'A' occurs twice").
-        path: the file (or directory) it was found in.
-        row: 1-based row of the file, counting the lines of text files and the records of tables.
-        remedy: what the user can do ("delete one of the two rows").
+        problem: a full clause, such as "document id 'A' occurs twice".
+        path: the file or directory.
+        row: row of the file, from 1: the lines of text files, the records of tables.
+        remedy: an instruction, such as "delete one of the two rows".
     """
 
     def __init__(
@@ -51,49 +51,47 @@ class DataError(PatentMTEBError):
         super().__init__(f"{place}{problem}." + (f" Remedy: {remedy}." if remedy else ""))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A process that works for another hands its errors over whole."""
-        return _made_again, (type(self), self.problem, self.path, self.row, self.remedy)
+        """Keep all attributes when an error is sent from a worker process."""
+        return _unpickled, (type(self), self.problem, self.path, self.row, self.remedy)
 
 
-def _made_again(kind: type[DataError], problem: str, path: Path | None, row: int | None, remedy: str) -> DataError:
+def _unpickled(kind: type[DataError], problem: str, path: Path | None, row: int | None, remedy: str) -> DataError:
     return kind(problem, path=path, row=row, remedy=remedy)
 
 
 class AccessError(DataError):
-    """Data that exists but cannot be had: a gated repository without a token, or no network."""
+    """Data that exist but cannot be downloaded: a gated repository without a token, or no network."""
 
 
 class NotThereError(DataError):
-    """A part of a data set that it can do without and does not have: the tasks that read it cannot be had, all others
-    can.
-    """
+    """An optional part of a data set that is missing: only the tasks that read it are unavailable."""
 
 
 class ModelError(PatentMTEBError):
-    """A model that cannot be loaded, or that cannot do what the task asks for."""
+    """A model that cannot be loaded, or cannot do a task."""
 
 
 class RegistrationError(PatentMTEBError):
-    """The suite could not be registered in mteb."""
+    """A failed registration in mteb."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The names that a word may stand for, as a clause in brackets that ends a problem; empty where none is near."""
+    """Return the known names that are similar to a word, as a clause in brackets; empty without any."""
     names = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(word.casefold(), names, n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(repr(names[one]) for one in near)}?)" if near else ""
 
 
 def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | str, what: str, remedy: str) -> None:
-    """Note the row in which a key stands first.
+    """Record the first row of a key.
 
     Args:
-        seen: key -> row of its first occurrence, extended by the call.
-        key: one word, or the words that together may stand in one row only.
-        what: what the key is, for the message; may be empty.
+        seen: key -> row of its first occurrence; the call extends it.
+        key: one word, or several words that are unique together.
+        what: name of the key for the message; may be empty.
 
     Raises:
-        DataError: the key stood in another row before; names both rows.
+        DataError: the key was in an earlier row; the message names both.
     """
     first = seen.setdefault(key, row)
     if first != row:
@@ -107,10 +105,10 @@ def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | st
 def unique(
     rows: Iterable[tuple[int, _Row]], key: Callable[[_Row], str], *, path: Path | str, what: str, remedy: str
 ) -> Iterator[tuple[int, _Row]]:
-    """Pass on numbered rows, and stop at the first whose key stood in a row before.
+    """Yield numbered rows up to the first whose key was in an earlier row.
 
     Raises:
-        DataError: as :func:`refuse_repeat`, which says what the other arguments are.
+        DataError: as :func:`refuse_repeat`, which has the same other arguments.
     """
     seen: dict[str, int] = {}
     for number, row in rows:
@@ -120,7 +118,7 @@ def unique(
 
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """What the system refuses, as an error that names the file."""
+    """Turn errors of the operating system into errors that name the file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -128,23 +126,23 @@ def readable(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(
-            f"the file cannot be read ({reason})", path=path, remedy="look at its permissions and at the disk"
+            f"the file cannot be read ({reason})", path=path, remedy="check its permissions and the disk"
         ) from error
     except (EOFError, zlib.error) as error:
         raise DataError(
-            f"the compressed file is cut off or damaged ({error})", path=path, remedy="get the file again"
+            f"the compressed file is incomplete or corrupt ({error})", path=path, remedy="download the file again"
         ) from error
 
 
 @contextlib.contextmanager
 def temporary_files() -> Iterator[None]:
-    """What the system refuses of temporary files, room for them above all, as an error that says where they lie."""
+    """Turn errors on temporary files, above all a full disk, into errors that name their folder."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         place = tempfile.tempdir or "the folder of temporary files"
-        remedy = "free some room there, or name a folder that has it: TMPDIR=FOLDER"
+        remedy = "free some disk space, or name a folder on another disk: TMPDIR=FOLDER"
         raise DataError(f"temporary files cannot be written ({reason})", path=place, remedy=remedy) from error
 
 
@@ -158,7 +156,7 @@ _COMPRESSED = {
 
 
 def refuse_other_forms(path: Path, start: bytes) -> None:
-    """Stop at a file that begins as no UTF-8 text does: compressed, or UTF-16."""
+    """Reject a file that begins like a compressed or UTF-16 file."""
     for mark, name in _COMPRESSED.items():
         if start.startswith(mark):
             raise DataError(f"the file is compressed ({name})", path=path, remedy="unpack it")
@@ -169,7 +167,7 @@ def refuse_other_forms(path: Path, start: bytes) -> None:
 
 
 def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
-    """The JSON document in a text that begins in ``row`` (None: the first of a whole file)."""
+    """Parse a JSON text that begins in ``row``; None for a whole file."""
     try:
         document = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
@@ -180,17 +178,15 @@ def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
     except RecursionError as error:
         raise DataError("the JSON is nested too deeply", path=path, row=row, remedy=remedy) from error
     except UnicodeEncodeError as error:
-        problem = f"half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is no character"
-        raise DataError(problem, path=path, row=row, remedy="write the whole character, or leave it out") from error
+        problem = f"half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is not a character"
+        raise DataError(problem, path=path, row=row, remedy="write the whole character, or delete it") from error
     except ValueError as error:  # an integer of thousands of digits
         raise DataError(f"a number that cannot be read ({error})", path=path, row=row, remedy=remedy) from error
     return document
 
 
 def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
-    """Check the columns of a table that was read from ``path``; arguments and errors as in
-    :func:`patent_mteb.files.read_parquet`.
-    """
+    """Check the columns of a table from ``path``, as :func:`patent_mteb.files.read_parquet` does."""
     types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, expected in types.items():
         if name not in table.column_names:

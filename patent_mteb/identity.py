@@ -1,14 +1,14 @@
-"""What makes two things the same: content hashes of folders, digests of settings, names and revisions of models.
+"""Identities: content hashes of folders, digests of settings, names and revisions of models.
 
 A composed model ``hybrid`` of ``patent-mteb/bm25-dapfam`` and ``sentence-transformers/all-MiniLM-L6-v2`` with
-``tag="linear-0.7"``:
+``tag="linear-0.7"`` has
 
-* ``name`` is ``hybrid/linear-0.7-bm25-dapfam+all-MiniLM-L6-v2``: the kind, the settings that a reader looks for, the
-  parts. A composed part keeps its kind (``passages-256-maxP-all-MiniLM-L6-v2``). A label above 120 characters is cut
-  and ends with a hash.
-* ``experiment_kwargs`` holds the kind, every setting, and the identity of each part with its own settings, nested.
-* ``revision`` is a hash of name and ``experiment_kwargs``, so that no two settings and no two revisions of a part ever
-  share a result path, also where mteb shortens the settings to a folder name.
+* the ``name`` ``hybrid/linear-0.7-bm25-dapfam+all-MiniLM-L6-v2``: its kind, its most important settings, its parts. A
+  composed part keeps its kind (``passages-256-maxP-all-MiniLM-L6-v2``). A label of more than 120 characters is cut and
+  ends with a hash;
+* ``experiment_kwargs`` with the kind, every setting, and the identity of each part with its own settings, nested;
+* as ``revision`` a hash of name and ``experiment_kwargs``. Two settings, or two revisions of a part, never share a
+  result path, even where mteb shortens the settings to a folder name.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ logger = logging.getLogger(__name__)
 
 
 RELEASE = "0.1.0"
-"""Of the package. Files of data and records name it; results name :func:`version`, which tells two changes of one
-release apart."""
+"""Release of the package, named in data files and records. Results name :func:`version`, which differs after every
+change."""
 
 _CHUNK = 1 << 20
 
 
 @cache
 def version() -> str:
-    """The release and a digest of the package's files, such as ``0.1.0+3f1c09aa72de``: another one after every change.
+    """Return the release and a digest of the package's files, such as ``0.1.0+3f1c09aa72de``.
 
-    Git need not be there: a wheel, a checkout and an editable installation with changes of one's own all have one.
+    It needs no Git: a wheel, a checkout and an edited installation all have one.
     """
     package = Path(__file__).parent
     total = hashlib.blake2b(digest_size=6)
@@ -61,12 +61,12 @@ def __getattr__(name: str) -> str:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_SETTLED_NS = 2_000_000_000
-"""A file younger than this may change again without its times changing: its hash is not remembered."""
+_STABLE_AFTER_NS = 2_000_000_000
+"""A younger file may change again without a change of its times: its hash is not cached."""
 
 
 def _walk(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
-    """Every file below a folder, through links; a link to a folder that it lies in is not followed."""
+    """Yield every file below a folder, through links; a link to a parent folder is not followed."""
     real = folder.resolve()
     if real in above:
         return
@@ -82,7 +82,7 @@ def _hidden(parts: Iterable[str]) -> bool:
 
 
 def _modules(listed: Path) -> Iterator[Path]:
-    """What a checkpoint's ``modules.json`` points to, wherever it lies."""
+    """Yield the folders that a checkpoint's ``modules.json`` names, inside or outside of the checkpoint."""
     modules = read_json(listed)
     for module in modules if isinstance(modules, list) else ():
         where = module.get("path") if isinstance(module, dict) else None
@@ -91,7 +91,7 @@ def _modules(listed: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path, ignored: Sequence[str] = ()) -> list[tuple[str, Path]]:
-    """Relative name and path of every file that counts; not of those whose names match ``ignored``."""
+    """Return relative name and path of every file of the hash, without names that match ``ignored``."""
     every = [path for path in _walk(folder) if not any(fnmatch(path.name, pattern) for pattern in ignored)]
     found = {path for path in every if not _hidden(path.relative_to(folder).parts)}
     for listed in [path for path in found if path.name == "modules.json"]:
@@ -102,8 +102,8 @@ def _files(folder: Path, ignored: Sequence[str] = ()) -> list[tuple[str, Path]]:
 
 
 def _digest(files: list[tuple[str, Path]]) -> tuple[str, list[Path]]:
-    """Hash of names and bytes, and the files that may not be read, of which the name alone counts."""
-    total, closed = hashlib.blake2b(digest_size=16), []
+    """Return the hash of names and bytes, and the unreadable files, which count by name only."""
+    total, unreadable = hashlib.blake2b(digest_size=16), []
     for name, path in files:
         content = hashlib.blake2b(digest_size=16)
         try:
@@ -111,15 +111,16 @@ def _digest(files: list[tuple[str, Path]]) -> tuple[str, list[Path]]:
                 while chunk := stream.read(_CHUNK):
                     content.update(chunk)
         except PermissionError:
-            closed.append(path)
+            unreadable.append(path)
             content = hashlib.blake2b(b"not readable", digest_size=16)
         total.update(name.encode() + b"\0" + content.digest())
-    return total.hexdigest(), closed
+    return total.hexdigest(), unreadable
 
 
 def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
-    """Hash of what shows that a file was changed (replacing one changes its inode, writing to it its ctime, which
-    nothing can set back), and the age of the youngest.
+    """Return a hash of the state of all files, and the time of the latest change.
+
+    Replacing a file changes its inode; writing to it changes its ctime, which no program can set back.
     """
     stats = [(name, path.stat()) for name, path in files]
     seen = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev) for name, stat in stats]
@@ -127,13 +128,13 @@ def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
     return hashlib.blake2b(json.dumps([str(folder), seen]).encode(), digest_size=16).hexdigest(), youngest
 
 
-def remembered(memo: Path) -> str:
-    """The hash that a memo of :func:`content_hash` holds, empty if there is none or it is damaged."""
+def cached_hash(path: Path) -> str:
+    """Return the hash in a cache file of :func:`content_hash`; empty if the file is missing or corrupt."""
     try:
-        found, _, check = memo.read_text("ascii").partition(" ")
+        found, _, check = path.read_text("ascii").partition(" ")
     except (OSError, UnicodeDecodeError):
         return ""
-    return found if check == _check(memo.name, found) else ""
+    return found if check == _check(path.name, found) else ""
 
 
 def _check(state: str, found: str) -> str:
@@ -141,28 +142,30 @@ def _check(state: str, found: str) -> str:
 
 
 def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) -> str:
-    """Hexadecimal hash of every file below a folder, linked folders too: relative names and bytes. Hidden files and
-    byte code are left out, unless ``modules.json`` points to them.
+    """Return the hexadecimal hash of the names and bytes of every file below a folder and its linked folders.
 
-    The hash of an unchanged folder (same names, sizes, times and inodes) is remembered in the user cache, so that
-    gigabytes are read once. A memo that is damaged, or that was written while files still changed, is not believed. A
-    file that nobody may read counts by its name, with a warning: whoever needs it says so.
+    Hidden files and byte code are ignored, unless ``modules.json`` names them.
+
+    The hash of an unchanged folder (same names, sizes, times and inodes) is cached, so that gigabytes are read once. A
+    corrupt cache file is ignored, and no hash is cached while files still change. An unreadable file counts by its
+    name, with a warning.
     """
     folder = folder.resolve()
     try:
         files = _files(folder, ignored)
         state, youngest = _state(folder, files)
-        memo = cache_root() / "hashes" / state
-        found = remembered(memo)
+        cache_file = cache_root() / "hashes" / state
+        found = cached_hash(cache_file)
         if not found:
-            found, closed = _digest(files)
-            for path in closed:
+            found, unreadable = _digest(files)
+            for path in unreadable:
                 logger.warning(
-                    "%s cannot be read (permission denied): its name alone is part of the identity of %s", path, folder
+                    "%s cannot be read (permission denied): only its name is part of the identity of %s", path, folder
                 )
-            if not closed and time.time_ns() - youngest > _SETTLED_NS and _state(folder, files)[0] == state:
+            stable = time.time_ns() - youngest > _STABLE_AFTER_NS and _state(folder, files)[0] == state
+            if stable and not unreadable:
                 with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
-                    write_text(memo, f"{found} {_check(state, found)}")
+                    write_text(cache_file, f"{found} {_check(state, found)}")
     except OSError as error:
         raise DataError(
             f"a file cannot be read ({error})",
@@ -176,43 +179,44 @@ _LABEL_LENGTH = 120
 
 
 def digest(value: Any, length: int = 12) -> str:
-    """Hash (SHA-256, ``length`` hexadecimal digits) of a JSON-like value, whatever the order of its keys: revisions of
-    composed models.
+    """Return the SHA-256 of a JSON-like value as ``length`` hexadecimal digits, whatever the order of its keys.
 
-    What JSON cannot hold goes in as its ``str``. Results are filed under it: it must not change.
+    A value that JSON does not support enters as its ``str``. Revisions of composed models are such digests, and results
+    are stored under them: it must not change.
     """
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:length]
 
 
 def json_digest(document: Any) -> str:
-    """Hash (BLAKE2b, 32 hexadecimal digits) of a JSON document, whatever the order of its keys: names of spaces in the
-    embedding store.
+    """Return the BLAKE2b of a JSON document as 32 hexadecimal digits, whatever the order of its keys.
 
-    Users' stores are filed under it: it must not change.
+    Spaces of the embedding store are named by it: it must not change.
     """
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
 _REPLACED = re.compile(r'[<>:"|?*\\/\0]')
-_LIKE_ANOTHER = re.compile(r"[\[{].*|None|True|False|[-+]?(\d|\.\d|inf|nan).*|", re.DOTALL | re.IGNORECASE)
-"""Words that are written as a list, a number or nothing is."""
+_AMBIGUOUS = re.compile(r"[\[{].*|None|True|False|[-+]?(\d|\.\d|inf|nan).*|", re.DOTALL | re.IGNORECASE)
+"""Words that look like a list, a number or nothing."""
 _DIGEST = "digest"
 
 
 def _plain(name: str, value: Any) -> bool:
-    """Whether the path says a setting as it is, and no other setting is written so: mteb joins name and value by ``_``,
-    settings by ``__``, replaces some characters, and writes words, numbers and lists alike.
+    """Return whether no other setting has the same result path.
+
+    mteb joins name and value by ``_`` and settings by ``__``, replaces some characters, and writes words, numbers and
+    lists alike.
     """
     if "__" in name or name != name.strip("_") or _REPLACED.search(name):
         return False
     if isinstance(value, str):
-        return not (_REPLACED.search(value) or "_" in value or _LIKE_ANOTHER.fullmatch(value))
+        return not (_REPLACED.search(value) or "_" in value or _AMBIGUOUS.fullmatch(value))
     return value is None or isinstance(value, (bool, int, float))
 
 
-def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Settings with a digest of them all where their path would not tell them from others."""
+def unambiguous_settings(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Add a digest of all settings where other settings could have the same result path."""
     usual = usual or {}
     settings = {name: value for name, value in experiment.items() if name != _DIGEST}
     if "parts" in settings:  # a composed model: its revision is a digest
@@ -230,10 +234,10 @@ def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = 
 
 
 def identity_of(meta: ModelMeta) -> dict[str, Any]:
-    """Name, revision, width and settings of a model: what must differ when a score may differ."""
+    """Return name, revision, width and settings of a model: they differ whenever a score may differ."""
     if meta.name is None or meta.name.startswith("no_model_name"):
         raise ModelError(
-            "a model without a name cannot be composed, its results would be mixed up with those of other nameless"
+            "a model without a name cannot be composed: its results could not be distinguished from those of other"
             " models. Remedy: load it with patent_mteb.models.load, or give its ModelMeta a name and a revision"
         )
     identity: dict[str, Any] = {"name": meta.name, "revision": meta.revision}
@@ -243,7 +247,7 @@ def identity_of(meta: ModelMeta) -> dict[str, Any]:
 
 
 def label_of(meta: ModelMeta) -> str:
-    """Short name of a model as a part of another: without the organisation, but with the kind of a composed model."""
+    """Return the short name of a part: without the organisation, but with the kind of a composed model."""
     organisation, _, name = str(meta.name).partition("/")
     composed = "kind" in (meta.experiment_kwargs or {})
     return f"{organisation}-{name}" if composed else name
@@ -257,7 +261,7 @@ def compose_meta(
     tag: str = "",
     model_type: str = "hybrid",
 ) -> ModelMeta:
-    """Identity of a model that is made of other models (see the module's description)."""
+    """Return the meta of a model that is composed of other models; see the module."""
     from mteb.models.model_meta import ModelMeta
 
     label = "-".join(filter(None, (tag, "+".join(label_of(part) for part in parts)))).replace("/", "-")
@@ -281,21 +285,19 @@ def compose_meta(
 
 
 def describe(meta: ModelMeta) -> str:
-    """One line that names a model with all its settings: ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2,
-    alpha=0.7)``.
-    """
+    """Describe a model in a line, as in ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2, alpha=0.7)``."""
 
     def line(identity: Mapping[str, Any]) -> str:
         parts = [line(part) for part in identity.get("parts", ())]
         hidden = {"name", "revision", "kind", "parts"}
         shown = [f"{key}={value}" for key, value in identity.items() if key not in hidden]
-        own = str(identity.get("kind") or str(identity["name"]).partition("/")[2])
-        return f"{own}({', '.join(parts + shown)})" if parts or shown else own
+        label = str(identity.get("kind") or str(identity["name"]).partition("/")[2])
+        return f"{label}({', '.join(parts + shown)})" if parts or shown else label
 
     return line(identity_of(meta))
 
 
-_UNREAD = (
+_NOT_LOADED = (
     *("*.md", "LICENSE*", "NOTICE*", "*.png", "*.jpg", "*.svg", "*.log", "*.csv"),
     *(
         "optimizer.*",
@@ -307,21 +309,21 @@ _UNREAD = (
         "events.out.tfevents*",
     ),
 )
-"""Files beside a model that no loader reads: descriptions, and what a trainer needs to go on."""
+"""Files of a checkpoint that no loader reads: descriptions, and the state of a trainer."""
 
 
 def content_revision(path: Path) -> str:
-    """Revision of a checkpoint directory: hash of the names and bytes of the files that a model is loaded from.
+    """Return the revision of a checkpoint directory: 16 hexadecimal digits of the files that a model is loaded from.
 
-    16 hexadecimal digits. Descriptions and the state of a trainer do not count.
+    Descriptions and the state of a trainer are ignored.
     """
-    return content_hash(path, 16, _UNREAD)
+    return content_hash(path, 16, _NOT_LOADED)
 
 
 def local_name(path: Path) -> str:
-    """Model name of a checkpoint directory, ``local/<directory>``, with characters that no file system minds.
+    """Return the model name ``local/<directory>`` of a checkpoint directory, in characters of any file system.
 
-    A directory called just ``model`` or ``checkpoint-500`` takes its parent's name in front.
+    A directory named ``model`` or ``checkpoint-500`` is prefixed by the name of its parent.
     """
     parts = [path.resolve().name]
     if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):

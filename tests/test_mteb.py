@@ -83,7 +83,7 @@ def test_a_name_that_somebody_else_owns_is_refused(monkeypatch):
 
     registry = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY
     monkeypatch.setitem(registry, "PatentCitationRetrieval", Impostor)
-    with pytest.raises(RegistrationError, match=r"'PatentCitationRetrieval': the name is already owned by .*Impostor"):
+    with pytest.raises(RegistrationError, match=r"'PatentCitationRetrieval': the name already belongs to .*Impostor"):
         patent_mteb.register()
     monkeypatch.undo()
     models = importlib.import_module("mteb.models.model_implementations").MODEL_REGISTRY

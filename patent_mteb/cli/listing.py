@@ -100,10 +100,10 @@ def _place(task: type[PatentTask]) -> str:
 def _own_name(task: type[PatentTask], own: Own) -> str | None:
     """Return the name of a published task on own data; None without a table for it."""
     from patent_mteb.tasks import catalogue
-    from patent_mteb.tasks.own_names import own_name
+    from patent_mteb.tasks.own_data import own_data_name
 
     built = {one.metadata.name for benchmark in catalogue.own_benchmarks() for one in benchmark.task_classes}
-    name = own_name(task.facts, task.metadata.name, own.name)
+    name = own_data_name(task.facts, task.metadata.name, own.name)
     return name if name in built else None
 
 

@@ -28,7 +28,7 @@ from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.experiments.results_folder import contradiction_in, flaw, quarantine
 from patent_mteb.files import cache_root, read_json
-from patent_mteb.identity import remembered
+from patent_mteb.identity import cached_hash
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.composition import in_store
 from patent_mteb.models.loading import load
@@ -203,7 +203,7 @@ class Finding:
 
 
 def examine(results: Path | None = None, store: Path | None = None, *, fix: bool = False) -> list[Finding]:
-    """All checks: the hook, places that must be writable, results, remembered hashes, leftovers, the embedding
+    """All checks: the hook, places that must be writable, results, cached_hash hashes, leftovers, the embedding
     store.
     """
     if results is not None and not results.is_dir():
@@ -298,12 +298,12 @@ def check_memos(*, fix: bool = False) -> list[Finding]:
     """Remembered content hashes of folders that are damaged; they are never believed, and ``fix`` removes them."""
     folder = cache_root() / "hashes"
     damaged = (
-        [path for path in sorted(folder.iterdir()) if path.name[0] != "." and not remembered(path)]
+        [path for path in sorted(folder.iterdir()) if path.name[0] != "." and not cached_hash(path)]
         if folder.is_dir()
         else []
     )
     problem, remedy = (
-        "a remembered content hash that is damaged, or of an older version; it is not used",
+        "a cached_hash content hash that is damaged, or of an older version; it is not used",
         "run doctor --fix, which removes it",
     )
     return [Finding(str(path), problem, remedy, fixed=fix and _removed(path)) for path in damaged]

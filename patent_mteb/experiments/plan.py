@@ -184,7 +184,7 @@ def plan(
 
 
 def _roles(task: PatentTask, model: Any) -> Iterator[tuple[PromptType | None, list[str]]]:
-    for part in task.texts_to_read(model):
+    for part in task.texts_to_encode(model):
         for role, texts in part.items():
             yield PromptType(role) if role in ("query", "document") else None, list(texts)
 

@@ -30,7 +30,7 @@ from patent_mteb.files import read_json, replacing, write_parquet, write_text
 from patent_mteb.store.upkeep import abandoned
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.suite import OwnTasks, suite_tasks
+from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import Place, check_entry, check_model, check_queries, evidence_of
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def contradiction_in(path: Path) -> str:
         return f"it holds a result of {document['task_name']}"
     entries = [entry for split in document["scores"].values() for entry in split]
     record = next((entry["data_set"] for entry in entries if entry.get("data_set")), None)
-    task = OwnTasks().task(record) or suite_tasks().get(plain_name(path.stem))
+    task = TasksOnOwnData().task(record) or suite_tasks().get(plain_name(path.stem))
     if task is None:
         return ""
     composed = path.parent.parent.name == "experiments"
@@ -257,7 +257,7 @@ def current_revision(task: AbsTask, stored: str) -> str:
     """The revision of a task's data; where it cannot be known today, the stored one, if it may be."""
     if isinstance(task, PatentTask):
         with contextlib.suppress(PatentMTEBError):  # loading the data says it
-            task.settle()
+            task.pin_commit()
         if not hub.is_commit(task.metadata.revision) and task.data.holds(stored):
             return stored
     return task.metadata.revision

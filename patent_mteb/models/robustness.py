@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import told_apart
+from patent_mteb.identity import unambiguous_settings
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.store.settings import LiveIdentity
 
@@ -92,7 +92,7 @@ def named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
 def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
     """A model's metadata with settings added to its identity (``experiment_kwargs``, part of mteb's result path)."""
     return meta.model_copy(
-        update={"experiment_kwargs": told_apart({**(meta.experiment_kwargs or {}), **settings}, NO_PROMPTS)}
+        update={"experiment_kwargs": unambiguous_settings({**(meta.experiment_kwargs or {}), **settings}, NO_PROMPTS)}
     )
 
 

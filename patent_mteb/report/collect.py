@@ -37,7 +37,7 @@ from patent_mteb.report.records import (
 from patent_mteb.report.view import WorldView
 from patent_mteb.report.words import visible
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.suite import OwnTasks, suite_tasks
+from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of
 
 __all__ = ["Collected", "ReportError", "collect"]
@@ -148,7 +148,7 @@ class _Reader:
 
     def __init__(self, found: Survey) -> None:
         self.tasks = suite_tasks()
-        self.own = OwnTasks()
+        self.own = TasksOnOwnData()
         self.unknown: Counter[str] = Counter()
         self.survey = found
         self.messages = found.messages

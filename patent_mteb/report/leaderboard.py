@@ -23,7 +23,7 @@ from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.suite import OwnTasks
+from patent_mteb.tasks.suite import TasksOnOwnData
 
 _SEAL = "seal"
 
@@ -127,7 +127,7 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
 
 def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
     """One table for each state of each own data set."""
-    tasks = OwnTasks()
+    tasks = TasksOnOwnData()
     for entry in known:
         for record in entry.own:
             tasks.task(record)

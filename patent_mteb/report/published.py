@@ -3,7 +3,7 @@
 A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark
 that nobody has released, on a local directory with the paper's counts of the task
 (:mod:`patent_mteb.report.published`). Sample results and local copies never join. Of a retrieval task only the scores
-of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper_protocol`), and of PatentMap's
+of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.retrieval`), and of PatentMap's
 classification those of its authors' (:mod:`patent_mteb.tasks.patentmap`): a result that was filed before they were
 measured stays out, and is named. Ranks count the rows of the table, printed and measured, but not the paper's own row
 of the model (the two are no rivals: :mod:`patent_mteb.report.reproduce` sets them side by side), and compare as many
@@ -30,7 +30,7 @@ from patent_mteb.published import not_joined, sizes
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.view import BenchmarkView
-from patent_mteb.tasks.paper_protocol import PREFIX
+from patent_mteb.tasks.retrieval import PAPER_PREFIX
 
 
 def on_the_papers_data(view: BenchmarkView) -> tuple[BenchmarkView, tuple[str, ...]]:
@@ -96,8 +96,8 @@ METRICS = {
     "pearson": "cosine_pearson",
     "best_knn_macro_f1": "knn_macro_f1",
     "adjusted_rand_index": "ari",
-    **{f"knn_precision_at_{k}": f"{PREFIX}_knn_precision_at_{k}" for k in (1, 3, 5)},
-    **{f"linear_probe_precision_at_{k}": f"{PREFIX}_mlp_precision_at_{k}" for k in (1, 3, 5)},
+    **{f"knn_precision_at_{k}": f"{PAPER_PREFIX}_knn_precision_at_{k}" for k in (1, 3, 5)},
+    **{f"linear_probe_precision_at_{k}": f"{PAPER_PREFIX}_mlp_precision_at_{k}" for k in (1, 3, 5)},
 }
 """Printed metric -> name in a result, where they differ. ``map`` has no counterpart: the paper does not settle its
 cutoff."""
@@ -226,12 +226,14 @@ def _not_joined(paper: str) -> str:
 
 def protocol_slice(kind: str, name: str) -> str:
     """The slice under which a result holds a score of the paper's protocol."""
-    return "_".join(filter(None, (PREFIX, name))) if kind == "Retrieval" else name
+    return "_".join(filter(None, (PAPER_PREFIX, name))) if kind == "Retrieval" else name
 
 
 def _before_the_protocol(view: BenchmarkView) -> list[str]:
     two = (pl.col("kind") == "Retrieval") | pl.col("plain").is_in(list(_classified_twice()))
-    filed = view.scores.filter((pl.col("slice") == PREFIX) | pl.col("measure").str.starts_with(f"{PREFIX}_"))
+    filed = view.scores.filter(
+        (pl.col("slice") == PAPER_PREFIX) | pl.col("measure").str.starts_with(f"{PAPER_PREFIX}_")
+    )
     without = set(view.results.filter(two).select("run", "plain").rows()) - set(filed.select("run", "plain").rows())
     if not without:
         return []
@@ -245,7 +247,9 @@ def _classified_twice() -> frozenset[str]:
     """Tasks without rankings that have a paper's protocol of their own."""
     columns = (column for table in published.tables() for column in table.columns)
     return frozenset(
-        column.task for column in columns if column.task and METRICS.get(column.metric, "").startswith(f"{PREFIX}_")
+        column.task
+        for column in columns
+        if column.task and METRICS.get(column.metric, "").startswith(f"{PAPER_PREFIX}_")
     )
 
 

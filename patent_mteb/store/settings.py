@@ -33,7 +33,7 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import digest, told_apart
+from patent_mteb.identity import digest, unambiguous_settings
 from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
 
 _SAMPLE = 4096
@@ -373,7 +373,7 @@ class LiveIdentity:
     """A model whose ``mteb_model_meta`` follows its settings; to stand first among the bases.
 
     Attributes:
-        usual_settings: see :func:`~patent_mteb.identity.told_apart`.
+        usual_settings: see :func:`~patent_mteb.identity.unambiguous_settings`.
         loaded_revision: what the weights were loaded from, whatever the metadata say; None if nobody knows better.
     """
 
@@ -396,7 +396,7 @@ class LiveIdentity:
                 f"mteb's CompressionWrapper would file the plain scores of {meta.name} as those of its quantised"
                 " vectors. Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
             )
-        apart = told_apart(meta.experiment_kwargs or {}, self.usual_settings)
+        apart = unambiguous_settings(meta.experiment_kwargs or {}, self.usual_settings)
         changed: dict[str, Any] = {} if apart == (meta.experiment_kwargs or {}) else {"experiment_kwargs": apart}
         if self.loaded_revision not in (None, meta.revision):
             changed["revision"] = self.loaded_revision

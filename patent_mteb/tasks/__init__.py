@@ -1,6 +1,4 @@
-"""The tasks of the suite: one module a benchmark, each a table of specs; :mod:`.catalogue` lists what mteb gets to
-know.
-"""
+"""The tasks of the suite: a module for each benchmark, and :mod:`.catalogue` with all that mteb's registry gets."""
 
 from __future__ import annotations
 

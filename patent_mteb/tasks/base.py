@@ -1,11 +1,7 @@
-"""What all tasks of the suite share: metadata from facts, resolution of the data, sample twins.
+"""The base class of all tasks: metadata, resolution of the data, evidence and sample tasks.
 
-How large a task is: counted where its data can be counted, from its paper where only that says it.
-
-``descriptive_stats.json`` beside this module holds mteb's descriptive statistics of every task on the built-in sample,
-the data that is here; ``python -m patent_mteb.report.upstream`` computes them anew.
-
-mteb's metadata of a task, from the facts of its benchmark.
+``descriptive_stats.json`` next to this module holds mteb's descriptive statistics of every task on the built-in sample.
+``python -m patent_mteb.report.upstream`` recomputes them.
 """
 
 from __future__ import annotations
@@ -35,13 +31,13 @@ from patent_mteb.published import stated
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.cost import measured
-from patent_mteb.tasks.evidence import KEY, data_digest, sealed, texts_record
-from patent_mteb.tasks.own_names import owned
+from patent_mteb.tasks.evidence import KEY, data_digest, texts_record, with_evidence
+from patent_mteb.tasks.own_data import own_data_task
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
-__all__ = ["PatentTask", "PatentTaskMetadata", "class_name", "make_task", "sample_twin", "task_metadata"]
+__all__ = ["PatentTask", "PatentTaskMetadata", "class_name", "make_task", "sample_task", "task_metadata"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +47,7 @@ SHIPPED = Path(__file__).with_name("descriptive_stats.json")
 
 @dataclass(frozen=True)
 class Sizes:
-    """Queries of a retrieval task, and its texts in all: documents, or the texts of every part of a task of another
-    type. None where nobody says it.
-    """
+    """The number of queries of a retrieval task, and of its documents or texts; None if unknown."""
 
     queries: int | None = None
     texts: int | None = None
@@ -61,13 +55,13 @@ class Sizes:
 
 @cache
 def shipped() -> Mapping[str, Any]:
-    """Descriptive statistics by the name of the task."""
+    """Return the packaged descriptive statistics by task name."""
     found = read_json(SHIPPED)
     return found if isinstance(found, dict) else {}
 
 
 def sizes(task: type[PatentTask], *, sample: bool = False) -> Sizes:
-    """The size of a task: of its sample, or as far as it is known of the published data."""
+    """Return the size of a task on its sample, or on the published data as far as it is known."""
     if sample or task.force_sample:
         name = task.metadata.name if task.force_sample else f"{task.metadata.name}.sample"
         return _counted(shipped().get(name, {}))
@@ -91,21 +85,22 @@ _INSTRUCTIONS = {
     "MultilabelClassification": "Given a patent, find all categories that it belongs to",
     "Clustering": "Identify the technology that the given patent belongs to",
 }
-"""What an instruction model is told by a task that says nothing of its own, where mteb would tell it nothing."""
+"""Instructions by task type, for tasks without an instruction of their own; mteb has none for these types."""
 
 
 SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "license": "apache-2.0"}
-"""What is true of the built-in sample, whose patents are invented with their labels."""
+"""Metadata of a task on the built-in sample, whose patents and labels are invented."""
 
 
 class PatentTaskMetadata(TaskMetadata):
-    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own
-    installation).
+    """mteb's metadata, with descriptive statistics in the user cache.
+
+    mteb writes the statistics into its own installation.
 
     Attributes:
-        text_parts: the sections of the texts of a role (``query``, ``document`` or ``text``), in order, where they can
-            be told apart: a text of one section, or of several with ``[SEP]`` between them. Section tags and input
-            variants read them.
+        text_parts: the sections of the texts by role (``query``, ``document`` or ``text``), in order. A role is listed
+            if its texts have one section, or several with ``[SEP]`` between them. Section tags and input variants read
+            them.
     """
 
     text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
@@ -116,14 +111,14 @@ class PatentTaskMetadata(TaskMetadata):
 
     @property
     def descriptive_stats(self) -> Any:
-        """Those that were computed here, else those that the package brings along (:mod:`patent_mteb.tasks.base`)."""
+        """The statistics that were computed here, else those of the package."""
         return super().descriptive_stats or shipped().get(self.name)
 
 
 def task_metadata(
     facts: Facts, data: loading.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
 ) -> PatentTaskMetadata:
-    """Complete mteb metadata of one task."""
+    """Return the complete mteb metadata of one task."""
     fields: dict[str, Any] = {
         "name": name,
         "description": description,
@@ -154,17 +149,18 @@ def _log_once(task_key: str, place: str) -> None:
 
 
 class PatentTask(TaskHooks, AbsTask):
-    """Resolves the task's data when it is created, without asking the hub; the data itself is read when it is first
-    needed.
+    """A task that finds its data when it is created and reads them when they are first needed.
 
-    A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its
-    data set revision and subset say which data it was (see :mod:`patent_mteb.data.loading`). On a data set with a
-    ``dataset.json`` the task is of the class that :func:`patent_mteb.tasks.own_names.owned` makes, whichever was asked
-    for: ``own`` says whose the data are, ``root`` where they lie, ``published_as`` whose rules the task follows.
+    Creating a task makes no request to the hub. A task on the sample is named ``<Task>.sample``, one on a local copy
+    ``<Task>.local-<content>``. Data set revision and subset identify the data (:mod:`patent_mteb.data.loading`).
+
+    On a data set with a ``dataset.json``, the new object is of the class that
+    :func:`patent_mteb.tasks.own_data.own_data_task` returns. ``own`` describes that data set, ``root`` is its
+    directory, and ``published_as`` is the class that was requested.
 
     Args:
-        source: the data; without it they are looked for.
-        published: the published data or none: neither the sample, nor own data, nor a changed copy.
+        source: the data; searched if None.
+        published: accept the published data only: neither the sample, nor own data, nor a changed copy.
     """
 
     data: ClassVar[loading.DataSet]
@@ -174,33 +170,33 @@ class PatentTask(TaskHooks, AbsTask):
     root: ClassVar[Path | None] = None
     published_as: ClassVar[type[PatentTask] | None] = None
     scoring: ClassVar[str] = ""
-    """Name of the way in which scores are computed from the model's output; changed when, and only when, a number would
-    differ."""
+    """Version of the scoring. It changes when, and only when, a score of the same model output changes."""
     limit: int = 0
     _data_digest: str | None = None
-    _texts_seen: dict[str, Any] | None = None
+    _texts_record: dict[str, Any] | None = None
 
     def __new__(
         cls, seed: int = 42, source: loading.Source | None = None, *, published: bool = False, **kwargs: Any
     ) -> Self:
         found = source
         if found is None and cls.own is None and not cls.force_sample and not published:
-            with contextlib.suppress(PatentMTEBError, OSError, ValueError):  # __init__ meets it again and keeps it
+            with contextlib.suppress(PatentMTEBError, OSError, ValueError):  # __init__ stores the same error
                 found = loading.resolve(cls.data)
         if cls.own is not None or found is None or found.own is None or found.folder is None:
             return super().__new__(cls)
         levels = len(Path(found.data.key).parts)
-        return super().__new__(owned(cls, found.own, found.folder.parents[levels - 1]))
+        kind: type[Self] = own_data_task(cls, found.own, found.folder.parents[levels - 1])
+        return super().__new__(kind)
 
     def __init__(
         self, seed: int = 42, source: loading.Source | None = None, *, published: bool = False, **kwargs: Any
     ) -> None:
         self._unresolved: PatentMTEBError | None = None
-        self._stand_on(source or self._resolved(published))
+        self._set_source(source or self._resolve(published))
         super().__init__(seed, **kwargs)
 
-    def _stand_on(self, source: loading.Source) -> None:
-        """Take the data of a source; name, revision and subset say which."""
+    def _set_source(self, source: loading.Source) -> None:
+        """Set the data, and the name, revision and subset that identify them."""
         known = type(self).metadata
         base = loading.plain_name(known.name)
         languages: Any = known.eval_langs if source.subset == "default" else {source.subset: known.eval_langs}
@@ -214,9 +210,11 @@ class PatentTask(TaskHooks, AbsTask):
             }
         )
 
-    def _resolved(self, published: bool) -> loading.Source:
-        """Where the data are. What keeps them from being found is kept for :meth:`load_data`: other tasks, which mteb
-        creates beside this one, have nothing to do with it.
+    def _resolve(self, published: bool) -> loading.Source:
+        """Find the data.
+
+        An error is stored and raised by :meth:`load_data`, because mteb creates many tasks at once and the others are
+        not affected.
         """
         kind = type(self)
         try:
@@ -225,53 +223,53 @@ class PatentTask(TaskHooks, AbsTask):
             source = loading.resolve(kind.data, True if kind.force_sample else None, kind.root)
             if kind.own is None or (source.own and source.own.name == kind.own.name):
                 return source
-            now = source.own.name if source.own else "another"
+            now = source.own.name if source.own else "another data set"
             raise DataError(
                 f"the data set {kind.own.name} is {now} now",
                 path=kind.root,
-                remedy="start anew: its tasks have other names",
+                remedy="start Python again: its tasks have other names",
             )
         except PatentMTEBError as error:
             self._unresolved = error
         except (OSError, ValueError) as error:
             place = os.environ.get(DATA_VARIABLE)
             self._unresolved = DataError(
-                f"the data of {kind.data.key} cannot be looked for ({error})", path=place, remedy="mend the folder"
+                f"the data of {kind.data.key} cannot be searched ({error})", path=place, remedy="repair the folder"
             )
         return loading.Source(kind.data, "local", "unresolved")
 
-    def settle(self) -> None:
-        """Let the task stand on the commit that its data set has today, if the hub must be asked for it.
+    def pin_commit(self) -> None:
+        """Pin a data set on a branch of the hub to its present commit.
 
         Raises:
-            DataError: the data cannot be found, or their commit cannot be had.
+            DataError: the data are not found, or their commit is not available.
         """
         if self._unresolved is not None:
             raise self._unresolved
         if self.data_loaded or (source := loading.settled(self.source)) == self.source:
             return
-        self._stand_on(source)
+        self._set_source(source)
         self.hf_subsets = [source.subset]
 
     def before_lookup(self) -> None:
-        """A set that is pinned to a branch may have moved: a score of another commit is not a score of this one."""
+        """Pin the commit first: a stored score of another commit is not a score of this one."""
         with contextlib.suppress(PatentMTEBError):  # load_data raises it
-            self.settle()
+            self.pin_commit()
 
     @property
     def split(self) -> str:
-        """The one split this task is scored on."""
+        """The split that the task is scored on."""
         return type(self).facts.split
 
     def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
         """Read, check and prepare the data.
 
         Raises:
-            DataError: the data cannot be had or cannot be used.
+            DataError: the data are not available or not usable.
         """
         if self.data_loaded:
             return
-        self.settle()
+        self.pin_commit()
         _log_once(self.source.data.key, self.source.place)
         self.source.verify()
         read = self.load_split()
@@ -280,116 +278,115 @@ class PatentTask(TaskHooks, AbsTask):
         self.data_loaded = True
 
     def unload_data(self) -> None:
-        """Let the data go. What the task was resolved to stays: mteb would fall back to the class's metadata here, and
-        file the next score on the sample under the name of the real task.
+        """Drop the data, and keep the resolved metadata.
+
+        mteb resets the metadata to the class's, which would store the next score on the sample under the task's own
+        name.
         """
         resolved = self.metadata
         super().unload_data()
-        self._data_digest = self._texts_seen = None
+        self._data_digest = self._texts_record = None
         self.metadata = resolved
 
     def load_split(self) -> Any:
-        """The data of the task's split, in the form that :meth:`evaluate_split` takes."""
+        """Return the data of the split, in the form that :meth:`evaluate_split` accepts."""
         raise NotImplementedError
 
+    @property
+    def loaded_split(self) -> Any:
+        """The data of the split that :meth:`load_data` has read."""
+        return (self.dataset or {})[self.source.subset][self.split]
+
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """The data of the split with the texts that this model reads; the same for all models unless a task says
-        otherwise.
-        """
+        """Return the data of the split with the texts that this model reads: by default the same for all models."""
         return data_split
 
-    def admit(self, model: MTEBModels, **arguments: Any) -> None:
+    def check_model(self, model: MTEBModels, **arguments: Any) -> None:
         check_identity(model, arguments.get("encode_kwargs"))
 
-    def encode_ahead(self, model: Any, *, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-        """Have an encoder encode all that a score of it would need, in the same calls, and score nothing.
+    def precompute(self, model: Any, *, encode_kwargs: Mapping[str, Any] | None = None) -> None:
+        """Encode all texts that a score needs, in the same calls, without computing a score.
 
-        Args:
-            model: an encoder that keeps what it encodes (:class:`patent_mteb.store.precompute.Ahead`).
-
-        Raises:
-            DataError: the data cannot be had or cannot be used.
+        ``model`` stores what it encodes (:class:`patent_mteb.store.precompute.Ahead`).
         """
         self.load_data()
         where = {"hf_split": self.split, "hf_subset": self.source.subset, "encode_kwargs": dict(encode_kwargs or {})}
-        self.encode_split(model, (self.dataset or {})[self.source.subset][self.split], **where)
+        self.encode_split(model, self.loaded_split, **where)
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
-        """Have an encoder encode all texts of the split, as :meth:`evaluate_split` would."""
+        """Encode all texts of the split, as :meth:`evaluate_split` does."""
         raise NotImplementedError
 
-    def watched(self, model: MTEBModels, work: Callable[[], Any]) -> Any:
+    def with_cost(self, model: MTEBModels, work: Callable[[], Any]) -> Any:
         return measured(model, work)
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
-        """The roles that the texts of the split are encoded in."""
+        """Return the roles that the texts of the split are encoded in."""
         return (None,)
 
     def prompts(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
-        """What the model puts before the texts of each role (:func:`~patent_mteb.models.prompt_record.prompts_put`)."""
+        """Return the prompts of the model by role (:func:`~patent_mteb.models.prompt_record.prompts_put`)."""
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
-    def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
+    def with_settings(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
         given = arguments["encode_kwargs"]
         batch = {"batch_size": given.get("batch_size")} | (
             {"batch_tokens": given["batch_tokens"]} if "batch_tokens" in given else {}
         )
         return {
             **scores,
-            **self.whose(),
+            **self._data_set_record(),
             "prompts": self.prompts(model, data_split, **arguments),
             KEY: {**scores.get(KEY, {}), **batch},
         }
 
-    def whose(self) -> dict[str, Any]:
-        """What a result says of own data, for reports in places where the data are not; empty for any other."""
+    def _data_set_record(self) -> dict[str, Any]:
+        """Describe own data in a result, for reports on machines without the data; empty for other data."""
         own, published = self.own, self.published_as
         if own is None or published is None or self.limit:
             return {}
         known = {"name": own.name, "version": own.version, "owner": own.owner, "licence": own.licence}
         return {"data_set": {**known, "benchmark": published.facts.name, "task": published.metadata.name}}
 
-    def read(self) -> Any:
-        """What was read, for its digest; the same for all models."""
-        return (self.dataset or {})[self.source.subset][self.split]
+    def digested_data(self) -> Any:
+        """Return the data whose digest is part of the evidence: the same for all models."""
+        return self.loaded_split
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
-        """The texts of a split that a model is given, by role."""
+        """Return the texts of a split that a model reads, by role."""
         return {}
 
-    def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
-        """All texts that a run gives to a model, by role; the data are loaded. More than one set where a protocol reads
-        others.
-        """
-        return [self.texts_by_role(self.texts_for(model, PatentTask.read(self)))]
+    def texts_to_encode(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
+        """Return all texts that a model reads in a run, by role: one mapping for each protocol with its own texts."""
+        return [self.texts_by_role(self.texts_for(model, self.loaded_split))]
 
-    def texts_seen(self, data_split: Any) -> dict[str, Any]:
-        """Digests of the texts of a split; those of the split that was loaded are computed once."""
-        if data_split is not PatentTask.read(self):
+    def texts_evidence(self, data_split: Any) -> dict[str, Any]:
+        """Return the digests of the texts of a split; those of the loaded split are computed once."""
+        if data_split is not self.loaded_split:
             return texts_record(self.texts_by_role(data_split))
-        if self._texts_seen is None:
-            self._texts_seen = texts_record(self.texts_by_role(data_split))
-        return self._texts_seen
+        if self._texts_record is None:
+            self._texts_record = texts_record(self.texts_by_role(data_split))
+        return self._texts_record
 
-    def checked(self, scores: Any, model: MTEBModels) -> Any:
-        """The scores with their evidence, if the main one is a number: a NaN is no score.
+    def with_evidence(self, scores: Any, model: MTEBModels) -> Any:
+        """Add the evidence to the scores.
 
         Raises:
-            ModelError: it is not.
+            ModelError: the main score is not a finite number.
         """
         name = self.metadata.main_score
         if name in scores and not np.isfinite(scores[name]):
             raise ModelError(
-                f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: look at the model's"
-                " vectors (all equal?) and at the data (labels that do not vary?)"
+                f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: check the model's"
+                " vectors (all equal?) and the data (labels that do not vary?)"
             )
         if self._data_digest is None:
-            self._data_digest = data_digest(self.read())
+            self._data_digest = data_digest(self.digested_data())
         data = {"task": self.metadata.name, "revision": self.metadata.revision, "digest": self._data_digest}
-        return sealed(scores, model, data, self.scoring)
+        return with_evidence(scores, model, data, self.scoring)
 
-    def lacks(self, scores: Mapping[str, Any]) -> bool:
-        """Whether scores that were filed before lack some that the environment asks for now."""
+    def lacks_scores(self, scores: Mapping[str, Any]) -> bool:
+        """Return whether stored scores lack some that an environment variable requests."""
         return False
 
     def upload(self, *args: Any, **arguments: Any) -> None:
@@ -400,12 +397,12 @@ _Task = TypeVar("_Task", bound=PatentTask)
 
 
 def class_name(task_name: str) -> str:
-    """Python class name of a task name."""
+    """Return the Python class name of a task name."""
     return task_name.replace(".", "_")
 
 
 def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attributes: Any) -> type[_Task]:
-    """Create the class of one task of a benchmark's table."""
+    """Create the class of one task of a benchmark."""
     return type(
         class_name(metadata.name),
         (base,),
@@ -413,8 +410,8 @@ def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attribut
     )
 
 
-def sample_twin(task: type[_Task]) -> type[_Task]:
-    """The task's twin that always runs on the built-in sample, under the name ``<Task>.sample``."""
+def sample_task(task: type[_Task]) -> type[_Task]:
+    """Create the task ``<Task>.sample``, which always runs on the built-in sample."""
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **SAMPLED})
     attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
     return type(class_name(metadata.name), (task,), attributes)

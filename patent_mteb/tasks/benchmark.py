@@ -1,7 +1,7 @@
-"""A benchmark: its facts, its tasks in groups, and the scores over them.
+"""Benchmarks: their facts, their tasks in groups, and their mean scores.
 
-Tasks are instantiated when a benchmark is first used, not when it is registered, because a task resolves its data when
-it is created (:mod:`patent_mteb.data.loading`).
+Tasks are created when a benchmark is first used, not when it is registered, because creating a task searches its data
+(:mod:`patent_mteb.data.loading`).
 """
 
 from __future__ import annotations
@@ -38,36 +38,35 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rest of the suite needs to know of a benchmark; every place that speaks of one reads it here.
+    """All facts on a benchmark: mteb, reports, prompts, validation and comparison with the paper read them here.
 
     Attributes:
         name: of the benchmark, in mteb and in reports.
         description: one sentence.
         reference: address of the paper, if there is one.
-        bibtex: its citation.
+        bibtex: citation of the paper.
         license: of the data, as mteb spells it.
         date: first and last day of the texts, ISO.
         annotations: mteb's ``annotations_creators``.
         sample_creation: mteb's ``sample_creation``.
-        split: the split that its tasks are scored on.
-        spread: reports the largest minus the smallest task score.
-        prefix: what task names begin with, left out where a report lists the tasks of one benchmark.
-        headline: the task that stands for its retrieval.
-        short_names: names for narrow places that do not follow from the prefix.
-        domain_tasks: where IN and OUT of domain are tasks of their own: mixed task -> ``{"in": task, "out": task}``.
-        lacking: what the names of tasks end with that are other tasks without certain texts; reports show what these
-            are worth.
-        prompt_rows: (pattern of task names, row of PatenTEB's Table 11): the prompt that its tasks take.
-        paper: its key among the published tables (:mod:`patent_mteb.published`), empty for none.
-        paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not
-            comparable with its rows.
-        section_grid: (query view, corpus view) of each task of a grid of text views, by task.
-        query_types: whether its retrieval tasks are one set of queries over one corpus, each task in another
-            representation of the query.
-        replaced: beginnings of its tasks' names, and of its own, in whose place the name of an own data set stands.
-        subject: words on the paper's landscape in descriptions and instructions, which are not said of own data.
-        known_by: a directory that is named otherwise is taken for this benchmark's if it holds one of these files.
-        check: the recipe's quality assurance on a directory: what is odd -> how often.
+        split: the split that the tasks are scored on.
+        spread: whether to report the largest minus the smallest task score.
+        prefix: prefix of the task names, which reports omit within the benchmark.
+        headline: the main retrieval task.
+        short_names: short task names that do not follow from the prefix.
+        domain_tasks: tasks for citations inside and outside the domain: mixed task -> ``{"in": task, "out": task}``.
+        lacking: suffix of tasks that lack certain texts; reports compare them with the same task without the suffix.
+        prompt_rows: (pattern of task names, row of PatenTEB's Table 11) for the prompts of its tasks.
+        paper: key of the published tables (:mod:`patent_mteb.published`); empty for none.
+        paper_queries: number of queries in the paper, if its data are not available. A run over fewer queries is not
+            comparable with the paper.
+        section_grid: (query view, corpus view) by task, for a grid of text views.
+        query_types: whether the retrieval tasks share their queries and corpus, and differ in the representation of the
+            query.
+        replaced: prefixes of task names that the name of an own data set replaces.
+        subject: words on the subject of the paper's data in descriptions and instructions, removed on own data.
+        known_by: files that identify a directory of this benchmark under another name.
+        check: quality check of the recipe on a directory: finding -> count.
     """
 
     name: str
@@ -97,7 +96,7 @@ class Facts:
 
 
 class _Lazy(Sequence[_Item]):
-    """A sequence made at first use, and made anew when the data variables have changed since."""
+    """A sequence that is created at first use, and again after a change of the data variables."""
 
     def __init__(self, make: Callable[[], Sequence[_Item]]) -> None:
         self._make = make
@@ -124,19 +123,18 @@ class _Lazy(Sequence[_Item]):
 
 
 class PatentBenchmark(Benchmark):
-    """A benchmark whose tasks and groups are made at first use.
+    """A benchmark whose tasks and groups are created at first use.
 
     Args:
         facts: see :class:`Facts`.
         groups: column title -> the classes of its tasks.
-        column: what the groups are, as the name of mteb's grouping.
-        macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
-        names_in: the tasks that the files of a data set allow, by name; those of ``task_named`` among them. Without it,
-            all its tasks.
-        task_named: makes a task that the groups do not list of a name that follows their rules; None for any other
-            name.
-        published: its tasks stand on the published data or on none, whatever the environment says.
-        taken: further groups, of tasks that are mteb's own (:mod:`patent_mteb.tasks.catalogue`).
+        column: name of mteb's grouping.
+        macro: compute the overall score as the mean over the groups, not over the tasks.
+        names_in: returns the names of the tasks that the files of a data set support, including those of
+            ``task_named``; all tasks if None.
+        task_named: creates a task that the groups do not list from a valid name; returns None for any other name.
+        published: accept the published data only, whatever the environment variables are.
+        mteb_groups: further groups, of mteb's own tasks (:mod:`patent_mteb.tasks.catalogue`).
 
     Example:
         >>> from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -165,12 +163,12 @@ class PatentBenchmark(Benchmark):
         names_in: Callable[[Mapping[str, FileRecord]], Sequence[str]] | None = None,
         task_named: Callable[[str], type[PatentTask] | None] | None = None,
         published: bool = False,
-        taken: Mapping[str, Sequence[type[AbsTask]]] | None = None,
+        mteb_groups: Mapping[str, Sequence[type[AbsTask]]] | None = None,
     ) -> None:
         self.facts, self.groups, self.macro, self.column, self.published = facts, groups, macro, column, published
         self.names_in, self._task_named = names_in, task_named
-        self.columns: Mapping[str, Sequence[type[AbsTask]]] = {**groups, **(taken or {})}
-        theirs = tuple(chain.from_iterable((taken or {}).values()))
+        self.columns: Mapping[str, Sequence[type[AbsTask]]] = {**groups, **(mteb_groups or {})}
+        theirs = tuple(chain.from_iterable((mteb_groups or {}).values()))
         made: _Lazy[AbsTask] = _Lazy(lambda: (*map(self.make, self.task_classes), *(task() for task in theirs)))
 
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
@@ -196,7 +194,7 @@ class PatentBenchmark(Benchmark):
         )
 
     def __post_init__(self) -> None:
-        """mteb checks the aggregations here, which would make the tasks."""
+        """Skip mteb's check of the aggregations, which would create the tasks."""
 
     @property
     def task_classes(self) -> tuple[type[PatentTask], ...]:
@@ -204,7 +202,7 @@ class PatentBenchmark(Benchmark):
         return tuple(task for tasks in self.groups.values() for task in tasks)
 
     def make(self, task: type[PatentTask]) -> PatentTask:
-        """One of its tasks, new, on the data that it stands on here."""
+        """Create one of its tasks on the data of this benchmark."""
         return task(published=True) if self.published else task()
 
     @property
@@ -213,26 +211,22 @@ class PatentBenchmark(Benchmark):
         return tuple(dict.fromkeys(task.data for task in self.task_classes))
 
     def task_named(self, name: str) -> type[PatentTask] | None:
-        """The class of a task, by its plain name, or by one that follows the rules of its names; None if there is
-        none.
-        """
+        """Return the class of a task by its plain name, or by a valid name that is not listed; None if unknown."""
         known = {task.metadata.name: task for task in self.task_classes}
         return known.get(name) or (self._task_named(name) if self._task_named else None)
 
     def group_of(self, task: type[PatentTask]) -> str:
-        """The group that a task is in, or the one of tasks like it."""
-        of_its_own = (label for label, tasks in self.groups.items() if task in tasks)
-        alike = (
+        """Return the group of a task, else the first group with a task of the same type."""
+        containing = (label for label, tasks in self.groups.items() if task in tasks)
+        of_same_type = (
             label
             for label, tasks in self.groups.items()
             if any(one.metadata.type == task.metadata.type for one in tasks)
         )
-        return next(of_its_own, None) or next(alike, None) or "Tasks"
+        return next(containing, None) or next(of_same_type, None) or "Tasks"
 
     def _trusted(self, results: Any) -> Any:
-        """The results whose numbers are those that were measured (:mod:`patent_mteb.tasks.verification`); others are
-        named.
-        """
+        """Return the results that pass verification (:mod:`patent_mteb.tasks.verification`), and log the others."""
         classes = {task.metadata.name: task for task in self.task_classes}
 
         def passes(model: Any, result: Any) -> bool:
@@ -265,9 +259,7 @@ class PatentBenchmark(Benchmark):
         return results.model_copy(update={"model_results": [model for model in models if model.task_results]})
 
     def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
-        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores, without those that stand
-        on too little.
-        """
+        """Return mteb's aggregated scores of each model and the :func:`summary`, without scores on too few items."""
         results = self._trusted(results)
         found = super().get_score(results, raise_error=raise_error)
         names = {task.metadata.name for task in self.tasks}
@@ -293,62 +285,61 @@ class PatentBenchmark(Benchmark):
 
 
 def score_table(benchmark: PatentBenchmark, results: Any) -> pl.DataFrame:
-    """The scores of :meth:`PatentBenchmark.get_score`, one row a model: local checkpoints too, which mteb's
-    ``get_benchmark_result`` drops.
+    """Return the scores of :meth:`PatentBenchmark.get_score`, one row per model.
+
+    It contains local checkpoints, which mteb's ``get_benchmark_result`` drops.
     """
     rows = [{"model": model, **scores} for model, scores in benchmark.get_score(results).items()]
     return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"model": pl.String})
 
 
 def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark | None:
-    """The benchmark's tasks of one of mteb's types as a benchmark of their own; None where these are all of its tasks,
-    or none.
-    """
-    groups = {
+    """Return a benchmark of the tasks of one of mteb's types; None if all tasks have the type, or none has it."""
+    by_group = {
         label: [task for task in tasks if task.metadata.type == kind] for label, tasks in benchmark.groups.items()
     }
-    kept = {label: tasks for label, tasks in groups.items() if tasks}
-    if not kept or sum(map(len, kept.values())) == len(benchmark.task_classes):
+    groups = {label: tasks for label, tasks in by_group.items() if tasks}
+    if not groups or sum(map(len, groups.values())) == len(benchmark.task_classes):
         return None
     described = f"{benchmark.facts.description} Its tasks of type {kind} only."
     facts = replace(benchmark.facts, name=name, description=described)
-    return PatentBenchmark(facts, kept, column=benchmark.column, macro=benchmark.macro, published=benchmark.published)
+    return PatentBenchmark(facts, groups, column=benchmark.column, macro=benchmark.macro, published=benchmark.published)
 
 
 def group_means(
     benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()
 ) -> dict[str, float | None]:
-    """Mean main score of each group of a benchmark."""
-    left_out = set(map(plain_name, small))
+    """Return the mean main score of each group of a benchmark; tasks in ``small`` are ignored."""
+    ignored = set(map(plain_name, small))
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.columns.items():
         names = [plain_name(task.metadata.name) for task in tasks]
         plain = _of_one_world(scores, names)
-        counted = [plain[name] for name in names if name in plain and name not in left_out]
+        counted = [plain[name] for name in names if name in plain and name not in ignored]
         means[label] = sum(counted) / len(counted) if counted and all(name in plain for name in names) else None
     return means
 
 
 def _of_one_world(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    """The scores of these tasks by plain name; none at all if they are of several worlds, over which there is no
-    mean.
-    """
-    held = {name: score for name, score in scores.items() if plain_name(name) in names}
-    if len({world_of_task(name) for name in held}) > 1:
+    """Return the scores of these tasks by plain name; empty if they are of several worlds, which have no mean."""
+    found = {name: score for name, score in scores.items() if plain_name(name) in names}
+    if len({world_of_task(name) for name in found}) > 1:
         return {}
-    return {plain_name(name): score for name, score in held.items()}
+    return {plain_name(name): score for name, score in found.items()}
 
 
 def summary(
     benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()
 ) -> dict[str, float | None]:
-    """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and
-    ``Spread``, the largest minus the smallest task score, if it reports that. None where a task is missing, or tasks
-    are of several worlds.
+    """Return ``Overall``, and ``Spread`` if the benchmark reports it.
+
+    ``Overall`` is the mean over the tasks (PatenTEB eq. 6), or over the groups if the benchmark is ``macro``.
+    ``Spread`` is the largest minus the smallest task score. Both are None if a task is missing, or if tasks are of
+    several worlds.
     """
     names = [plain_name(task.metadata.name) for task in chain.from_iterable(benchmark.columns.values())]
-    plain, left_out = _of_one_world(scores, names), set(map(plain_name, small))
-    of_tasks = [plain[name] for name in names if name in plain and name not in left_out]
+    plain, ignored = _of_one_world(scores, names), set(map(plain_name, small))
+    of_tasks = [plain[name] for name in names if name in plain and name not in ignored]
     known = (
         [value for value in group_means(benchmark, scores, small).values() if value is not None]
         if benchmark.macro

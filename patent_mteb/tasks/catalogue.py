@@ -1,8 +1,7 @@
-"""Everything that the suite enters in mteb: its benchmarks, their tasks, the sample twins of these, and the benchmarks
-of own data.
+"""All benchmarks and tasks that the suite registers in mteb.
 
-Public patent tasks that mteb brings along: taken into ``PatentMTEB+`` as they are, with mteb's names, scores and
-data.
+They are the benchmarks of the suite, their sample tasks, and the benchmarks of own data. ``PatentMTEB+`` also contains
+patent tasks of mteb itself, with mteb's names, scores and data:
 
 =====================================  =================================================================================
 task                                   content
@@ -13,8 +12,7 @@ task                                   content
                                        multi-label protocol
 =====================================  =================================================================================
 
-They know neither the suite's evidence nor its data resolution: mteb loads them, and ``PATENT_MTEB_DATA`` says nothing
-to them.
+These have no evidence, and ``PATENT_MTEB_DATA`` does not apply to them: mteb loads their data.
 """
 
 from __future__ import annotations
@@ -23,8 +21,6 @@ import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-
-from mteb.abstasks import AbsTask
 
 from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
@@ -36,7 +32,7 @@ from patent_mteb.tasks import (
     novelty,
     open_ep,
     open_us,
-    own_datasets,
+    own_data,
     panorama,
     patenteb,
     patentmap,
@@ -44,7 +40,7 @@ from patent_mteb.tasks import (
     sophia,
     wipo_at,
 )
-from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
+from patent_mteb.tasks.base import PatentTask, class_name, sample_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
 
 __all__ = [
@@ -64,77 +60,70 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 
-NAMES: Mapping[str, Sequence[str]] = {
+_MTEB_TASKS: Mapping[str, Sequence[str]] = {
     "BigPatent": ("BigPatentClustering.v2",),
     "Swedish CPC": ("SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"),
 }
-"""mteb's names by the benchmark that they stand for."""
-
-
-def taken() -> dict[str, tuple[type[AbsTask], ...]]:
-    """mteb's task classes by the benchmark that they stand for."""
-    return {label: tuple(map(_mteb.task_of_mteb, names)) for label, names in NAMES.items()}
-
+"""Tasks of mteb by their group in ``PatentMTEB+``."""
 
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
 
-_TWINS: dict[type[PatentTask], type[PatentTask]] = {}
+_SAMPLE_TASKS: dict[type[PatentTask], type[PatentTask]] = {}
 
 _VARIANTS: dict[str, tuple[PatentBenchmark, ...]] = {}
 """By benchmark: its tasks on the sample, and its retrieval tasks only if it has others."""
 
 _OWN: list[tuple[Root, tuple[PatentBenchmark, ...]]] = []
-"""The benchmarks of the data set that was last asked for: the same objects as long as it stays as it is."""
+"""The benchmarks of the last own data set: the same objects until the data set changes."""
 
 
 def add(benchmark: PatentBenchmark) -> None:
-    """Enter a benchmark: from now on its tasks, its samples, its report tab and its validation are known. Again changes
-    nothing.
-    """
+    """Add a benchmark with its tasks, sample tasks, report tab and validation; a second call changes nothing."""
     known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
     if known is not benchmark:
         raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already. Remedy: choose another name")
     KEYS.update((data.key, benchmark.facts.known_by) for data in benchmark.data_sets)
-    _make_twins(benchmark.task_classes)
+    _make_sample_tasks(benchmark.task_classes)
     if benchmark.name not in _VARIANTS:
         _VARIANTS[benchmark.name] = _variants(benchmark)
     prompts.add_rows(benchmark.facts.prompt_rows)
 
 
-def _make_twins(tasks: Sequence[type[PatentTask]]) -> None:
-    """Those of tasks whose data have a sample."""
+def _make_sample_tasks(tasks: Sequence[type[PatentTask]]) -> None:
+    """Create the sample tasks of tasks whose data have a sample."""
     for task in tasks:
-        if task not in _TWINS:
+        if task not in _SAMPLE_TASKS:
             if task.data.recipe:
-                _TWINS[task] = sample_twin(task)
-            for kind in (task, _TWINS.get(task, task)):
+                _SAMPLE_TASKS[task] = sample_task(task)
+            for kind in (task, _SAMPLE_TASKS.get(task, task)):
                 setattr(sys.modules[task.__module__], class_name(kind.metadata.name), kind)
 
 
 def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
-    """``<Benchmark>(retrieval)`` where it has tasks of other types, so that systems that only search have complete
-    scores; and both on the sample, ``<Benchmark>.sample``, where each of its tasks has one.
+    """Return ``<Benchmark>(retrieval)``, if it has tasks of other types, and the benchmarks on the sample.
+
+    With the first, systems that only search have complete scores.
     """
-    searched = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
-    wholes = [whole for whole in (benchmark, searched) if whole is not None]
-    variants = (one for whole in wholes for one in (whole, _sampled(whole)) if one is not None)
+    retrieval = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
+    on_real_data = [one for one in (benchmark, retrieval) if one is not None]
+    variants = (one for real in on_real_data for one in (real, _sampled(real)) if one is not None)
     return tuple(variants)[1:]
 
 
 def _sampled(benchmark: PatentBenchmark) -> PatentBenchmark | None:
-    if not all(task in _TWINS for task in benchmark.task_classes):
+    if not all(task in _SAMPLE_TASKS for task in benchmark.task_classes):
         return None
     description = (
         f"{benchmark.facts.description} On the built-in sample, for trying things out: its scores say nothing of the"
         " benchmark."
     )
     facts = replace(benchmark.facts, name=f"{benchmark.name}.sample", description=description)
-    groups = {label: [_TWINS[task] for task in tasks] for label, tasks in benchmark.groups.items()}
+    groups = {label: [_SAMPLE_TASKS[task] for task in tasks] for label, tasks in benchmark.groups.items()}
     return PatentBenchmark(facts, groups, column=benchmark.column, macro=benchmark.macro)
 
 
 def benchmarks() -> tuple[PatentBenchmark, ...]:
-    """All benchmarks, the five of the papers first.
+    """Return all benchmarks, the five of the papers first.
 
     Example:
         >>> from patent_mteb.tasks.catalogue import benchmarks
@@ -145,33 +134,35 @@ def benchmarks() -> tuple[PatentBenchmark, ...]:
 
 
 def own_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """The benchmarks of the data set in ``PATENT_MTEB_DATA``, under its name; none if no ``dataset.json`` says one.
-    Only that is read.
+    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``, under the name that ``dataset.json`` gives.
+
+    Empty without a ``dataset.json``; no other file is read.
     """
-    root = own_datasets.root_or_none()
+    root = own_data.own_data_root()
     if root is None or root.record is None:
         return ()
     if not _OWN or _OWN[0][0] != root:
-        _OWN[:] = [(root, tuple(own_datasets.in_root(root, benchmarks())))]
+        _OWN[:] = [(root, tuple(own_data.own_data_benchmarks(root, benchmarks())))]
     return _OWN[0][1]
 
 
 def enter_own() -> None:
-    """Let mteb know the tasks of the data set that ``PATENT_MTEB_DATA`` names now, in place of those it named before. A
-    name that is taken is a warning: mteb itself must go on.
+    """Register the tasks of the data set that ``PATENT_MTEB_DATA`` names now, and remove those of the previous one.
+
+    A name that is in use is a warning, because mteb itself must keep working.
     """
-    mine = own_benchmarks()
+    found = own_benchmarks()
     try:
-        _mteb.enter_instead([task for benchmark in mine for task in benchmark.task_classes], mine)
+        _mteb.replace_registered([task for benchmark in found for task in benchmark.task_classes], found)
     except RegistrationError as error:
         logger.warning("the tasks of the data set in PATENT_MTEB_DATA are not registered: %s", error)
 
 
 def find(name: str) -> PatentBenchmark:
-    """The benchmark of this name, ``PatentMTEB`` and those of own data included.
+    """Return a benchmark by name, including ``PatentMTEB`` and those of own data.
 
     Raises:
-        DataError: there is none.
+        DataError: the name is unknown.
 
     Example:
         >>> from patent_mteb.tasks.catalogue import find
@@ -187,32 +178,30 @@ def find(name: str) -> PatentBenchmark:
 
 
 def tasks() -> tuple[type[PatentTask], ...]:
-    """The classes of all tasks."""
+    """Return the classes of all tasks."""
     return tuple(task for benchmark in benchmarks() for task in benchmark.task_classes)
 
 
 def sample_tasks() -> tuple[type[PatentTask], ...]:
-    """The twins of tasks that always run on the built-in sample: of all whose data have one."""
-    return tuple(_TWINS[task] for task in tasks() if task in _TWINS)
+    """Return the tasks ``<Task>.sample``, which always run on the built-in sample."""
+    return tuple(_SAMPLE_TASKS[task] for task in tasks() if task in _SAMPLE_TASKS)
 
 
 def unlisted_tasks() -> tuple[type[PatentTask], ...]:
-    """What mteb finds by name only: the twins of :func:`sample_tasks`, and variants of tasks (``<Task>.mteb``) with
-    their twins.
-    """
-    return (*sample_tasks(), *(kind for task in dapfam.MTEB_TASKS for kind in (task, _TWINS[task])))
+    """Return the tasks that mteb finds by name but does not list: the sample tasks, and variants ``<Task>.mteb``."""
+    return (*sample_tasks(), *(kind for task in dapfam.MTEB_TASKS for kind in (task, _SAMPLE_TASKS[task])))
 
 
 def get_tasks(
     benchmark: str | Sequence[str] | None = None, *, types: Sequence[str] | None = None, sample: bool = False
 ) -> list[PatentTask]:
-    """Tasks of the suite, ready for ``mteb.evaluate`` or :func:`patent_mteb.evaluate`.
+    """Return tasks of the suite for ``mteb.evaluate`` or :func:`patent_mteb.evaluate`.
 
     Args:
         benchmark: name or names of benchmarks; all if None.
         types: mteb's task types, such as ``["Retrieval"]``; all if None.
-        sample: the tasks' twins on the built-in sample, whatever data there is; without a benchmark those that have
-            one.
+        sample: use the tasks on the built-in sample, whatever data are available. Without a benchmark, tasks without a
+            sample are skipped.
 
     Raises:
         DataError: an unknown benchmark, or no task of these types.
@@ -223,26 +212,26 @@ def get_tasks(
         ['PatentMapAbsToAbsRetrieval.sample', 'PatentMapClmToAllRetrieval.sample']
     """
     names = (benchmark,) if isinstance(benchmark, str) else benchmark
-    homes = benchmarks() if names is None else [find(name) for name in names]
-    held = {task: benchmark for benchmark in reversed(homes) for task in benchmark.task_classes}
-    order = dict.fromkeys(task for benchmark in homes for task in benchmark.task_classes)
+    selected = benchmarks() if names is None else [find(name) for name in names]
+    first_of = {task: benchmark for benchmark in reversed(selected) for task in benchmark.task_classes}
+    ordered = dict.fromkeys(task for benchmark in selected for task in benchmark.task_classes)
     chosen = [
         task
-        for task in order
-        if (types is None or task.metadata.type in types) and (names or not sample or task in _TWINS)
+        for task in ordered
+        if (types is None or task.metadata.type in types) and (names or not sample or task in _SAMPLE_TASKS)
     ]
     if not chosen:
-        known = ", ".join(sorted({task.metadata.type for task in held}))
+        known = ", ".join(sorted({task.metadata.type for task in ordered}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
-    if sample and (without := [task for task in chosen if task not in _TWINS and not task.force_sample]):
+    if sample and (without := [task for task in chosen if task not in _SAMPLE_TASKS and not task.force_sample]):
         raise DataError(f"{without[0].metadata.name} has no sample", remedy="leave out sample=True")
-    return [_TWINS.get(task, task)() if sample else held[task].make(task) for task in chosen]
+    return [_SAMPLE_TASKS.get(task, task)() if sample else first_of[task].make(task) for task in chosen]
 
 
 for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
     add(_module.BENCHMARK)
 
-_make_twins(dapfam.MTEB_TASKS)
+_make_sample_tasks(dapfam.MTEB_TASKS)
 
 
 _PAPERS = benchmarks()
@@ -251,10 +240,10 @@ for _benchmark in (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK):
     add(_benchmark)
 
 
-def _bibliography(those: Iterable[PatentBenchmark]) -> str:
-    """The citations of benchmarks by key, as mteb writes several."""
+def _bibliography(cited: Iterable[PatentBenchmark]) -> str:
+    """Return the citations of several benchmarks in mteb's form, sorted by key."""
     return "\n\n".join(
-        sorted((benchmark.facts.bibtex for benchmark in those), key=lambda entry: entry.partition("{")[2])
+        sorted((benchmark.facts.bibtex for benchmark in cited), key=lambda entry: entry.partition("{")[2])
     )
 
 
@@ -299,20 +288,21 @@ _PLUS = PatentBenchmark(
     column="Benchmark",
     macro=True,
     published=True,
-    taken=taken(),
+    mteb_groups={label: tuple(map(_mteb.task_of_mteb, names)) for label, names in _MTEB_TASKS.items()},
 )
 
 _VARIANTS[_PLUS.name] = ()
 
 
 def total() -> PatentBenchmark:
-    """``PatentMTEB``: the five papers' benchmarks, whose score is the macro-average over them."""
+    """Return ``PatentMTEB``: the benchmarks of the five papers, scored by the macro-average over them."""
     return _TOTAL
 
 
 def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """What mteb gets to know: every benchmark, ``PatentMTEB`` and ``PatentMTEB+``, and behind them their retrieval
-    tasks and their samples.
+    """Return the benchmarks in mteb's registry.
+
+    These are all benchmarks, ``PatentMTEB`` and ``PatentMTEB+``, followed by their variants: retrieval only, sample.
     """
-    whole = (*benchmarks(), _TOTAL, _PLUS)
-    return (*whole, *(variant for benchmark in whole for variant in _VARIANTS[benchmark.name]))
+    registered = (*benchmarks(), _TOTAL, _PLUS)
+    return (*registered, *(variant for benchmark in registered for variant in _VARIANTS[benchmark.name]))

@@ -1,7 +1,7 @@
-"""What the tables of a task are checked for before a number is computed on them.
+"""Checks of the tables of a task.
 
-Fatal is what would make a score wrong: labels that do not vary, a clustering that has one answer, ids that were lost.
-The rest is counted and logged (:func:`say`); a published file cannot be mended by its user.
+What makes a score wrong is an error: labels that do not vary, a clustering with one answer, lost ids. Anything else is
+counted and logged (:func:`log_counts`), because a user cannot correct a published file.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 
 
 def refuse_truncated(source: Source, name: str, rows: int) -> None:
-    """Stop at a released file that has fewer rows than its release; more are said. Local copies and samples may have
-    any number.
+    """Reject a released file with fewer rows than its release, and log one with more.
 
-    ``PATENT_MTEB_TRUNCATED=1`` says it only, for a release that has shrunk since.
+    ``PATENT_MTEB_TRUNCATED=1`` logs both, for a release that has shrunk. Local copies and samples have any number.
     """
     released = rows_of(source.data.key, name)
     if released is None or source.kind == "sample" or source.revision.startswith("local-") or rows == released:
@@ -45,17 +44,15 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
     raise DataError(problem, path=source.path(name), remedy=remedy)
 
 
-def say_size(source: Source, name: str, number: int) -> None:
-    """Log that a released file holds another number of patents than its paper says; local copies and samples may have
-    any number.
-    """
+def log_size(source: Source, name: str, number: int) -> None:
+    """Log a released file whose number of patents is not the paper's; local copies and samples have any number."""
     stated = STATED.get((source.data.key, name))
     if stated not in (None, number) and source.kind != "sample" and not source.revision.startswith("local-"):
         logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
 
 
 def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str], path: Path, what: str) -> None:
-    """Stop at a key that has two values; one that is given twice alike is counted."""
+    """Reject a key with two values, and count equal rows."""
     first: dict[tuple[str, ...], int] = {}
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         known = first.setdefault(key, row)
@@ -64,11 +61,11 @@ def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str]
             raise DataError(
                 problem, path=path, row=row + 1, remedy="correct one of the two rows, or download the file again"
             )
-    say(path, {f"rows give a {what} again, alike": len(values) - len(first)})
+    log_counts(path, {f"rows repeat a {what}": len(values) - len(first)})
 
 
-def once(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Value]]:
-    """The first of the rows of each key."""
+def first_of_key(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Value]]:
+    """Yield the first row of each key."""
     seen: set[str] = set()
     for key, value in rows:
         if key not in seen:
@@ -76,12 +73,10 @@ def once(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Value]]:
             yield key, value
 
 
-def read_once(
+def read_unique(
     path: Path, columns: Mapping[str, pa.DataType], key: str, without: Container[str] = ()
 ) -> tuple[pa.Table, int]:
-    """Read a parquet file with one row a key, whatever type the key is written in; a row that is there twice is taken
-    once.
-    """
+    """Read a parquet file with one row per key of any type; return the table and the number of equal rows dropped."""
     table = files.read_parquet(path, {key: None, **columns}, without)
     names = ids_of(table, key, path)
     table = table.set_column(table.column_names.index(key), key, pa.array(names, pa.string()))
@@ -99,7 +94,7 @@ def read_once(
 
 
 def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
-    """Some rows of a parquet file, by number from 0."""
+    """Return some rows of a parquet file, by number from 0."""
     found: dict[int, dict[str, Any]] = {}
     before = 0
     for batch in files.read_batches(path) if wanted else ():
@@ -110,20 +105,20 @@ def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
 
 
 def need_part(source: Source, part: str) -> None:
-    """Stop where a local directory lacks a part of its data set as a whole."""
+    """Reject a local directory without a folder of its data set."""
     if source.folder is not None and not (source.folder / part).is_dir():
-        raise NotThereError(f"{part} is not there", path=source.folder / part, remedy=LAYOUT)
+        raise NotThereError(f"{part} is missing", path=source.folder / part, remedy=LAYOUT)
 
 
-def say(place: Path, counts: Mapping[str, int]) -> None:
-    """Log what is odd but usable, with its count; nothing for a count of 0."""
+def log_counts(place: Path, counts: Mapping[str, int]) -> None:
+    """Log every count above 0 of unusual but usable data."""
     for what, number in counts.items():
         if number:
             logger.warning("%s: %d %s", place, number, what)
 
 
 def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> list[str]:
-    """A column of ids as strings: strings and integers are ids, numbers with a fraction are what is left of them."""
+    """Return a column of ids as strings; the column holds strings or integers, because fractions are damaged ids."""
     kind = table.schema.field(name).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -149,7 +144,7 @@ def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> li
 
 
 def texts_of(table: pa.Table, name: str, path: Path) -> list[str]:
-    """A column of texts; a missing one is empty, and counted."""
+    """Return a column of texts; missing ones are empty, and counted."""
     values = table[name].to_pylist()
     for row, value in enumerate(values, start=1):
         if value is not None and not isinstance(value, str):
@@ -162,12 +157,12 @@ def texts_of(table: pa.Table, name: str, path: Path) -> list[str]:
         raise DataError(
             f"column '{name}' is empty", path=path, row=1, remedy="complete the rows or download the file again"
         )
-    say(path, {f"of {len(texts)} rows have an empty '{name}'": empty})
+    log_counts(path, {f"of {len(texts)} rows have an empty '{name}'": empty})
     return texts
 
 
 def label_names(values: Sequence[Any], name: str, path: Path) -> list[str]:
-    """Labels as words, so that 1, 1.0, True and "1" are one label in whatever type a split was written."""
+    """Return labels as strings, so that 1, 1.0, True and "1" are equal in the files of all splits."""
     names = []
     for row, value in enumerate(values, start=1):
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
@@ -177,20 +172,20 @@ def label_names(values: Sequence[Any], name: str, path: Path) -> list[str]:
         if not isinstance(value, (str, int, float)):
             problem = f"column '{name}' holds a {type(value).__name__} where a label is expected"
             raise DataError(problem, path=path, row=row, remedy="write one word or number a row")
-        whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
-        names.append(str(int(value)) if whole else str(value))
+        integer = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+        names.append(str(int(value)) if integer else str(value))
     return names
 
 
 def refuse_constant(labels: Sequence[str], path: Path, what: str) -> None:
-    """Stop at labels that do not vary: whatever is computed on them says nothing of a model."""
+    """Reject labels that do not vary: no score on them describes a model."""
     if len(set(labels)) < 2:
         problem = f"all {len(labels)} {what} have the same label ('{labels[0]}')" if labels else f"there are no {what}"
         raise DataError(problem, path=path, remedy="the task needs rows of at least two labels")
 
 
 def refuse_trivial_clusters(labels: Sequence[str], path: Path) -> None:
-    """Stop at clusters that any model finds: all rows in one, or each row in its own."""
+    """Reject clusters that any model finds: all rows in one, or each row in its own."""
     refuse_constant(labels, path, "rows")
     if len(set(labels)) == len(labels):
         raise DataError(
@@ -198,8 +193,8 @@ def refuse_trivial_clusters(labels: Sequence[str], path: Path) -> None:
         )
 
 
-def say_unseen(tested: Set[str], trained: Set[str], path: Path) -> None:
-    """Log the labels of the test split that the training split lacks: no classifier can predict them."""
+def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None:
+    """Log labels of the test split without a training row, which no classifier predicts; reject it if all are."""
     unseen = sorted(tested - trained)
     if unseen and len(unseen) == len(tested):
         problem = f"no label of the test split occurs in the training split ('{unseen[0]}' is one)"
@@ -211,27 +206,28 @@ def say_unseen(tested: Set[str], trained: Set[str], path: Path) -> None:
         )
 
 
-def say_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
-    """Log test rows that stand in the training split too: a classifier knows them, and the score is too high by
-    them.
-    """
+def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
+    """Log test rows that are training rows too, which make the score too high; reject a split of only such rows."""
     for word, (trained, tested) in keys.items():
         known = {key for key in trained if any(key)}
         shared = sum(key in known for key in tested)
         if tested and shared == len(tested):
-            problem = f"every test row stands in the training split (compared by {word})"
+            problem = f"every test row is also in the training split (compared by {word})"
             raise DataError(problem, path=path, remedy="split the rows again, disjointly")
         if shared:
-            told = (
-                "%s: leakage: %d of %d test rows stand in the training split too (compared by %s); the score is too"
-                " high by them"
+            logger.warning(
+                "%s: leakage: %d of %d test rows are also in the training split (compared by %s); they make the score"
+                " too high",
+                path,
+                shared,
+                len(tested),
+                word,
             )
-            logger.warning(told, path, shared, len(tested), word)
 
 
 def refuse_unscorable(
     qrels: Mapping[str, Mapping[str, int]], path: Path, why: str = "no judgement is positive"
 ) -> None:
-    """Stop at judgements without a relevant document for any query."""
+    """Reject judgements without any relevant document."""
     if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
         raise DataError(why, path=path, remedy="a query needs a relevant document other than itself")

@@ -1,17 +1,16 @@
-"""CLEF-IP 2013, claims to passages: the passages that a European search report cites against a set of claims, in three
-languages.
+"""CLEF-IP 2013, claims to passages: passages that European search reports cite against claims in three languages.
 
-For those who hold the collection, in ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). Queries
-are the claims of a topic, English, German or French; the corpus is every passage of the documents that lie in the
-folder, so that scores are those of these documents (a result says how many, and its revision is the hash of the
-folder). Relevant passages of documents that are not there are counted.
+Users of the collection put it into ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). A query is
+the claims of a topic in English, German or French. The corpus is every passage of the documents in the folder, and
+scores depend on these documents: a result contains their number, and its revision is the hash of the folder. Relevant
+passages of missing documents are counted.
 
-Beside mteb's scores over passages (main score ``map_at_1000``) there are those of Piroi et al. 2013, §3.4:
+In addition to mteb's scores over passages (main score ``map_at_1000``), there are those of Piroi et al. 2013, §3.4:
 
-* of documents, each in the place of its best passage: ``document_pres_at_100``, ``document_map_at_100``,
+* of documents, each at the rank of its best passage: ``document_pres_at_100``, ``document_map_at_100``,
   ``document_recall_at_100``;
-* ``map_d`` and ``precision_d``: of the passages retrieved of one relevant document in their order, average precision
-  and precision, averaged over the relevant documents of a topic (0 for those that are not retrieved) and over topics;
+* ``map_d`` and ``precision_d``: average precision and precision of the retrieved passages of one relevant document,
+  averaged over the relevant documents of a topic (0 for those that are not retrieved) and over topics;
 * slices by the language of the topic: ``lang_en``, ``lang_de``, ``lang_fr``.
 """
 
@@ -29,7 +28,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_unscorable, say
+from patent_mteb.tasks.checks import log_counts, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("CLEF-IP-2013", "")
@@ -59,7 +58,7 @@ FACTS = Facts(
 
 
 class ClefIPRetrieval(PatentRetrieval):
-    """The task; see the module."""
+    """The task of CLEF-IP; see the module."""
 
     slice_measures = ("map@1000", "recall@100")
 
@@ -76,28 +75,30 @@ class ClefIPRetrieval(PatentRetrieval):
                     yield f"{path.stem}#{xpath}", text
 
         corpus = Texts.collected(passages())
-        held = {path.stem for path in files}
+        present = {path.stem for path in files}
         language: dict[str, str] = {}
         qrels: dict[str, dict[str, int]] = {}
         counts = {
             "relevant passages of documents that are not there": 0,
             "relevant passages that their document does not have": 0,
         }
-        strange: set[str] = set()
+        unknown: set[str] = set()
         for name in reader.LANGUAGES:
             for topic, documents in reader.judgements(place, name).items():
                 if topic not in topics:
-                    strange.add(topic)
+                    unknown.add(topic)
                     continue
                 language[topic] = name.lower()
                 for document, paths in documents.items():
                     keys = [key for key in (f"{document}#{path}" for path in sorted(paths)) if key in corpus]
                     missing = (
-                        "that their document does not have" if document in held else "of documents that are not there"
+                        "that their document does not have"
+                        if document in present
+                        else "of documents that are not there"
                     )
                     counts[f"relevant passages {missing}"] += len(paths) - len(keys)
                     qrels.setdefault(topic, {}).update(dict.fromkeys(keys, 1))
-        say(place, {**counts, "judged topics that are not among the test topics": len(strange)})
+        log_counts(place, {**counts, "judged topics that are not among the test topics": len(unknown)})
         refuse_unscorable(qrels, place, "no relevant passage is among the documents")
         parts = slices.by_query(slices.positive(qrels), lambda topic: f"lang_{language[topic]}")
         return RetrievalTables(
@@ -105,10 +106,10 @@ class ClefIPRetrieval(PatentRetrieval):
             queries={topic: topics[topic].claims for topic in qrels},
             qrels=qrels,
             slices=dict(sorted(parts.items())),
-            hidden=_own_passages({topic: topics[topic].document for topic in qrels}, corpus),
+            hidden=_passages_of_topics({topic: topics[topic].document for topic in qrels}, corpus),
         )
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         known = self.tables.qrels
         ranked = of_documents(run)
         documents = {
@@ -116,7 +117,7 @@ class ClefIPRetrieval(PatentRetrieval):
             for query, passages in known.items()
         }
         means = Judged(ranked.docs, documents, ranked.query_ids, ranked.doc_ids).scores(DOCUMENT_MEASURES).means()
-        found = super().own_scores(run, judged) | {
+        found = super().benchmark_scores(run, judged) | {
             f"document_{name.replace('@', '_at_')}": value for name, value in means.items()
         }
         inside = [
@@ -136,18 +137,20 @@ def _document(passage: str) -> str:
     return passage.partition("#")[0]
 
 
-def _own_passages(document: Mapping[str, str], corpus: Sequence[str] | Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """The passages of the application that a topic is of."""
-    asking = set(document.values())
-    own: dict[str, list[str]] = {}
+def _passages_of_topics(
+    document: Mapping[str, str], corpus: Sequence[str] | Mapping[str, str]
+) -> dict[str, frozenset[str]]:
+    """Return the passages of the application of each topic."""
+    applications = set(document.values())
+    passages: dict[str, list[str]] = {}
     for key in corpus:
-        if (name := _document(key)) in asking:
-            own.setdefault(name, []).append(key)
-    return {topic: frozenset(own[name]) for topic, name in document.items() if name in own}
+        if (name := _document(key)) in applications:
+            passages.setdefault(name, []).append(key)
+    return {topic: frozenset(passages[name]) for topic, name in document.items() if name in passages}
 
 
 def of_documents(run: Run) -> Run:
-    """A run of passages as one of documents, each in the place of its best passage."""
+    """Convert a run of passages to one of documents, each at the rank of its best passage."""
     found: dict[str, dict[str, float]] = {}
     for query, ranking in run.to_dict().items():
         best = found.setdefault(query, {})
@@ -157,7 +160,7 @@ def of_documents(run: Run) -> Run:
 
 
 def within_documents(ranking: Mapping[str, float], relevant: Mapping[str, int]) -> tuple[float, float]:
-    """Average precision and precision of the passages of each relevant document, averaged over these documents."""
+    """Return average precision and precision over the passages of a document, averaged over relevant documents."""
     documents = {_document(key) for key, gain in relevant.items() if gain > 0}
     precisions: list[tuple[float, float]] = []
     for document in sorted(documents):

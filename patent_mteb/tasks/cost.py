@@ -1,24 +1,21 @@
-"""What a score cost: seconds by phase, texts and tokens that reached a model, memory, and the size of the index.
+"""The cost of a score: seconds by phase, texts and tokens that the model read, memory, and the size of the index.
 
-The evidence (:mod:`patent_mteb.tasks.evidence`) in every entry of scores that a task of the suite gives holds, under
-:data:`COST`,
+The evidence of a score (:mod:`patent_mteb.tasks.evidence`) contains, under :data:`COST`,
 
 =====================  =================================================================================================
 ``seconds``            of the evaluation, without reading the data; ``processor_seconds`` of all threads of the process
 ``phases``             seconds of ``encode``, ``index`` (BM25), ``split`` (passages), and of the ``rest``: search and
                        scores
-``encoded``            texts that reached the model, with their ``characters``; the others of the task came from the
-                       store
-``tokens``             that the model read of them, prompts included, and ``padding``, the share of what it computed
-                       that was none
-``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the card, in this
+``encoded``            texts that the model encoded, with their ``characters``; the others came from the store
+``tokens``             that the model read, prompts included; ``padding`` is the share of padding in its computation
+``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the GPU, in this
                        evaluation
-``index_mb``           of what was searched, in memory: vectors in single precision, term weights; not of passages and
-                       late interaction
+``index_mb``           of the index in memory: vectors in single precision, term weights; not of passages and late
+                       interaction
 =====================  =================================================================================================
 
-What is not known is left out: texts of an encoder without a store, tokens of a model that is no sentence-transformers
-model. What it was computed on stands in the evidence beside it.
+An unknown number is omitted: the texts of an encoder without a store, the tokens of a model that is not a
+sentence-transformers model. The evidence also names the device.
 """
 
 from __future__ import annotations
@@ -35,17 +32,15 @@ from patent_mteb.store.settings import parts_of
 from patent_mteb.tasks.evidence import KEY
 
 COST = "cost"
-"""Where the record stands in the evidence."""
+"""Key of the cost in the evidence."""
 _DIGITS = 4
 
 
 def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The scores that ``work`` gives with what they cost in their evidence; what that says under :data:`COST` already
-    is kept.
-    """
+    """Return the scores that ``work`` computes with their cost; entries of :data:`COST` that they have are kept."""
     stores = list(_stores(model))
     before = [(store.stats.encoded, store.stats.characters) for store in stores]
-    on_card = _fresh_card()
+    on_gpu = _reset_gpu_peak()
     started, processor = time.perf_counter(), time.process_time()
     with timed() as phases, _counting(stores) as tokens:
         scores = work()
@@ -61,7 +56,7 @@ def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         }
     if tokens["computed"]:
         found |= {"tokens": tokens["read"], "padding": round(1 - tokens["read"] / tokens["computed"], _DIGITS)}
-    found |= _memory(on_card)
+    found |= _memory(on_gpu)
     evidence = scores.get(KEY, {})
     return {**scores, KEY: {**evidence, COST: {**found, **evidence.get(COST, {})}}}
 
@@ -76,9 +71,7 @@ def _stores(model: Any) -> Iterator[StoredEncoder]:
 
 @contextlib.contextmanager
 def _counting(stores: list[StoredEncoder]) -> Iterator[dict[str, int]]:
-    """Counts the tokens that the loaded sentence-transformers models among these read, and what they compute with
-    padding.
-    """
+    """Count the tokens that loaded sentence-transformers models read, and compute with padding."""
     counts = {"read": 0, "computed": 0}
 
     def count(_: Any, given: tuple[Any, ...]) -> None:
@@ -94,17 +87,17 @@ def _counting(stores: list[StoredEncoder]) -> Iterator[dict[str, int]]:
 
 
 def _network(store: StoredEncoder) -> Any:
-    """The sentence-transformers model inside, if it is loaded."""
+    """Return the wrapped sentence-transformers model, if it is loaded."""
     from sentence_transformers import SentenceTransformer
 
-    inner = store.model if store.loaded else None
-    while inner is not None and not isinstance(inner, SentenceTransformer):
-        inner = getattr(inner, "model", None)
-    return inner
+    model = store.model if store.loaded else None
+    while model is not None and not isinstance(model, SentenceTransformer):
+        model = getattr(model, "model", None)
+    return model
 
 
-def _fresh_card() -> bool:
-    """Whether there is a CUDA card, whose highest use of memory is then counted anew."""
+def _reset_gpu_peak() -> bool:
+    """Reset the peak memory of the GPU; False without a GPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -113,7 +106,7 @@ def _fresh_card() -> bool:
     return True
 
 
-def _memory(on_card: bool) -> dict[str, float]:
+def _memory(on_gpu: bool) -> dict[str, float]:
     found = {}
     try:
         import resource
@@ -122,7 +115,7 @@ def _memory(on_card: bool) -> dict[str, float]:
     else:
         unit = 1 if sys.platform == "darwin" else 1024
         found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
-    if on_card:
+    if on_gpu:
         import torch
 
         found["peak_device_mb"] = round(torch.cuda.max_memory_allocated() / 1e6, 1)

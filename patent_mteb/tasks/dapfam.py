@@ -1,11 +1,9 @@
-"""DAPFAM: family-level prior-art retrieval, IN and OUT of the query's domain (``datalyes/DAPFAM_patent``).
+"""DAPFAM: family-level prior-art retrieval inside and outside the query's domain (``datalyes/DAPFAM_patent``).
 
-Documents, queries and relations are the published tables; a pair is relevant iff its ``relevance_score`` is positive
-(WIPO-AT §3.8, the same as DAPFAM §3.4); sampled negatives (``domain_rel`` = ``NC``) are not relevant like everything
-that is not judged. Rankings are over the full corpus. An instruction model is told what mteb's own DAPFAM tasks tell
-it: they name no instruction, and so it is mteb's general one for retrieval.
-
-Texts of one view that several tasks of a benchmark read: composed once, as long as they are small.
+Documents, queries and relations are the published tables. A pair is relevant iff its ``relevance_score`` is positive
+(WIPO-AT §3.8, the same as DAPFAM §3.4). Sampled negatives (``domain_rel`` = ``NC``) are not relevant, like unjudged
+pairs. Rankings are over the full corpus. Instruction models get mteb's general instruction for retrieval, as in mteb's
+own DAPFAM tasks, which name none.
 """
 
 from __future__ import annotations
@@ -36,9 +34,8 @@ from patent_mteb.search.base import document_text
 from patent_mteb.search.lru import Recent
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import ids_of, once, read_once, refuse_truncated, refuse_unscorable, say
-from patent_mteb.tasks.paper_protocol import without_self
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.checks import first_of_key, ids_of, log_counts, read_unique, refuse_truncated, refuse_unscorable
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -46,22 +43,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-_MOST_BYTES = 1 << 28
+_CACHE_BYTES = 1 << 28
 
-_HELD: Recent[tuple[Source, Hashable], Texts] = Recent(_MOST_BYTES)
+_CACHE: Recent[tuple[Source, Hashable], Texts] = Recent(_CACHE_BYTES)
 
 
 def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Texts:
-    """The texts of a view, as they were composed for the last tasks that read them, else composed now.
+    """Return the texts of a view from an LRU cache, or compose them.
 
-    At most 256 MB are held, and at most a sixteenth of a stated memory. A source that is changed while it is read makes
-    every task on it stop (:meth:`~patent_mteb.data.loading.Source.verify`), so what is held is of its revision.
+    The cache has at most 256 MB, and at most a sixteenth of the memory budget. Its texts are those of the source's
+    revision: a task stops if the source changes while it is read (:meth:`~patent_mteb.data.loading.Source.verify`).
     """
-    known = _HELD.get((source, view))
+    known = _CACHE.get((source, view))
     if known is None:
         known = compose()
-        _HELD.most_bytes = portion(1 / 16, _MOST_BYTES)
-        _HELD.keep((source, view), known, known.column.nbytes)
+        _CACHE.most_bytes = portion(1 / 16, _CACHE_BYTES)
+        _CACHE.keep((source, view), known, known.column.nbytes)
     return known
 
 
@@ -99,8 +96,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Description": ("description_en",),
     "FullText": ("title_en", "abstract_en", "claims_text", "description_en"),
 }
-"""Columns of each text view, joined by one blank. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and
-the keyword column."""
+"""The columns of each text view, joined by a space.
+
+``Claim1`` and ``Keywords`` come from ``claims_text`` and the keyword column."""
 
 
 PARTS_OF_VIEW = {"Title": ("title",), "Abstract": ("abstract",), "Claim1": ("claim",), "Description": ("invention",)}
@@ -119,7 +117,7 @@ _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 @dataclass(frozen=True)
 class Pair:
-    """Query view, corpus view and domain (empty for ALL) of one task; ``as_mteb`` for the texts of mteb's own task."""
+    """Query view, corpus view and domain (empty for ALL) of a task; ``as_mteb`` selects the texts of mteb's task."""
 
     query: str
     corpus: str
@@ -154,8 +152,7 @@ PAIRS = (
     *((query, "Abstract") for query in ("TA", "TAC", "Abstract")),
     ("Claim1", "Claim1"),
 )
-"""Tables 17 and 19 of the paper, the title query of its Fig. 6, and the symmetric views of WIPO-AT §3.8 that these
-lack."""
+"""The views of Tables 17 and 19, the title query of Fig. 6, and the remaining symmetric views of WIPO-AT §3.8."""
 
 
 DOMAINS = ("", "In", "Out")
@@ -168,8 +165,7 @@ AS_MTEB = tuple(
     for query in ("TA", "TAC")
     for corpus in ("TA", "TAC", "FullText")
 )
-"""mteb's own eighteen tasks, which join the parts of a query, and those behind the title of a document, by line
-breaks."""
+"""mteb's own eighteen tasks, which join the columns of a query, and of a document without its title, by line breaks."""
 
 
 _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
@@ -177,9 +173,9 @@ _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
 @dataclass(frozen=True)
 class Tables:
-    """The three published tables, checked, without their texts, which are read view by view (:func:`view_texts`).
+    """The three published tables without their texts, which :func:`view_texts` reads.
 
-    ``judged`` maps (query, document) to (gain, domain_rel), in file order.
+    ``judged`` maps query and document to (gain, domain_rel), in file order.
     """
 
     corpus: pa.Table
@@ -188,7 +184,7 @@ class Tables:
 
 
 def _without_text(column: pa.ChunkedArray) -> int:
-    """Rows that are null or empty, counted without making Python strings of the others."""
+    """Count the rows that are null or empty, without creating Python strings."""
     plain = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
     empty = (
         pc.equal(pc.binary_length(plain), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
@@ -198,10 +194,10 @@ def _without_text(column: pa.ChunkedArray) -> int:
 
 @lru_cache(maxsize=1)
 def read_tables(source: Source) -> Tables:
-    """Read and check the tables of one source."""
+    """Read and check the tables of a source."""
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
-    queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
+    corpus, documents_again = read_unique(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
+    queries, queries_again = read_unique(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
     counts = Counter(
         {"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again}
     )
@@ -244,7 +240,7 @@ def read_tables(source: Source) -> Tables:
         if not problem:
             known = judged.setdefault(query, {}).setdefault(document, relation)
             first = row_of.setdefault((query, document), row)
-            counts["relations are given twice, alike"] += first != row
+            counts["relations are repeated"] += first != row
             counts["relations of a query to itself (not relevant)"] += query == document
             if known != relation:
                 problem = f"the relation of '{query}' and '{document}' has other values in row {first}"
@@ -252,14 +248,12 @@ def read_tables(source: Source) -> Tables:
             raise DataError(
                 problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again"
             )
-    say(paths["qrels_all"].parent, counts)
+    log_counts(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
 
 
 def tagged_texts(table: pa.Table, view: str) -> list[str]:
-    """The texts of one view as PatentMap's models read them: ``[SEP]`` between the sections, and a tag before each but
-    the title.
-    """
+    """Return the texts of a view for PatentMap's models: ``[SEP]`` between sections, a tag before all but the title."""
     sections = SECTIONS.get(view)
     if sections is None:
         return [section_tags(text, PARTS_OF_VIEW.get(view, ("",))) for text in texts(table, view)]
@@ -278,7 +272,7 @@ Compose = Callable[[pa.Table, str], list[str]]
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
-    """The texts of one view, row by row."""
+    """Return the text of a view for each row."""
     if view == "Keywords":
         column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
         if column is None:
@@ -305,18 +299,18 @@ def texts(table: pa.Table, view: str) -> list[str]:
 
 
 def _joined(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Columns as mteb's own DAPFAM tasks join them."""
+    """Join columns as mteb's own DAPFAM tasks do."""
     rows = zip(*(table[name].to_pylist() for name in names), strict=True)
     return ["\n".join(part for part in parts if part) for parts in rows]
 
 
 def _mteb_queries(table: pa.Table, view: str) -> list[str]:
-    """The texts of one view as mteb's encoders read the queries of mteb's own DAPFAM tasks."""
+    """Return the texts of a view as mteb's own DAPFAM tasks join those of queries."""
     return _joined(table, SECTIONS[view])
 
 
 def _mteb_documents(table: pa.Table, view: str) -> list[str]:
-    """As :func:`_mteb_queries`, for the documents, whose title stands apart."""
+    """As :func:`_mteb_queries`, for documents, whose title is a separate field."""
     texts = _joined(table, (name for name in SECTIONS[view] if name != "title_en"))
     return [
         document_text({"title": title, "text": text})
@@ -325,20 +319,20 @@ def _mteb_documents(table: pa.Table, view: str) -> list[str]:
 
 
 def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Texts:
-    """The texts of one view of a table's rows by id, composed as they are read: no other text is held."""
+    """Read the texts of a view by id, in batches."""
     columns = None if view == "Keywords" else [key, *(("claims_text",) if view == "Claim1" else SECTIONS[view])]
     batches = files.read_batches(path, columns)
     rows = (pair for batch in batches for pair in zip(ids_of(batch, key, path), compose(batch, view), strict=True))
-    return Texts.collected(once(rows))
+    return Texts.collected(first_of_key(rows))
 
 
 class DAPFAMRetrieval(PatentRetrieval):
-    """Retrieval of one query view in one corpus view, for ALL relations or those of one domain.
+    """Retrieval with one query view and one corpus view, for all relations or those of one domain.
 
-    Main score nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT follow the data set's own
-    ``domain_rel``. A query that occurs in the corpus is left out of its own ranking and judgements; ``paper_...`` are
-    the scores with both, as mteb's own tasks give them. The text of mteb's tasks differs too, by the separator:
-    :data:`MTEB_TASKS`, ``<Task>.mteb``, read theirs, so that their ``paper_...`` scores are mteb's.
+    The main score is nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT are the data set's
+    ``domain_rel``. A query in the corpus is excluded from its own ranking and judgements. The ``paper_...`` scores
+    include it, as mteb's own tasks do. The texts of mteb's tasks have another separator: :data:`MTEB_TASKS`,
+    ``<Task>.mteb``, read those, so that their ``paper_...`` scores equal mteb's.
     """
 
     data = DATA
@@ -348,16 +342,16 @@ class DAPFAMRetrieval(PatentRetrieval):
     def load_tables(self) -> RetrievalTables:
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
-        asking = tables.queries["query_id"].to_pylist()
+        query_ids = tables.queries["query_id"].to_pylist()
         corpus, queries = (
             self._texts(_mteb_documents, _mteb_queries) if self.pair.as_mteb else self._texts(texts, texts)
         )
-        whole = {
+        with_self = {
             query: {document: gain for document, (gain, _) in pairs.items() if gain}
             for query, pairs in tables.judged.items()
         }
         (qrels, parts), (paper_qrels, paper_parts) = (
-            self._domain(judged, tables) for judged in (without_self(whole), whole)
+            self._domain(judged, tables) for judged in (without_self(with_self), with_self)
         )
         which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
         refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
@@ -366,22 +360,22 @@ class DAPFAMRetrieval(PatentRetrieval):
             queries=queries,
             qrels=qrels,
             slices=parts,
-            hidden={query: frozenset((query,)) for query in asking if query in corpus},
+            hidden={query: frozenset((query,)) for query in query_ids if query in corpus},
             document_codes=_codes(tables.corpus, names),
-            query_codes=_codes(tables.queries, asking),
+            query_codes=_codes(tables.queries, query_ids),
             paper_qrels=paper_qrels,
             paper_slices=paper_parts,
         )
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """The data of the split, with section tags for the models that read them."""
+        """Return the data of the split, with section tags for a model that reads them."""
         if not reads_section_tags(model.mteb_model_meta):
             return data_split
         corpus, queries = self._texts(tagged_texts, tagged_texts)
         return replace(self.tables, corpus=corpus, queries=queries).split()
 
     def _texts(self, of_documents: Compose, of_queries: Compose) -> tuple[Texts, Texts]:
-        """Texts of the corpus and of the queries."""
+        """Return the texts of the corpus and of the queries."""
         corpus = self._composed("corpus.parquet", "relevant_id", self.pair.corpus, of_documents)
         return corpus, self._composed("queries.parquet", "query_id", self.pair.query, of_queries)
 
@@ -392,7 +386,7 @@ class DAPFAMRetrieval(PatentRetrieval):
         return composed(self.source, place, partial(view_texts, path, key, view, compose))
 
     def _domain(self, judged: slices.Qrels, tables: Tables) -> tuple[slices.Qrels, dict[str, slices.Qrels]]:
-        """The judgements of the task's domain, and IN and OUT as slices where the task is on all."""
+        """Return the judgements of the task's domain, with IN and OUT as slices of a task on all relations."""
         parts = slices.by_judgement(judged, lambda query, document: tables.judged[query][document][1].lower())
         if self.pair.domain:
             return parts.get(self.pair.domain.lower(), {}), {}
@@ -406,7 +400,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
-    """IPC codes by id; none where they are not written as text, which is said: only InScope reads them."""
+    """Return IPC codes by id; empty, with a warning, if the column is not text: only InScope reads them."""
     if "ipcr_codes_str" not in table.column_names:
         return {}
     kind = table.schema.field("ipcr_codes_str").type
@@ -436,4 +430,4 @@ BENCHMARK = PatentBenchmark(
 
 
 MTEB_TASKS = tuple(map(_task, AS_MTEB))
-"""Known by name only: they are in no benchmark and in no report."""
+"""Tasks that are found by name only: no benchmark or report contains them."""

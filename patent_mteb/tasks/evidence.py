@@ -1,27 +1,26 @@
-"""What a score was computed from and with: a record beside the scores of every result, which reports check by
-arithmetic.
+"""The evidence of a score: a record of its data, model and libraries in every result.
 
-Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
+The scores of every task of the suite contain, under :data:`KEY`,
 
 ===============  =======================================================================================================
-``version``      of patent-mteb, another one for each change of its files
-``scoring``      how the scores are computed from the model's output; another name where a number would differ
-``libraries``    versions of what took part
-``data``         task, revision and digest of what was read: texts with their ids, judgements, labels
-``texts``        for each role the number of distinct texts that were encoded or searched, and a digest of their set
+``version``      of patent-mteb; it differs after every change of the package's files
+``scoring``      version of the scoring (:attr:`patent_mteb.tasks.base.PatentTask.scoring`)
+``libraries``    versions of the libraries that scores depend on
+``data``         task, revision and digest of the data: texts with their ids, judgements, labels
+``texts``        by role, the number of distinct texts that were encoded or searched, and a digest of their set
 ``ranking``      retrieval: the number of queries, the depth, and a digest of the documents in their order
-``effort``       rerankers and scored runs: what the ranking took (pairs, calls, tokens, seconds, cost); who answered
+``effort``       rerankers and scored runs: pairs, calls, tokens, seconds and cost of the ranking; the answering models
 ``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
 ``predictions``  tasks on pairs: number and digest of the similarities
 ``cost``         seconds by phase, texts, tokens and memory (:mod:`patent_mteb.tasks.cost`)
-``model``        name, revision, settings, digests of weights, modules and tokenizer, device, type of number, and
-                 ``behaviour``: what its encoders give for fixed texts (:mod:`patent_mteb.store.canaries`)
-``seal``         digest of all numbers of the entry and of this record
+``model``        name, revision, settings, digests of weights, modules and tokenizer, device, number type, and
+                 ``behaviour``: the vectors of its encoders for fixed texts (:mod:`patent_mteb.store.canaries`)
+``seal``         checksum of all numbers of the entry and of this record
 ===============  =======================================================================================================
 
-Digests are no signatures: who wants to forge a result can compute them. They find what was edited, mixed up or
-overwritten by hand or by accident, and what two runs of the same should have in common and have not. They hash with
-XXH3 (128 bits); of sets, in any order.
+Reports verify the record (:mod:`patent_mteb.tasks.verification`). Digests are not signatures: anybody who forges a
+result can compute them. They detect results that were edited, exchanged or overwritten, and differences between two
+equal runs. The hash is XXH3 (128 bits); the digest of a set does not depend on the order.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ if TYPE_CHECKING:
 
 
 KEY = "evidence"
-"""Where the record stands among the scores."""
-_SEAL = "seal"
-_OUTSIDE = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})
-"""What mteb adds to an entry after the task is done."""
+"""Key of the record in the scores."""
+_CHECKSUM = "seal"
+_ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})
+"""Keys that mteb adds to an entry after the evaluation."""
 _DIGITS = 6
-"""Decimals of a score that mteb writes."""
+"""Decimals of the numbers in a digest, more than mteb writes."""
 _ROWS_AT_ONCE = 1000
 _Item = TypeVar("_Item")
 
@@ -72,25 +71,25 @@ def _bytes(text: str) -> bytes:
 
 
 class StringSet:
-    """A set of strings as the digest of their hashes, whatever their order: 16 bytes of memory a string."""
+    """The digest of a set of strings, in any order, with 16 bytes of memory per string."""
 
     def __init__(self) -> None:
         self._hashes: list[NDArray[np.void]] = []
 
     def add(self, strings: Iterable[str]) -> None:
-        """Add strings, which are not kept."""
+        """Add strings; only their hashes are stored."""
         for some in _blocks(strings):
             hashes = b"".join(xxhash.xxh3_128_digest(_bytes(string)) for string in some)
             self._hashes.append(np.frombuffer(hashes, "V16"))
 
     def record(self) -> dict[str, Any]:
-        """Number and digest of the distinct strings."""
+        """Return number and digest of the distinct strings."""
         distinct = np.unique(np.concatenate(self._hashes)) if self._hashes else np.empty(0, "V16")
         return {"n": len(distinct), "digest": xxhash.xxh3_128_hexdigest(distinct.tobytes())}
 
 
 def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Number and digest of the distinct texts of each role."""
+    """Return number and digest of the distinct texts of each role."""
     record = {}
     for role, texts in roles.items():
         found = StringSet()
@@ -100,8 +99,9 @@ def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 
 def data_digest(value: Any) -> str:
-    """Digest of what was read: records, tables (in the order of their rows), mappings (in no order), sequences, arrays
-    and strings.
+    """Return the digest of records, tables, mappings, sequences, arrays and strings.
+
+    The order of rows and sequences matters, the order of mappings and sets does not.
     """
     state = xxhash.xxh3_128()
     for part in _parts(value):
@@ -110,7 +110,7 @@ def data_digest(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterator[bytes]:
-    """The value as bytes, some at a time."""
+    """Yield the value as blocks of bytes."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "column_names"):
@@ -140,7 +140,7 @@ def _rows(table: Any) -> Iterator[bytes]:
 
 
 def _column(values: Sequence[Any]) -> bytes:
-    """Strings by their hashes, which is much faster for long ones; anything else as JSON."""
+    """Return strings as their hashes, which is much faster for long ones, and anything else as JSON."""
     if all(isinstance(value, str) for value in values):
         return b"".join(xxhash.xxh3_128_digest(_bytes(value)) for value in values)
     return _plain(values)
@@ -158,7 +158,7 @@ def _plain(value: Any) -> bytes:
 
 
 def ranking_digest(run: Run) -> str:
-    """Digest of a run: its queries, in any order, with the ids of their documents in the order of the ranking."""
+    """Return the digest of a run: its queries in any order, each with its documents in the order of the ranking."""
     names = np.fromiter(
         (xxhash.xxh3_64_intdigest(_bytes(document)) for document in run.doc_ids), "<u8", len(run.doc_ids)
     )
@@ -172,14 +172,12 @@ def ranking_digest(run: Run) -> str:
 
 
 def ranking_record(run: Run, digest: str) -> dict[str, Any]:
-    """Size of a run, and its :func:`ranking_digest`."""
+    """Return the size of a run with its :func:`ranking_digest`."""
     return {"queries": len(run.query_ids), "depth": run.depth, "digest": digest}
 
 
 def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The vectors of all parts of a task, in the order of the parts' names: a digest of their bits, and two figures
-    that rounding hardly changes.
-    """
+    """Return a digest of the vectors of all parts, sorted by name, and two numbers that rounding hardly changes."""
     state = xxhash.xxh3_128()
     lengths: list[NDArray[Any]] = []
     total: Any = 0.0
@@ -200,20 +198,20 @@ def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def predictions_record(values: Sequence[float]) -> dict[str, Any]:
-    """Number and digest of what a model predicted, to six decimals."""
+    """Return number and digest of a model's predictions, to six decimals."""
     return {"n": len(values), "digest": data_digest([_stable(float(value)) for value in values])}
 
 
-def seal(scores: Mapping[str, Any]) -> str:
-    """Digest of an entry of scores with its record: the same before mteb writes it and after it was read."""
-    record = {name: value for name, value in scores[KEY].items() if name != _SEAL}
+def checksum(scores: Mapping[str, Any]) -> str:
+    """Return the digest of scores with their record, the same before mteb writes them and after they are read."""
+    record = {name: value for name, value in scores[KEY].items() if name != _CHECKSUM}
     return data_digest(
-        _stable({**{name: value for name, value in scores.items() if name not in _OUTSIDE}, KEY: record})
+        _stable({**{name: value for name, value in scores.items() if name not in _ADDED_BY_MTEB}, KEY: record})
     )
 
 
 def _stable(value: Any) -> Any:
-    """Numbers as they are after mteb has written and read them."""
+    """Format numbers so that writing and reading does not change them."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{float(value):.{_DIGITS}f}"
     if isinstance(value, Mapping):
@@ -221,14 +219,17 @@ def _stable(value: Any) -> Any:
     return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-_LIBRARIES = ("mteb", "numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "tokenizers")
+_LIBRARIES = (
+    *("mteb", "numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "tokenizers"),
+    *("bm25s", "PyStemmer"),
+)
 
 
 @cache
 def libraries() -> dict[str, str]:
-    """Versions of the libraries that scores depend on, by name; those that are not installed are left out."""
+    """Return the versions of the installed libraries that scores depend on, by name."""
     found: dict[str, str] = {}
-    for name in (*_LIBRARIES, "bm25s", "PyStemmer"):
+    for name in _LIBRARIES:
         with suppress(PackageNotFoundError):
             found[name] = installed(name)
     with suppress(ImportError):
@@ -239,14 +240,14 @@ def libraries() -> dict[str, str]:
 
 
 def model_record(model: Any) -> dict[str, Any]:
-    """What the evidence says of a model and its libraries."""
-    watched = behaviours(model)
+    """Return the part of the evidence on a model and the libraries."""
+    behaviour = behaviours(model)
     facts = model_facts(model) | {"experiment": model.mteb_model_meta.experiment_name or ""}
-    return {"libraries": libraries(), "model": {**facts, "behaviour": watched, "lexical": has_search_models(model)}}
+    return {"libraries": libraries(), "model": {**facts, "behaviour": behaviour, "lexical": has_search_models(model)}}
 
 
-def sealed(scores: Mapping[str, Any], model: Any, data: Mapping[str, str], scoring: str) -> dict[str, Any]:
-    """An entry of scores with its whole record, after what the task has noted in it while it scored."""
+def with_evidence(scores: Mapping[str, Any], model: Any, data: Mapping[str, str], scoring: str) -> dict[str, Any]:
+    """Complete the record of scores; what the task has already recorded has precedence."""
     record = {
         "version": version(),
         "scoring": scoring,
@@ -255,13 +256,11 @@ def sealed(scores: Mapping[str, Any], model: Any, data: Mapping[str, str], scori
         **model_record(model),
     }
     entry = {**scores, KEY: record}
-    return {**entry, KEY: {**record, _SEAL: seal(entry)}}
+    return {**entry, KEY: {**record, _CHECKSUM: checksum(entry)}}
 
 
 def document_texts(corpus: Any) -> Iterator[str]:
-    """The texts of a corpus as search systems read them: documents, or their sections where they are searched by
-    section.
-    """
+    """Yield the texts of a corpus as search systems read them: documents, or their sections."""
     for some in corpus.iter(_ROWS_AT_ONCE):
         if "sections" in some:
             yield from chain.from_iterable(some["sections"])

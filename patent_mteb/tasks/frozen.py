@@ -1,4 +1,4 @@
-"""Texts to embeddings, for tasks whose protocol works on frozen embeddings."""
+"""Tasks whose protocol works on frozen embeddings."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["FrozenTask", "check_embeddings", "encode_texts"]
 
 
 def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:
-    """Embeddings as a float32 matrix of shape (n_texts, dims)."""
-    blame = f"model {model} on task {task}"
-    matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, blame)
+    """Return embeddings as a float32 matrix of shape (n_texts, dims)."""
+    source = f"model {model} on task {task}"
+    matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, source)
     if not is_plain(matrix):
-        raise ModelError(f"{blame} gave embeddings of shape {matrix.shape} for {n_texts} texts")
+        raise ModelError(f"{source} gave embeddings of shape {matrix.shape} for {n_texts} texts")
     found: np.ndarray = as_tensor(matrix).numpy()
     return found
 
@@ -44,7 +44,7 @@ def encode_texts(
     encode_kwargs: Mapping[str, Any],
     prompt_type: PromptType | None = None,
 ) -> np.ndarray:
-    """Embeddings of texts by an mteb encoder, each distinct text encoded once."""
+    """Encode texts by an mteb encoder, each distinct text once."""
     from torch.utils.data import DataLoader
 
     name = model.mteb_model_meta.name
@@ -70,18 +70,18 @@ def encode_texts(
 class FrozenTask(PatentTask):
     """A task that encodes named parts of its data once and scores the embeddings by a protocol.
 
-    A subclass gives ``load_split`` (any object with ``texts``: part name -> texts, and optionally ``roles``: part name
-    -> prompt side, ``query`` or ``document``) and ``score``.
+    A subclass implements ``load_split`` and ``score``. ``load_split`` returns an object with ``texts`` by part, and
+    optionally ``roles``, the role of each part (``query`` or ``document``).
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
-        """Scores of the protocol on the embeddings of each part."""
+        """Return the scores of the protocol on the embeddings of each part."""
         raise NotImplementedError
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         hf_split, hf_subset, timer = arguments["hf_split"], arguments["hf_subset"], arguments["timer"]
         data_split = self.texts_for(model, data_split)
-        texts = self.texts_seen(data_split)
+        texts = self.texts_evidence(data_split)
         with timer("Encoding", split=hf_split, subset=hf_subset):
             embeddings = self._embeddings(model, data_split, hf_split, hf_subset, arguments["encode_kwargs"])
         small = sum(matrix.size for matrix in embeddings.values()) < SMALL_EMBEDDINGS
@@ -97,17 +97,17 @@ class FrozenTask(PatentTask):
     def _embeddings(
         self, model: Any, data_split: Any, hf_split: str, hf_subset: str, encode_kwargs: Mapping[str, Any]
     ) -> dict[str, np.ndarray]:
-        """Embeddings of each part, those of one role in one call."""
+        """Return the embeddings of each part; the parts of one role are encoded in one call."""
         parts: dict[str, list[str]] = dict(data_split.texts)
         roles: dict[str, str] = getattr(data_split, "roles", {})
         embeddings: dict[str, np.ndarray] = {}
         for role in dict.fromkeys(roles.get(name) for name in parts):
-            ours = [name for name in parts if roles.get(name) == role]
-            texts = [text for name in ours for text in parts[name]]
-            side = None if role is None else PromptType(role)
-            matrix = encode_texts(model, texts, self.metadata, hf_split, hf_subset, encode_kwargs, side)
-            ends = np.cumsum([len(parts[name]) for name in ours])
-            embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
+            names = [name for name in parts if roles.get(name) == role]
+            texts = [text for name in names for text in parts[name]]
+            prompt_type = None if role is None else PromptType(role)
+            matrix = encode_texts(model, texts, self.metadata, hf_split, hf_subset, encode_kwargs, prompt_type)
+            ends = np.cumsum([len(parts[name]) for name in names])
+            embeddings |= dict(zip(names, np.split(matrix, ends[:-1]), strict=True))
         return embeddings
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
@@ -118,9 +118,7 @@ class FrozenTask(PatentTask):
         return {role: chain.from_iterable(parts) for role, parts in found.items()}
 
     def texts_for(self, model: Any, data_split: Any) -> Any:
-        """The data of the split, with section tags for the models that read them where the sections can be told
-        apart.
-        """
+        """Return the data of the split, with section tags for a model that reads them, where sections are known."""
         parts = getattr(self.metadata, "text_parts", {})
         if not parts or not reads_section_tags(model.mteb_model_meta):
             return data_split

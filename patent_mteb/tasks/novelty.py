@@ -1,21 +1,20 @@
-"""PatSnap's novelty-search-bench: what examiners cited as X, in Chinese and English, over a corpus of the user's own
-source.
+"""PatSnap's novelty-search-bench: X citations of examiners, in Chinese and English, over a corpus of the user's.
 
-The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not: ``patent-mteb data build novelty RECORDS
---set truth=test.jsonl`` puts both together (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not
-comparable, so tasks are called after the data set that was built. A query sees what was public before its application
-date (``apdt``), and not its own family.
+The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not. ``patent-mteb data build novelty RECORDS --set
+truth=test.jsonl`` combines both (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not comparable,
+so tasks are named after the data set that was built. A query sees documents that were public before its application
+date (``apdt``), without its own family.
 
-The published measures are *top@K* (``hit_rate_at_K``; main score at 10) and ``recall_at_K``, over one document at a
-time. Beside them:
+The published measures are *top@K* (``hit_rate_at_K``; main score at 10) and ``recall_at_K``, over single documents.
+Further scores are
 
-* ``strict_hit_rate_at_K``, ``strict_recall_at_K``: over all published samples and X documents; what the source lacks,
-  or the gate keeps out, counts as not found, as in the published script;
-* ``collapsed_hit_rate_at_K``, ``collapsed_recall_at_K``: a family takes one place, that of its best document, and is
-  relevant if it holds a member of an X family. Recall is over the families that the corpus has, where the published
-  script divides by all their members;
-* slices by language of the query (``lang_zh``, ``lang_en``) and of the document too (``zh_en``), ``type_family`` and
-  ``type_public``, office and IPC section.
+* ``strict_hit_rate_at_K``, ``strict_recall_at_K``: over all published samples and X documents. Documents that are
+  missing, or later than the query, count as not retrieved, as in the published script;
+* ``collapsed_hit_rate_at_K``, ``collapsed_recall_at_K``: a family has one rank, that of its best document, and is
+  relevant if a member is in an X family. Recall is over the families in the corpus; the published script divides by all
+  their members;
+* slices by language of the query (``lang_zh``, ``lang_en``), by languages of query and document (``zh_en``),
+  ``type_family`` and ``type_public``, office and IPC section.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet(NAME, "")
@@ -73,8 +72,12 @@ FACTS = Facts(
 
 @dataclass(frozen=True)
 class NoveltyTables(RetrievalTables):
-    """Tables with what the published measures need: samples and X documents in all, family by document, relevant
-    families by query.
+    """Tables of a novelty search.
+
+    Attributes:
+        published: number of published samples, and of X documents by query.
+        family: family by document.
+        families: relevant families by query.
     """
 
     published: tuple[int, Mapping[str, int]] = (0, {})
@@ -83,7 +86,7 @@ class NoveltyTables(RetrievalTables):
 
 
 class NoveltyRetrieval(PatentRetrieval):
-    """One view of the queries; see the module."""
+    """Novelty search with one view of the queries; see the module."""
 
     view: str
     slice_measures = ("hit_rate@1", "hit_rate@10", "hit_rate@100", "recall@10", "recall@100")
@@ -98,9 +101,11 @@ class NoveltyRetrieval(PatentRetrieval):
         queries = folder.queries
         if self.view != "TAC":
             queries = Texts.collected((key, text) for key, text in beir.view_rows(place, self.view) if key in queries)
-        asking = {key for key, text in queries.items() if text.strip()}
-        say(place, {**counts, f"queries without {VIEWS[self.view]}, which do not ask": len(queries) - len(asking)})
-        qrels = {query: judged for query, judged in folder.qrels.items() if query in asking}
+        with_text = {key for key, text in queries.items() if text.strip()}
+        log_counts(
+            place, {**counts, f"queries without {VIEWS[self.view]}, which are skipped": len(queries) - len(with_text)}
+        )
+        qrels = {query: judged for query, judged in folder.qrels.items() if query in with_text}
         family = {key: str(name or key) for key, name in rows.column("family_id")}
         members, _ = beir.read_qrels(place / FAMILIES)
         gate = Gate(
@@ -109,7 +114,7 @@ class NoveltyRetrieval(PatentRetrieval):
         )
         return NoveltyTables(
             corpus=folder.corpus.joined(),
-            queries={key: text for key, text in queries.items() if key in asking},
+            queries={key: text for key, text in queries.items() if key in with_text},
             qrels=qrels,
             slices=dict(_slices(qrels, of_query, dict(rows.column("lang")))),
             hidden=slices.own_family(family, queries, folder.corpus),
@@ -118,22 +123,24 @@ class NoveltyRetrieval(PatentRetrieval):
             published=(len(truth), {row["_id"]: row["n_x"] for row in truth}),
             family=family,
             families={
-                query: frozenset(family.get(one, one) for one in seen) for query, seen in gate.admitted(members).items()
+                query: frozenset(family.get(one, one) for one in visible)
+                for query, visible in gate.admitted(members).items()
             },
         )
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        found, tables = super().own_scores(run, judged), self.tables
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        found, tables = super().benchmark_scores(run, judged), self.tables
         number, n_x = tables.published
         hits: dict[int, list[tuple[float, float, float, float]]] = {k: [] for k in AT}
         for query, row in zip(run.query_ids, run.docs, strict=True):
             ranking = [run.doc_ids[place] for place in row if place >= 0]
-            groups = collapsed_ranks(ranking, tables.family or {})
-            wanted = (tables.families or {}).get(query, frozenset())
+            families = collapsed_ranks(ranking, tables.family or {})
+            relevant = (tables.families or {}).get(query, frozenset())
             for k in AT:
-                right = sum(tables.qrels[query].get(document, 0) > 0 for document in ranking[:k])
-                whole = len(wanted.intersection(groups[:k]))
-                hits[k].append((right > 0, right / max(n_x.get(query, 0), 1), whole > 0, whole / max(len(wanted), 1)))
+                n_hits = sum(tables.qrels[query].get(document, 0) > 0 for document in ranking[:k])
+                n_families = len(relevant.intersection(families[:k]))
+                recall, family_recall = n_hits / max(n_x.get(query, 0), 1), n_families / max(len(relevant), 1)
+                hits[k].append((n_hits > 0, recall, n_families > 0, family_recall))
         for k, values in hits.items():
             hit, recall, group_hit, group_recall = (
                 (sum(column) for column in zip(*values, strict=True)) if values else (0, 0, 0, 0)
@@ -145,12 +152,12 @@ class NoveltyRetrieval(PatentRetrieval):
 
 
 def collapsed_ranks(ranking: list[str], family: Mapping[str, str]) -> list[str]:
-    """Families in the order of their best documents."""
+    """Return the families in the order of their best documents."""
     return list(dict.fromkeys(family.get(document, document) for document in ranking))
 
 
 def _slices(
-    qrels: slices.Qrels, of_query: Mapping[str, Mapping[str, Any]], spoken: Mapping[str, str]
+    qrels: slices.Qrels, of_query: Mapping[str, Mapping[str, Any]], language: Mapping[str, str]
 ) -> Iterator[tuple[str, slices.Qrels]]:
     positive = slices.positive(qrels)
 
@@ -168,8 +175,8 @@ def _slices(
         yield from sorted(by_kind.items())
 
     def languages(query: str, document: str) -> Iterator[str]:
-        if spoken.get(document):
-            yield f"{LANGUAGES[of_query[query]['lang']]}_{spoken[document]}"
+        if language.get(document):
+            yield f"{LANGUAGES[of_query[query]['lang']]}_{language[document]}"
 
     yield from sorted(slices.by_judgement(positive, languages).items())
 

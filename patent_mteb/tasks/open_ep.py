@@ -1,17 +1,16 @@
-"""PatentOpenEP: claims of European applications, and what search reports cited against them, within and across three
-languages.
+"""PatentOpenEP: citations of European search reports against claims, within and across three languages.
 
-The tables are built by ``patent-mteb edition build open-ep`` (:mod:`patent_mteb.recipes.open_ep`). Beside the tasks of
-``PatentOpenUS`` that its data allow, a rejected claim asks for the claims or the descriptions of documents in German,
-English and French (:mod:`patent_mteb.recipes.open_ep`):
+``patent-mteb edition build open-ep`` builds the tables (:mod:`patent_mteb.recipes.open_ep`). The benchmark has the
+tasks of ``PatentOpenUS`` that its data support, and tasks that retrieve claims or descriptions in German, English and
+French for a claim:
 
-* ``PatentOpenEPClaimToClaimsRetrieval``, ``…ToDescriptionRetrieval``: all languages at once. A document is there once
-  in each of its languages, and relevant in each; slices name the pair (``de_en``) and the language of the query
-  (``lang_de``);
-* ``PatentOpenEPClaim<Query>To<Claims|Description><Document>Retrieval``: queries of one language, documents in another
+* ``PatentOpenEPClaimToClaimsRetrieval``, ``…ToDescriptionRetrieval``: all languages together. A document is in the
+  corpus once in each of its languages, and relevant in each. Slices name the pair (``de_en``) and the language of the
+  query (``lang_de``);
+* ``PatentOpenEPClaim<Query>To<Claims|Description><Document>Retrieval``: queries in one language, documents in another
   (:data:`PAIRS`).
 
-Gate, own families, grades and slices are those of :mod:`patent_mteb.tasks.open_us`.
+Priority gate, hidden families, grades and slices are those of :mod:`patent_mteb.tasks.open_us`.
 """
 
 from __future__ import annotations
@@ -25,54 +24,50 @@ from patent_mteb.errors import NotThereError
 from patent_mteb.files import read_jsonl
 from patent_mteb.metrics import slices
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.recipes import open_ep as spoken
+from patent_mteb.recipes import open_ep as recipe
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.open_us import INSTRUCTIONS, OpenRetrieval, Spec, open_tasks
 from patent_mteb.tasks.retrieval import RetrievalTables
 
 DATA = DataSet("PatentOpenEP", "")
 NAMES = {"de": "German", "en": "English", "fr": "French"}
 CODES = {"de": "deu-Latn", "en": "eng-Latn", "fr": "fra-Latn"}
-PAIRS = tuple((query, document) for query in spoken.LANGUAGES for document in spoken.LANGUAGES if query != document)
-"""Language of the queries and of the documents of the cross-lingual tasks."""
+PAIRS = tuple((query, document) for query in recipe.LANGUAGES for document in recipe.LANGUAGES if query != document)
+"""The languages of queries and documents of the cross-lingual tasks."""
 
 
 @dataclass(frozen=True)
 class LanguageSpec(Spec):
-    """One task between languages.
+    """A task on the language of the queries and that of the documents; empty for all languages."""
 
-    Attributes:
-        asked: language of the queries; empty for all.
-        given: language of the documents; empty for all.
-    """
-
-    asked: str = ""
-    given: str = ""
+    query_language: str = ""
+    document_language: str = ""
 
     @property
     def name(self) -> str:
-        return f"PatentOpenEPClaim{self.asked.capitalize()}To{self.document}{self.given.capitalize()}Retrieval"
+        query, document = self.query_language.capitalize(), self.document_language.capitalize()
+        return f"PatentOpenEPClaim{query}To{self.document}{document}Retrieval"
 
     def description(self, cited: str) -> str:
-        query = f"{NAMES[self.asked]} claim" if self.asked else "claim in German, English or French"
-        given = f"in {NAMES[self.given]}" if self.given else "in all three languages"
+        query = f"{NAMES[self.query_language]} claim" if self.query_language else "claim in German, English or French"
+        language = f"in {NAMES[self.document_language]}" if self.document_language else "in all three languages"
         return (
             f"Given a {query} against which a search report cited documents as X or Y, retrieve these documents"
-            f" ({self.document.lower()} {given}), among those public before its priority date."
+            f" ({self.document.lower()} {language}), among those public before its priority date."
         )
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of the documents."""
-        return (self.given,) if self.given else spoken.LANGUAGES
+        return (self.document_language,) if self.document_language else recipe.LANGUAGES
 
 
-CROSS = tuple(LanguageSpec("Claim", kind, *pair) for kind in spoken.KINDS for pair in (("", ""), *PAIRS))
-OWN = {"Documents": (Spec("TAC"),), "Claims": (Spec("Claim"),), "Passages": (Spec("Claim", "Passage"),)}
+CROSS = tuple(LanguageSpec("Claim", kind, *pair) for kind in recipe.KINDS for pair in (("", ""), *PAIRS))
+MONOLINGUAL = {"Documents": (Spec("TAC"),), "Claims": (Spec("Claim"),), "Passages": (Spec("Claim", "Passage"),)}
 
 FACTS = Facts(
     name="PatentOpenEP",
@@ -100,19 +95,19 @@ FACTS = Facts(
 
 
 class LanguageRetrieval(OpenRetrieval):
-    """One task between languages; see the module."""
+    """A task on languages; see the module."""
 
     spec: LanguageSpec
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
         spec = self.spec
         claims = layout.read_part(layout.there(place, layout.CLAIMS))
-        own = spoken.read_languages(place)
-        asked = {key: own.get(layout.document_of(key), "") for key in claims.qrels}
+        languages = recipe.read_languages(place)
+        query_language = {key: languages.get(layout.document_of(key), "") for key in claims.qrels}
         files = [
             path
             for one in spec.languages
-            if (path := place / spoken.part_of(spec.document, one) / "corpus.jsonl").exists()
+            if (path := place / recipe.part_of(spec.document, one) / "corpus.jsonl").exists()
         ]
         corpus = Texts.collected(
             (row["_id"], row["text"]) for path in files for _, row in read_jsonl(path, ("_id", "text"), ("title",))
@@ -122,40 +117,39 @@ class LanguageRetrieval(OpenRetrieval):
                 key: gain
                 for document, gain in judged.items()
                 for one in spec.languages
-                if (key := spoken.text_id(document, one)) in corpus
+                if (key := recipe.text_id(document, one)) in corpus
             }
             for query, judged in claims.qrels.items()
-            if asked[query] in ((spec.asked,) if spec.asked else spoken.LANGUAGES)
+            if query_language[query] in ((spec.query_language,) if spec.query_language else recipe.LANGUAGES)
         }
         qrels = {query: judged for query, judged in found.items() if any(judged.values())}
-        others = "queries in other languages, or in none that is known"
-        say(
+        log_counts(
             place,
             {
-                others: len(asked) - len(found),
+                "queries in another or an unknown language": len(query_language) - len(found),
                 "queries without a relevant document in these languages": len(found) - len(qrels),
             },
         )
         if not qrels:
-            pair = f"{NAMES.get(spec.asked, 'any')} to {NAMES.get(spec.given, 'any')}"
+            pair = f"{NAMES.get(spec.query_language, 'any')} to {NAMES.get(spec.document_language, 'any')}"
             problem = f"no claim has a relevant document ({spec.document.lower()}, {pair})"
-            raise NotThereError(problem, path=place, remedy="build a wider window, or leave out this task")
+            raise NotThereError(problem, path=place, remedy="build a wider window, or omit this task")
         return {query: claims.queries[query] for query in qrels}, corpus, qrels
 
     def load_tables(self) -> RetrievalTables:
-        tables, own = super().load_tables(), spoken.read_languages(self.source.path())
+        tables, languages = super().load_tables(), recipe.read_languages(self.source.path())
         positive = slices.positive(tables.qrels)
 
         def pair(query: str, document: str) -> Iterator[str]:
-            yield f"{own[layout.document_of(query)]}_{document.partition('#')[2]}"
+            yield f"{languages[layout.document_of(query)]}_{document.partition('#')[2]}"
 
-        parts = slices.by_query(positive, lambda query: f"lang_{own[layout.document_of(query)]}") | slices.by_judgement(
-            positive, pair
-        )
+        parts = slices.by_query(positive, lambda query: f"lang_{languages[layout.document_of(query)]}")
+        parts |= slices.by_judgement(positive, pair)
         return replace(tables, slices={**tables.slices, **dict(sorted(parts.items()))})
 
 
 def _task(spec: LanguageSpec) -> type[LanguageRetrieval]:
+    pair = (spec.query_language, spec.document_language)
     metadata = task_metadata(
         FACTS,
         DATA,
@@ -164,20 +158,22 @@ def _task(spec: LanguageSpec) -> type[LanguageRetrieval]:
         spec.description(""),
         "ndcg_at_10",
         prompt={"query": INSTRUCTIONS["Claim"]},
-        eval_langs=[CODES[one] for one in spoken.LANGUAGES if not (spec.asked and one not in (spec.asked, spec.given))],
+        eval_langs=[CODES[one] for one in recipe.LANGUAGES if one in pair or not spec.query_language],
         text_parts=spec.parts,
     )
     return make_task(LanguageRetrieval, __name__, metadata, data=DATA, facts=FACTS, spec=spec)
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """The tasks whose files are there."""
+    """Return the names of the tasks whose files are present."""
     needed = {"Claims": "claims/qrels/test.tsv", "Passages": "passages/qrels/test.tsv"}
-    plain = [spec for group, specs in OWN.items() for spec in specs if group not in needed or needed[group] in files]
+    plain = [
+        spec for group, specs in MONOLINGUAL.items() for spec in specs if group not in needed or needed[group] in files
+    ]
     cross = [
         spec.name
         for spec in CROSS
-        if any(f"{spoken.part_of(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
+        if any(f"{recipe.part_of(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
         and needed["Claims"] in files
     ]
     return [*(f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in plain), *cross]
@@ -188,11 +184,11 @@ BENCHMARK = PatentBenchmark(
     {
         **{
             group: open_tasks(FACTS, DATA, specs, "cited against it in a European search report")
-            for group, specs in OWN.items()
+            for group, specs in MONOLINGUAL.items()
         },
         **{
             f"Claim to {kind.lower()}": tuple(_task(spec) for spec in CROSS if spec.document == kind)
-            for kind in spoken.KINDS
+            for kind in recipe.KINDS
         },
     },
     names_in=_names_in,

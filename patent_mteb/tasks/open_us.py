@@ -1,11 +1,10 @@
-"""PatentOpenUS: citation retrieval from open bulk data of the USPTO, by application, by rejected claim and down to the
-cited paragraph.
+"""PatentOpenUS: citation retrieval from open bulk data of the USPTO, by application, rejected claim and paragraph.
 
-The tables are built, not downloaded: by ``patent-mteb edition build`` from files that anyone can have
-(:mod:`patent_mteb.recipes.open_us`), or from the built-in sample. All tasks are behind the priority gate
-(:mod:`patent_mteb.search.base`), own families are hidden, gains are graded (X 3, Y 2, A 1). Beside the scores of every
-retrieval task there are those for collections that are judged in part (:mod:`patent_mteb.metrics.measures`):
-``judged_at_10``, ``judged_at_100``, ``bpref``, and ``xy_bpref``, for which A citations are judged and not relevant.
+The tables are built by ``patent-mteb edition build`` from public files (:mod:`patent_mteb.recipes.open_us`), or from
+the built-in sample. All tasks have the priority gate (:mod:`patent_mteb.search.base`), hide the query's own family, and
+have graded gains (X 3, Y 2, A 1). Further scores are those for collections that are judged in part
+(:mod:`patent_mteb.metrics.measures`): ``judged_at_10``, ``judged_at_100``, ``bpref``, and ``xy_bpref``, for which A
+citations are judged and not relevant.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("PatentOpenUS", "open_us")
@@ -40,13 +39,13 @@ INSTRUCTIONS = {
     "": "Given a patent application, retrieve prior art that anticipates it or makes it obvious",
 }
 PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}
-"""Views that are one section."""
+"""Views with one section."""
 JUDGED_AT = (10, 100)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One task: the text of its queries and of its documents.
+    """A task: the text of its queries and of its documents.
 
     Attributes:
         query: ``TAC``, ``Abstract`` or ``Claims`` of an application, or a rejected ``Claim``.
@@ -57,10 +56,10 @@ class Spec:
     document: str = "TAC"
 
     def description(self, cited: str) -> str:
-        """What the task is, where relevant documents were ``cited``."""
-        asked = "rejected claim" if self.query == "Claim" else f"patent application as filed (text: {self.query})"
-        wanted = "paragraphs" if self.document == "Passage" else "documents (text: TAC)"
-        return f"Given a {asked}, retrieve the {wanted} that were {cited}, among those public before its priority date."
+        """Return the description; ``cited`` says by whom documents were cited."""
+        query = "rejected claim" if self.query == "Claim" else f"patent application as filed (text: {self.query})"
+        found = "paragraphs" if self.document == "Passage" else "documents (text: TAC)"
+        return f"Given a {query}, retrieve the {found} that were {cited}, among those public before its priority date."
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -73,7 +72,7 @@ GROUPS = {"Documents": SPECS[:3], "Claims": SPECS[3:4], "Passages": SPECS[4:]}
 
 @dataclass(frozen=True)
 class Folder:
-    """The directory of an edition: its documents and applications, and who was when and what."""
+    """The directory of an edition: its documents, applications, dates and metadata."""
 
     tables: beir.BeirFolder
     documents: Texts
@@ -82,23 +81,23 @@ class Folder:
 
 @lru_cache(maxsize=1)
 def read_folder(place: Path, revision: str) -> Folder:
-    """Read the directory; ``revision`` keeps two states of one directory apart."""
+    """Read the directory; ``revision`` distinguishes two states of one directory."""
     tables = beir.read_beir(place)
     dates = layout.read_dates(place)
     rows, counts = metadata_rows(place, tables)
-    say(place, counts)
+    log_counts(place, counts)
     for what, keys, known in (
         ("first public day", tables.corpus, dates.public),
         ("priority date", tables.queries, dates.priority),
     ):
         if undated := [key for key in keys if key not in known]:
             problem = f"{len(undated)} have no {what}, first '{undated[0]}': the priority gate needs it"
-            raise DataError(problem, path=place / "metadata.parquet", remedy="fill it, or build the directory again")
+            raise DataError(problem, path=place / "metadata.parquet", remedy="add it, or build the directory again")
     return Folder(tables, tables.corpus.joined(), layout.Dates(dates.public, dates.priority, rows))
 
 
 class OpenRetrieval(PatentRetrieval):
-    """One task of the open benchmark; see the module."""
+    """A task of an open benchmark; see the module."""
 
     spec: Spec
 
@@ -106,8 +105,8 @@ class OpenRetrieval(PatentRetrieval):
         place = self.source.path()
         folder = read_folder(place, self.source.revision)
         queries, corpus, qrels = self.texts(place)
-        said = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
-        parts, unformed = _slices(qrels, said, folder.dates.rows)
+        citations = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
+        parts, unformed = _slices(qrels, citations, folder.dates.rows)
         family = {key: str(name or "") for key, name in folder.dates.rows.column("family_id")}
         families = {key: family.get(layout.document_of(key), "") for key in (*queries, *corpus)}
         ipc = {key: list(codes or ()) for key, codes in folder.dates.rows.column("ipc")}
@@ -121,7 +120,10 @@ class OpenRetrieval(PatentRetrieval):
             unformed=unformed,
             document_codes=codes,
             query_codes=codes,
-            categories={query: {key: _letter(said, query, key) for key in judged} for query, judged in qrels.items()},
+            categories={
+                query: {key: str(_citation(citations, query, key).get("letter", "")) for key in judged}
+                for query, judged in qrels.items()
+            },
             gate=Gate(
                 {key: folder.dates.public[layout.document_of(key)] for key in corpus},
                 {key: folder.dates.priority[layout.document_of(key)] for key in queries},
@@ -129,12 +131,12 @@ class OpenRetrieval(PatentRetrieval):
         )
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
-        """Queries, documents and judgements."""
+        """Return queries, documents and judgements."""
         return _texts(self.spec, read_folder(place, self.source.revision), place)
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        """How much of the rankings is judged, and bpref over all grades and over X and Y."""
-        found, ids = super().own_scores(run, judged), (run.query_ids, run.doc_ids)
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        """Return the judged share of the rankings, and bpref over all grades and over X and Y."""
+        found, ids = super().benchmark_scores(run, judged), (run.query_ids, run.doc_ids)
         known = self.tables.qrels
         found |= {
             f"judged_at_{k}": float(judged_share(run.docs, known, *ids, k).mean()) for k in JUDGED_AT if run.query_ids
@@ -147,21 +149,19 @@ class OpenRetrieval(PatentRetrieval):
 
 
 def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
-    """Queries, documents and judgements of a task."""
+    """Return queries, documents and judgements of a task."""
     if spec.query == "Claim":
-        claims = _part(place, layout.CLAIMS)
+        claims = layout.read_part(layout.there(place, layout.CLAIMS))
         if spec.document != "Passage":
             return claims.queries, folder.documents, claims.qrels
         passages = layout.read_part(layout.there(place, layout.PASSAGES), place / layout.CLAIMS)
         if passages.documents is None:
-            raise NotThereError(
-                "there is no corpus.jsonl", path=place / layout.PASSAGES, remedy="build the directory again"
-            )
+            raise NotThereError("corpus.jsonl is missing", path=place / layout.PASSAGES, remedy="build the data again")
         return passages.queries, passages.documents, passages.qrels
     queries = folder.tables.queries
     if spec.query != "TAC":
         texts = {key: text for key, text in beir.view_rows(place, spec.query) if key in queries and text.strip()}
-        say(place, {f"applications without {spec.query}, which do not ask": len(queries) - len(texts)})
+        log_counts(place, {f"applications without {spec.query}, which are skipped": len(queries) - len(texts)})
         queries = Texts.collected(texts.items())
     return (
         queries,
@@ -170,16 +170,8 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
     )
 
 
-def _part(place: Path, name: str) -> layout.Part:
-    return layout.read_part(layout.there(place, name))
-
-
-def _said(said: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> Mapping[str, Any]:
-    return said.get((query, layout.document_of(document)), {})
-
-
-def _letter(said: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> str:
-    return str(_said(said, query, document).get("letter", ""))
+def _citation(citations: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> Mapping[str, Any]:
+    return citations.get((query, layout.document_of(document)), {})
 
 
 def _codes(rows: Mapping[str, Mapping[str, Any]], key: str, scheme: str) -> list[str]:
@@ -187,19 +179,17 @@ def _codes(rows: Mapping[str, Mapping[str, Any]], key: str, scheme: str) -> list
 
 
 def _slices(
-    qrels: slices.Qrels, said: Mapping[tuple[str, str], Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
+    qrels: slices.Qrels, citations: Mapping[tuple[str, str], Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
-    """The slices by letter, origin, kind of office action, technology centre, year and domain, and those that cannot be
-    formed.
-    """
+    """Return slices by category, origin, office action, technology centre, year and domain, and unformed ones."""
     positive = slices.positive(qrels)
 
     def names(query: str, document: str) -> Iterator[str]:
-        row = _said(said, query, document)
-        letter = str(row.get("letter", ""))
-        if letter in CATEGORIES:
-            yield letter.lower()
-            if degree(letter) == "xy":
+        row = _citation(citations, query, document)
+        category = str(row.get("letter", ""))
+        if category in CATEGORIES:
+            yield category.lower()
+            if degree(category) == "xy":
                 yield "xy"
         yield from row.get("origins") or ()
         yield from (f"phase_{phase.lower()}" for phase in row.get("phases") or ())
@@ -210,9 +200,9 @@ def _slices(
     parts |= dict(
         sorted(slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None).items())
     )
-    graded = any(row.get("letter") in CATEGORIES for row in said.values())
+    graded = any(row.get("letter") in CATEGORIES for row in citations.values())
     expected = (*map(str.lower, CATEGORIES), "examiner", "applicant") if graded else ()
-    unformed = {name: "no citation says it" for name in expected if name not in parts}
+    unformed = {name: "no citation belongs to it" for name in expected if name not in parts}
     for start, scheme in (("", "ipc"), ("cpc_", "cpc")):
         ids = {*positive, *(document for judged in positive.values() for document in judged)}
         domains = {key: slices.domain([], _codes(rows, key, scheme)) for key in ids}
@@ -278,7 +268,7 @@ GRANTS_FACTS = Facts(
 def open_tasks(
     facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it"
 ) -> tuple[type[OpenRetrieval], ...]:
-    """The tasks of an open benchmark."""
+    """Return the tasks of an open benchmark."""
     return tuple(
         make_task(
             OpenRetrieval,
@@ -302,10 +292,10 @@ def open_tasks(
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """The tasks whose files are there."""
+    """Return the names of the tasks whose files are present."""
     needed = {"Claims": "claims/qrels/test.tsv", "Passages": "passages/qrels/test.tsv"}
-    held = [spec for group, specs in GROUPS.items() for spec in specs if group not in needed or needed[group] in files]
-    return [f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in held]
+    specs = [spec for group, members in GROUPS.items() for spec in members if needed.get(group, "") in {"", *files}]
+    return [f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in specs]
 
 
 BENCHMARK = PatentBenchmark(

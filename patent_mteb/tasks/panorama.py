@@ -1,9 +1,9 @@
 """PANORAMA: which of eight documents, and which of five paragraphs, an examiner of the USPTO cited against a claim.
 
-Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a model that ranks can answer:
-PAR4PC (prior art retrieval) and PI4PC (paragraph identification). Here they are reranking tasks: a query is the claim,
-behind the claims that it depends on, and its options are the candidates. Gold answers have grade 2, silver ones 1,
-negative ones 0.
+Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a ranking can answer: PAR4PC
+(prior art retrieval) and PI4PC (paragraph identification). Here they are reranking tasks. A query is a claim after the
+claims that it depends on, and its options are the only candidates. Gold answers have grade 2, silver ones 1, negative
+ones 0.
 
 Read from ``PAR4PC/test.parquet`` and ``PI4PC/test.parquet`` of the hub's data set:
 
@@ -21,16 +21,13 @@ column                           content
                                  not read
 ===============================  =======================================================================================
 
-Fields and values are those of the authors' published sample files. Whether nested fields are structures or JSON texts
-in the parquet files, and answers lists or texts with commas, was not seen: both are read, and anything else is refused
-with its row.
+Fields and values are those of the authors' sample files. The parquet files were not available to us: nested fields may
+be structures or JSON texts, and answers lists or texts with commas. Anything else is an error that names the row.
 
-The authors' evaluation asks for sets of letters or one paragraph. Of a ranking they are read off its first places: as
-many as there are gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where these are the
-gold answers; ``custom_score`` is theirs: for PAR4PC (2 TP - FP - FN) / (2 gold), no less than 0, where a silver answer
-is no FP; for PI4PC 1 for gold and 0.5 for silver.
-
-Reranking tasks: each query has a few candidates of its own, and only these are ranked.
+The authors' evaluation expects sets of letters or one paragraph. In a ranking these are the first ranks: as many as
+there are gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where they are the gold
+answers. ``custom_score`` is the authors' score: for PAR4PC (2 TP - FP - FN) / (2 gold), at least 0, where a silver
+answer does not count as FP; for PI4PC 1 for gold and 0.5 for silver.
 """
 
 from __future__ import annotations
@@ -55,21 +52,19 @@ from patent_mteb.patents.text import clean
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import ids_of, refuse_unscorable, say
+from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 
 @dataclass(frozen=True)
 class CandidateTables(RetrievalTables):
-    """Tables of a retrieval task with the documents that each query has to choose from, all of them judged."""
+    """Tables of a retrieval task with the candidates of each query, all of which are judged."""
 
     candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Reranking(PatentRetrieval):
-    """A task of mteb's type Reranking: the candidates travel as mteb's ``top_ranked``, to models and to search systems
-    alike.
-    """
+    """A task of mteb's type Reranking; models and search systems get the candidates as mteb's ``top_ranked``."""
 
     tables: CandidateTables
 
@@ -83,7 +78,7 @@ class Reranking(PatentRetrieval):
 
 
 def best_of(run: Run, numbers: Mapping[str, int]) -> dict[str, list[str]]:
-    """The first documents of each ranking, as many as are asked for by query."""
+    """Return the first documents of each ranking; ``numbers`` has their number by query."""
     rows = zip(run.query_ids, run.docs, strict=True)
     return {query: [run.doc_ids[place] for place in row[: numbers[query]] if place >= 0] for query, row in rows}
 
@@ -92,7 +87,7 @@ DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
 
 GOLD, SILVER = 2, 1
 
-_REMEDY = "download the file again; if it is whole, its layout has changed: tell us"
+_REMEDY = "download the file again; if it is complete, its layout has changed: open an issue"
 
 _NUMBERED = re.compile(r"\s*(?:claim\s*)?(\d+)\s*[.):]\s*", re.IGNORECASE)
 
@@ -119,7 +114,7 @@ FACTS = Facts(
 
 @dataclass(frozen=True)
 class Spec:
-    """One task: its folder and what its options are."""
+    """A task of PANORAMA."""
 
     folder: str
     description: str
@@ -142,7 +137,7 @@ SPECS = (
 
 
 def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
-    """A nested field: a structure (whose fields are those of all rows: the empty ones are not this row's), or JSON."""
+    """Return a nested field, a structure or JSON; empty fields of a structure belong to other rows."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -154,7 +149,7 @@ def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
 
 
 def keys_of(value: Any) -> tuple[str, ...]:
-    """The keys in a field of answers: a list, a JSON list, or a text with commas; each once."""
+    """Return the distinct keys in a field of answers: a list, a JSON list, or a text with commas."""
     items = (
         value
         if isinstance(value, Sequence) and not isinstance(value, str)
@@ -164,15 +159,15 @@ def keys_of(value: Any) -> tuple[str, ...]:
 
 
 def claim_of(claims: Sequence[str], number: int) -> str:
-    """A claim of an application behind those that it depends on; empty if there is none of this number."""
+    """Return a claim of an application after those that it depends on; empty if the number is unknown."""
     found: dict[int, str] = {}
     for place, text in enumerate(claims, start=1):
-        own = _NUMBERED.match(text)
-        first = int(own[1]) if own else place
-        held = {claim.number: claim.text for claim in read_claims(text).claims} if own else {}
-        for one, words in (
-            held if first in held else {first: clean(text[own.end() if own else 0 :], boilerplate=False)}
-        ).items():
+        numbered = _NUMBERED.match(text)
+        first = int(numbered[1]) if numbered else place
+        parsed = {claim.number: claim.text for claim in read_claims(text).claims} if numbered else {}
+        if first not in parsed:
+            parsed = {first: clean(text[numbered.end() if numbered else 0 :], boilerplate=False)}
+        for one, words in parsed.items():
             found.setdefault(one, words)
     known = sorted(found)
     return claim_in_full([Claim(one, found[one], referred_claims(found[one], one, known)) for one in known], number)
@@ -180,7 +175,7 @@ def claim_of(claims: Sequence[str], number: int) -> str:
 
 @dataclass(frozen=True)
 class _Row:
-    """One question: its id, the claim, and key, document id and text of each option, with the grades of the keys."""
+    """A question: its id, the claim, and key, document id and text of each option, with the grades of the keys."""
 
     query: str
     claim: str
@@ -195,16 +190,16 @@ def _text(*parts: str) -> str:
 def _strings(value: Any, what: str, path: Path, row: int) -> list[str]:
     if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value):
         return list(value)
-    raise DataError(f"{what} is no list of texts", path=path, row=row, remedy=_REMEDY)
+    raise DataError(f"{what} is not a list of texts", path=path, row=row, remedy=_REMEDY)
 
 
 def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row: int) -> Iterator[tuple[str, str, str]]:
-    """Key, document id and text of each option."""
+    """Yield key, document id and text of each option."""
     for key in sorted(given, key=lambda one: (len(one), one)):
         option = given[key]
         if folder == "PI4PC":
             if not isinstance(option, str):
-                raise DataError(f"option '{key}' is no text", path=path, row=row, remedy=_REMEDY)
+                raise DataError(f"option '{key}' is not a text", path=path, row=row, remedy=_REMEDY)
             yield key, f"{query}/{key}", _text(option)
             continue
         document = _mapping(option, f"options.{key}", path, row)
@@ -215,23 +210,23 @@ def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row:
 
 
 def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
-    """The questions of a file."""
+    """Yield the questions of a file."""
     answers = {"gold_answers": GOLD, "silver_answers": SILVER, "negative_answers": 0}
     needed = ("application_number", "claim_number", "context", "options", *answers)
     table = files.read_parquet(path, needed if folder == "PAR4PC" else (*needed, "prior_art_specification"))
-    asked: Counter[str] = Counter()
+    repeated: Counter[str] = Counter()
     numbers = zip(ids_of(table, "application_number", path), ids_of(table, "claim_number", path), strict=True)
     for row, ((application, claim), fields) in enumerate(
         zip(numbers, table.select(needed[2:]).to_pylist(), strict=True), start=1
     ):
         query = f"{application}#{claim}"
-        asked[query] += 1
-        query += f".{asked[query]}" if asked[query] > 1 else ""
+        repeated[query] += 1
+        query += f".{repeated[query]}" if repeated[query] > 1 else ""
         context = _mapping(fields["context"], "context", path, row)
         claims = _strings(context.get("claims"), "context.claims", path, row)
         text = claim_of(claims, int(claim)) if claim.isdigit() else ""
         if not text:
-            counts["questions whose claim the application does not have (left out)"] += 1
+            counts["questions whose claim the application does not have (skipped)"] += 1
             continue
         options = tuple(_options(folder, _mapping(fields["options"], "options", path, row), query, path, row))
         grades: dict[str, int] = {}
@@ -239,18 +234,18 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
             for key in keys_of(fields[column]):
                 grades[key] = max(grade, grades.get(key, 0))
         keys = [key for key, _, _ in options]
-        if strange := sorted(set(grades) - set(keys)):
-            problem = f"the answer '{strange[0]}' is none of the options {', '.join(keys)}"
+        if unknown := sorted(set(grades) - set(keys)):
+            problem = f"the answer '{unknown[0]}' is not among the options {', '.join(keys)}"
             raise DataError(problem, path=path, row=row, remedy=_REMEDY)
         counts["options that no answer names (taken as not relevant)"] += len(set(keys) - set(grades))
         if GOLD not in grades.values():
-            counts["questions without a gold answer (left out)"] += 1
+            counts["questions without a gold answer (skipped)"] += 1
             continue
         yield _Row(query, text, options, grades)
 
 
 class PanoramaReranking(Reranking):
-    """One of the two tasks; see the module."""
+    """A task of PANORAMA; see the module."""
 
     spec: Spec
 
@@ -264,19 +259,19 @@ class PanoramaReranking(Reranking):
             judged: dict[str, int] = {}
             for key, document, text in row.options:
                 if document in judged:
-                    counts["options that repeat a document of the same question (taken once)"] += 1
+                    counts["options that repeat a document of the same question (used once)"] += 1
                 elif corpus.setdefault(document, text) != text:
-                    counts["options that give another text for a known document (the first is kept)"] += 1
+                    counts["options with another text of a known document (the first is used)"] += 1
                 judged[document] = max(row.grades.get(key, 0), judged.get(document, 0))
             queries[row.query], qrels[row.query] = row.claim, judged
-        say(path, counts)
+        log_counts(path, counts)
         refuse_unscorable(qrels, path, "no question has a gold answer")
         return CandidateTables(
             corpus, queries, qrels, candidates={query: list(judged) for query, judged in qrels.items()}
         )
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        found = super().own_scores(run, judged)
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        found = super().benchmark_scores(run, judged)
         single = self.spec.folder == "PI4PC"
         of_grade = {
             grade: {
@@ -285,9 +280,9 @@ class PanoramaReranking(Reranking):
             }
             for grade in (GOLD, SILVER)
         }
-        asked = {query: 1 if single else len(of_grade[GOLD][query]) for query in run.query_ids}
+        numbers = {query: 1 if single else len(of_grade[GOLD][query]) for query in run.query_ids}
         exact, custom = [], []
-        for query, chosen in ((query, set(keys)) for query, keys in best_of(run, asked).items()):
+        for query, chosen in ((query, set(keys)) for query, keys in best_of(run, numbers).items()):
             gold, silver = of_grade[GOLD][query], of_grade[SILVER][query]
             right = len(chosen & gold)
             exact.append(right == 1 if single else chosen == gold)

@@ -1,13 +1,8 @@
 """PatenTEB: fifteen tasks on text fragments and whole patents (``datalyes/*``; "PatenTEB", §3-5).
 
-Each task reads one published table. The retrieval sets are released as rows; following the paper's evaluator and the
-one independent harness that reproduced its scores, the corpus is the union of the documents of all rows by id, and
-every (query, positive) row is a judgement.
-
-Tasks on pairs of texts that mteb's STS evaluation scores.
-
-The fifteen tasks of PatenTEB as data: what each reads, what it asks, and the revision and size of its release (§3,
-Table 1).
+Each task reads one published table (§3, Table 1). The retrieval sets are published as rows. As in the paper's evaluator
+and in the one independent harness that reproduced its scores, the corpus is the union of the documents of all rows by
+id, and every (query, positive) row is a judgement.
 """
 
 from __future__ import annotations
@@ -39,30 +34,27 @@ from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import (
+    check_leakage,
+    check_unseen_labels,
     ids_of,
     label_names,
+    log_counts,
     refuse_constant,
     refuse_contradictions,
     refuse_trivial_clusters,
     refuse_truncated,
     refuse_unscorable,
-    say,
-    say_leakage,
-    say_unseen,
     texts_of,
 )
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
-from patent_mteb.tasks.paper_protocol import without_self
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
 logger = logging.getLogger(__name__)
 
 
 class PairTask(PairHooks, PatentTask):
-    """A task on pairs of texts, to stand before mteb's class among the bases; its split is a table with ``sentence1``
-    and ``sentence2``.
-    """
+    """A task on pairs of texts, in the columns ``sentence1`` and ``sentence2``; a base class before mteb's."""
 
     scoring = "similarity 1"
 
@@ -71,7 +63,7 @@ class PairTask(PairHooks, PatentTask):
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
-        return {**scores, KEY: {"texts": self.texts_seen(data_split), **scores[KEY]}}
+        return {**scores, KEY: {"texts": self.texts_evidence(data_split), **scores[KEY]}}
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         for name in ("sentence1", "sentence2"):
@@ -97,17 +89,16 @@ REVISIONS = {
     "para_solution": "93112dc",
     "clusters_ext_full_ipc": "6bbeebd",
 }
-"""Pinned commits as far as they are known, by the hash that the set's card shows; the other sets are read from the
-branch ``main``."""
+"""Pinned commits, as far as the data sets' cards name them; the other sets are read from the branch ``main``."""
 
 
 FULL = ("title", "abstract", "claim")
-"""The parts of a whole patent's text, joined by ``[SEP]`` (§3)."""
+"""The sections of the text of a whole patent, joined by ``[SEP]`` (§3)."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One task: its name in the suite and in the paper, what it is, and what an instruction model is asked."""
+    """A task: its name in the suite and in the paper, its description and its instruction."""
 
     name: str
     table: str
@@ -126,7 +117,7 @@ class Spec:
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """The parts of the texts of each role, in order."""
+        """The sections of the texts of each role, in order."""
         return {"query": FULL, "document": FULL, "text": FULL}
 
 
@@ -137,16 +128,16 @@ class CitationSpec(Spec):
 
 @dataclass(frozen=True)
 class FragmentSpec(Spec):
-    """Asymmetric retrieval: a fragment of each row asks for another text of the same row."""
+    """Asymmetric retrieval: a fragment of each row is the query for another text of the same row."""
 
     query: str = ""
     document: str = ""
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """Of the text that the title was taken from only abstract and claim are left (§3)."""
-        whole = FULL[1:] if self.query == "title" else FULL
-        return {"query": (self.query,), "document": whole if self.document == "full_text" else (self.document,)}
+        """The sections; a text whose title is the query has abstract and claim only (§3)."""
+        full_text = FULL[1:] if self.query == "title" else FULL
+        return {"query": (self.query,), "document": full_text if self.document == "full_text" else (self.document,)}
 
 
 @dataclass(frozen=True)
@@ -158,7 +149,7 @@ class ClassSpec(Spec):
 
 @dataclass(frozen=True)
 class ParaphraseSpec(Spec):
-    """Correlation of cosine similarity and a binary label."""
+    """Correlation of cosine similarity with a binary label."""
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -311,7 +302,7 @@ FACTS = Facts(
 
 
 def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
-    """Path and table of a split."""
+    """Read the table of a split, and return its path and rows."""
     path = source.path(f"{split}/data.parquet")
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
@@ -323,9 +314,8 @@ def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, p
 class CitationRetrieval(PatentRetrieval):
     """Retrieval of cited patents inside, across and outside the query's IPC3 classes (§3).
 
-    nDCG@10 is the main score. A patent is removed from its own ranking should it occur in the corpus. The paper's
-    evaluator (sentence-transformers' ``InformationRetrievalEvaluator``) does not do so: ``paper_ndcg_at_10`` is its
-    score.
+    The main score is nDCG@10. A query in the corpus is excluded from its own ranking. The paper's evaluator
+    (sentence-transformers' ``InformationRetrievalEvaluator``) does not exclude it: ``paper_ndcg_at_10`` is its score.
     """
 
     facts = FACTS
@@ -336,7 +326,7 @@ class CitationRetrieval(PatentRetrieval):
         path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
         ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
         alone = sum(query == document for query, document in zip(ids["q"], ids["pos"], strict=True))
-        say(
+        log_counts(
             path,
             {
                 f"of {table.num_rows} rows have no negative": ids["neg"].count(""),
@@ -345,7 +335,7 @@ class CitationRetrieval(PatentRetrieval):
         )
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
-        whole: slices.Qrels = {}
+        with_self: slices.Qrels = {}
         changed: Counter[str] = Counter()
         for role, target in (("q", queries), ("pos", corpus), ("neg", corpus)):
             texts = texts_of(table, f"{role}_text", path) if any(ids[role]) else []
@@ -354,29 +344,29 @@ class CitationRetrieval(PatentRetrieval):
                     target[key] = text
                 changed[role] += bool(key and text and target[key] != text)
         for query, document in zip(ids["q"], ids["pos"], strict=True):
-            whole.setdefault(query, {})[document] = 1
-        qrels = without_self(whole)
+            with_self.setdefault(query, {})[document] = 1
+        qrels = without_self(with_self)
         refuse_unscorable(qrels, path, "every row has the query itself as its positive")
         for role, number in changed.items():
             if number:
                 logger.warning(
-                    "%s: %d rows give another text for a known id in column %s; the first is kept", path, number, role
+                    "%s: %d rows have another text for a known id in column %s; the first is used", path, number, role
                 )
         return RetrievalTables(
             corpus=corpus,
             queries=queries,
             qrels=qrels,
             hidden={query: frozenset((query,)) for query in queries if query in corpus},
-            paper_qrels=whole,
+            paper_qrels=with_self,
         )
 
 
 class FragmentRetrieval(PatentRetrieval):
-    """Retrieval of the text that a fragment was taken from, or of its counterpart (§3): one document a row.
+    """Retrieval of the source text of a fragment, or of its counterpart (§3): one document per row.
 
-    nDCG@10 is the main score. Rows with the same id and the same text are one document; the same text under another id
-    stays a document of its own, as in the paper's evaluator, and is counted, because no model can tell the two apart.
-    Slices by the query's first IPC3 class where the data names it.
+    The main score is nDCG@10. Rows with the same id and text are one document. The same text under another id is
+    another document, as in the paper's evaluator; these are counted, because no model can distinguish them. Slices are
+    by the query's first IPC3 class, if the data have it.
     """
 
     facts = FACTS
@@ -405,7 +395,7 @@ class FragmentRetrieval(PatentRetrieval):
 
 
 def _enter(texts: dict[str, str], key: str, text: str) -> str:
-    """Enter a text under its id, or, if the id has another text already, under the id with a number behind it."""
+    """Add a text under its id, with a number appended if the id has another text already; return the id."""
     name, number = key, 1
     while texts.setdefault(name, text) != text:
         number += 1
@@ -415,9 +405,7 @@ def _enter(texts: dict[str, str], key: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Texts by part, their labels by split, the prompt side of each part, and the IPC3 class of each test row if
-    known.
-    """
+    """Texts by part, their labels by split, the role of each part, and the IPC3 classes of the test rows if known."""
 
     texts: dict[str, list[str]]
     labels: dict[str, list[str]]
@@ -434,9 +422,9 @@ def _ipc3_of(table: pa.Table) -> tuple[str, ...]:
 class Classification(FrozenTask):
     """Logistic regression of Table 14, fitted on the ``train`` split; macro F1 (eq. 10) on ``test``.
 
-    Of two texts the embeddings are concatenated, [u; v], each encoded with the prompt of its side. Where the data names
-    the first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and
-    ``macro_f1_high`` are its 95% interval over test rows (:mod:`patent_mteb.protocols.intervals`).
+    The embeddings of two texts are concatenated, [u; v], each encoded with the prompt of its role. If the data have the
+    first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and
+    ``macro_f1_high`` are the 95% interval over test rows (:mod:`patent_mteb.protocols.intervals`).
     """
 
     scoring = "classification 1"
@@ -466,8 +454,8 @@ class Classification(FrozenTask):
             split: list(zip(*(texts[f"{split} {column}"] for column in self.spec.texts), strict=True))
             for split in labels
         }
-        say_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
-        say_unseen(set(labels["test"]), set(labels["train"]), path)
+        check_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
+        check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
         return LabelledRows(texts, labels, roles, ipc3)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
@@ -508,10 +496,10 @@ class Classification(FrozenTask):
 
 
 class Paraphrase(PairTask, AbsTaskSTS):
-    """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation; its 95%
-    interval over pairs is ``cosine_pearson_low`` and ``_high``.
+    """Pearson correlation of cosine similarity with a binary label (eq. 9), computed by mteb's STS evaluation.
 
-    Where a first IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
+    ``cosine_pearson_low`` and ``_high`` are its 95% interval over pairs. If an IPC3 class has pairs of both labels,
+    ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
 
     facts = FACTS
@@ -547,8 +535,10 @@ class Paraphrase(PairTask, AbsTaskSTS):
 
 
 class Clustering(FrozenTask):
-    """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters
-    (Table 14); ``v_measure_low`` and ``v_measure_high`` are its 95% interval over texts.
+    """V-measure (eq. 11) of MiniBatchKMeans with the true number of clusters.
+
+    Batches have 16,384 texts, and the random state is 42 (Table 14). ``v_measure_low`` and ``v_measure_high`` are the
+    95% interval over texts.
     """
 
     scoring = "clustering 1"

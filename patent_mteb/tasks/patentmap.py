@@ -1,30 +1,25 @@
 """PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1,
 appendix C).
 
-Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see
-:mod:`patent_mteb.recipes.patentmap` for their files). No commit of it is known to us, so the hub's ``main`` is taken
-and its commit (:mod:`patent_mteb.data.hub`) is recorded as the data set revision of each result.
+**Data.** The folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream``
+(:mod:`patent_mteb.recipes.patentmap` lists their files). The paper names no commit. The tasks read the branch ``main``
+of the hub, and each result records its commit (:mod:`patent_mteb.data.hub`) as the data set revision.
+:mod:`patent_mteb.recipes.patentmap_content` describes the texts, and :mod:`patent_mteb.models.section_tags` the models
+that read section tags.
 
-Texts: see :mod:`patent_mteb.recipes.patentmap_content`; which models read section tags:
-:mod:`patent_mteb.models.section_tags`. Scores that begin with ``paper_`` are those of the authors' evaluation on the
-same pass (:mod:`patent_mteb.tasks.patentmap`, :mod:`patent_mteb.tasks.patentmap`).
+Every task has two protocols. Scores that begin with ``paper_`` are those of the authors' evaluation, on the same
+vectors.
 
-PatentMap's prior-art retrieval (§6.1), under two protocols in one pass.
+**Retrieval.** In the suite, X, Y and A citations of documents in the pool are relevant, a patent is hidden from its own
+ranking, and missing sections are not searched. In the authors' evaluation, every citation of any type is relevant, even
+of a document outside the pool, which cannot be retrieved. Nothing is hidden, missing sections are embedded like any
+other, and graded nDCG knows the types X, Y and A only. Documents of equal similarity are sorted by number here, and by
+the order of the file there.
 
-The suite's scores: X, Y and A citations of documents in the pool are relevant, a patent is not found for itself, a
-section that a patent lacks is not searched. The ``paper_`` scores are those of the authors' evaluation, where numbers
-are to be compared with the paper's tables: every citation counts, whatever its type, also that of a document outside
-the pool, which nobody can find; nothing is hidden; a missing section is embedded like any other; graded nDCG knows the
-types X, Y and A alone. They come from a second search over the same vectors. Equal similarities go by document number
-here and by the order of the file there.
-
-PatentMap's classification into IPC subclasses (§6.1, appendix C.1), under two protocols in one pass.
-
-Beside the suite's scores, those of the authors' evaluation begin with ``paper_``: they hold out a tenth of the training
-part, by scikit-learn's draw with seed 42, to choose the number of neighbours among 1, 3, 5 and 10 and to stop the
-perceptron, which learns with a weight decay of 1e-5, gradients clipped at a norm of 1, and whole batches only. The
-paper's tables say k = 10 and its code chooses k; both are reported. One model, bert-for-patents, reads section tags for
-these scores alone.
+**Classification.** The authors hold out a tenth of the training part, drawn by scikit-learn with seed 42, to choose the
+number of neighbours among 1, 3, 5 and 10, and to stop the perceptron. It is trained with a weight decay of 1e-5,
+gradients clipped at a norm of 1, and full batches only. The paper's tables say k = 10, and its code chooses k; both are
+reported. One model, bert-for-patents, reads section tags for these scores only.
 """
 
 from __future__ import annotations
@@ -55,7 +50,14 @@ from patent_mteb.search.run import Run
 from patent_mteb.search.sections import BestSection
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import need_part, refuse_constant, say_leakage, say_size, say_unseen
+from patent_mteb.tasks.checks import (
+    check_leakage,
+    check_unseen_labels,
+    log_counts,
+    log_size,
+    need_part,
+    refuse_constant,
+)
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -70,7 +72,7 @@ logger = logging.getLogger(__name__)
 PERF = "perf200"
 
 DEPTH = 100
-"""Documents whose sections Fig. 4 counts."""
+"""The number of documents per query whose sections Fig. 4 counts."""
 
 
 CUTS = (10, 20, 50, 100)
@@ -84,11 +86,10 @@ class Search:
 
     Attributes:
         documents, queries: their sections by number.
-        gains: of each judged pair of a query and a document of the pool
-            (:data:`~patent_mteb.recipes.patentmap_content.GAINS`).
-        ungraded: pairs whose citations have no letter.
-        cited: as the authors read ``gold.json``: every cited number, in the pool or not, with its gain, 0 for other
-            types than X, Y, A.
+        gains: by query and document of the pool (:data:`~patent_mteb.recipes.patentmap_content.GAINS`).
+        ungraded: pairs whose citations have no category.
+        cited: as the authors read ``gold.json``: every cited number, in the pool or not, with its gain; 0 for types
+            other than X, Y, A.
     """
 
     documents: dict[str, Content]
@@ -98,7 +99,7 @@ class Search:
     ungraded: frozenset[tuple[str, str]] = frozenset()
 
     def degree(self, query: str, document: str) -> str:
-        """``xy``, ``a`` or ``cited``."""
+        """Return ``xy``, ``a`` or ``cited``."""
         if (query, document) in self.ungraded:
             return CITED
         return "a" if self.gains[query][document] == GAINS["A"] else "xy"
@@ -106,11 +107,11 @@ class Search:
 
 @lru_cache(maxsize=1)
 def read_search(source: Source) -> Search:
-    """Read and check the tables of one source."""
+    """Read and check the tables of a source."""
     need_part(source, PERF)
     documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
     for name, patents in (("documents", documents), ("queries", queries)):
-        say_size(source, f"{PERF}/content/{name}.json", len(patents))
+        log_size(source, f"{PERF}/content/{name}.json", len(patents))
     path = source.path(f"{PERF}/mapping/gold.json")
     counts: Counter[str] = Counter()
     gains: dict[str, dict[str, int]] = {}
@@ -118,9 +119,9 @@ def read_search(source: Source) -> Search:
     letters: dict[tuple[str, str], set[str]] = {}
     for query, document, category in read_gold(path):
         if query not in queries:
-            counts["citations of patents that are no queries (left out)"] += 1
+            counts["citations of patents that are not queries (ignored)"] += 1
             continue
-        _keep(cited, query, document, GAINS.get(category, 0))
+        _add_gain(cited, query, document, GAINS.get(category, 0))
         try:
             strongest = strongest_type(category)
         except ValueError:
@@ -129,22 +130,20 @@ def read_search(source: Source) -> Search:
         if not strongest:
             counts["citations without a category X, Y or A (not relevant)"] += 1
         elif document not in documents:
-            counts["citations of documents that are not in the pool (left out)"] += 1
+            counts["citations of documents that are not in the pool (ignored)"] += 1
         elif document == query:
             counts["judgements of a patent for itself (ignored)"] += 1
         else:
-            _keep(gains, query, document, GAINS[strongest])
+            _add_gain(gains, query, document, GAINS[strongest])
             letters.setdefault((query, document), set()).add(strongest)
-    counts["pairs that are cited with two categories (the graver counts)"] = sum(
+    counts["pairs that are cited with two categories (the stronger counts)"] = sum(
         len(found) > 1 for found in letters.values()
     )
     counts["queries without a relevant document (not scored)"] = len(queries.keys() - gains.keys())
     counts["documents without any text"] = sum(
         not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values()
     )
-    for what, number in counts.items():
-        if number:
-            logger.warning("%s: %d %s", path.parent.parent, number, what)
+    log_counts(path.parent.parent, counts)
     if not gains:
         raise DataError(
             "no judgement is positive", path=path, remedy="a query needs a cited document of the pool, type X, Y or A"
@@ -155,18 +154,18 @@ def read_search(source: Source) -> Search:
     return Search(documents, queries, gains, cited, ungraded)
 
 
-def _keep(pairs: dict[str, dict[str, int]], query: str, document: str, gain: int) -> None:
-    """Note a pair; of two gains the greater counts."""
-    held = pairs.setdefault(query, {})
-    held[document] = max(gain, held.get(document, 0))
+def _add_gain(pairs: dict[str, dict[str, int]], query: str, document: str, gain: int) -> None:
+    """Add a pair; the greater of two gains counts."""
+    documents = pairs.setdefault(query, {})
+    documents[document] = max(gain, documents.get(document, 0))
 
 
 class PatentMapRetrieval(PatentRetrieval):
-    """Prior-art retrieval among hard negatives; X, Y and A citations are all relevant, main score Recall@100.
+    """Prior-art retrieval among hard negatives; X, Y and A citations are relevant, the main score is Recall@100.
 
-    Beside the scores of every retrieval task: ``graded_ndcg_at_k`` (linear gains, X 3, Y 2, A 1), the slices ``xy`` and
-    ``a``, and the authors' ``paper_recall_at_k``, ``paper_ndcg_at_k``, ``paper_graded_ndcg_at_k`` and
-    ``paper_n_queries``. Rankings go to depth 1,000, so that the suite's other measures keep their meaning.
+    Further scores are ``graded_ndcg_at_k`` (linear gains, X 3, Y 2, A 1), the slices ``xy`` and ``a``, and the authors'
+    ``paper_recall_at_k``, ``paper_ndcg_at_k``, ``paper_graded_ndcg_at_k`` and ``paper_n_queries``. Rankings have depth
+    1,000, as the suite's other measures require.
     """
 
     k_values = (1, 5, 10, 20, 50, 100, 1000)
@@ -176,28 +175,28 @@ class PatentMapRetrieval(PatentRetrieval):
         return self._tables(tags=False)
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """The data of the split, with section tags in its texts for the models that read them."""
+        """Return the data of the split, with section tags for a model that reads them."""
         if not reads_section_tags(model.mteb_model_meta):
             return data_split
         tables = self._tables(tags=True)
         return (tables.limited(self.limit) if self.limit else tables).split()
 
-    def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
+    def texts_to_encode(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
         paper = (
             []
             if self.limit
             else [self.texts_by_role(self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta)))]
         )
-        return super().texts_to_read(model) + paper
+        return super().texts_to_encode(model) + paper
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
-        """The sections of the queries, those of ``document_sections``."""
+        """Return the sections of the queries that ``document_sections`` names."""
         tags, queries = reads_section_tags(model.mteb_model_meta), read_search(self.source).queries
         texts = {
             name: {query: content.section(name, tags) for query, content in queries.items()}
             for name in self.document_sections
         }
-        return {name: {query: text for query, text in own.items() if text} for name, own in texts.items()}
+        return {name: {query: text for query, text in part.items() if text} for name, part in texts.items()}
 
     def _tables(self, tags: bool) -> RetrievalTables:
         found = read_search(self.source)
@@ -209,7 +208,7 @@ class PatentMapRetrieval(PatentRetrieval):
         queries = {query: text for query, text in texts.items() if text}
         if len(queries) < len(texts) and not tags:
             logger.warning(
-                "%s: %d of %d queries have no %s and are left out",
+                "%s: %d of %d queries have no %s and are skipped",
                 self.metadata.name,
                 len(texts) - len(queries),
                 len(texts),
@@ -220,7 +219,7 @@ class PatentMapRetrieval(PatentRetrieval):
             raise NotThereError(
                 f"no query has the section {self.query_section}",
                 path=path,
-                remedy="add the texts, or leave out the task",
+                remedy="add the texts, or omit the task",
             )
         qrels = {query: dict.fromkeys(found.gains[query], 1) for query in queries}
         parts = slices.by_judgement(qrels, found.degree)
@@ -239,9 +238,7 @@ class PatentMapRetrieval(PatentRetrieval):
         )
 
     def paper_split(self, tags: bool) -> RetrievalSplitData:
-        """What the authors search: every query with a citation, and every section of every document, missing ones
-        too.
-        """
+        """Return the data that the authors search: all queries with a citation, and all sections, even missing ones."""
         found = read_search(self.source)
         sections = {
             key: [one.paper_section(name, tags) for name in self.document_sections]
@@ -254,18 +251,18 @@ class PatentMapRetrieval(PatentRetrieval):
         return RetrievalTables(corpus, queries, qrels, document_columns=several).split()
 
     def system(self, model: MTEBModels) -> ArraySearch:
-        """Documents of several sections are searched section by section, unless the model reads them so by itself."""
+        """Return a search by section for documents with several, unless the model splits documents itself."""
         return BestSection(model) if self._by_section(model) else super().system(model)
 
     def _by_section(self, model: MTEBModels) -> bool:
         return len(self.document_sections) > 1 and not getattr(model, "cuts_documents", False)
 
     def paper_scores(self, whole: Run) -> dict[str, float]:
-        """None here: the authors search other texts and more queries (:meth:`paper_split`)."""
+        """Return nothing: the authors search other texts and more queries (:meth:`paper_split`)."""
         return {}
 
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
-        """The scores of every retrieval task, and the authors' from a second search over the same vectors."""
+        """Return the scores of every retrieval task, and the authors' from a second search over the same vectors."""
         model = remembering(model)
         scores = super().evaluate_split(model, data_split, **arguments)
         return (
@@ -280,7 +277,7 @@ class PatentMapRetrieval(PatentRetrieval):
             self._encode_for(*self._paper_search(model, arguments))
 
     def _paper_search(self, model: MTEBModels, arguments: Mapping[str, Any]) -> tuple[ArraySearch, Any, SearchContext]:
-        """The authors' search: how, in what, and without anything hidden."""
+        """Return system, data and context of the authors' search, in which nothing is hidden."""
         system = BestSection(model, missing=True) if self._by_section(model) else super().system(model)
         data_split = self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta))
         return system, data_split, replace(self._context(arguments), hidden={})
@@ -299,7 +296,7 @@ class PatentMapRetrieval(PatentRetrieval):
             scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in means.items()}
         return scores
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         gains = read_search(self.source).gains
         found = judged.scores([f"ndcg@{k}" for k in CUTS], {query: gains[query] for query in run.query_ids})
         scores = {f"graded_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
@@ -307,7 +304,7 @@ class PatentMapRetrieval(PatentRetrieval):
 
 
 def section_shares(parts: NDArray[np.integer], names: Sequence[str]) -> dict[str, float]:
-    """Which sections the first 100 documents were found by (Fig. 4)."""
+    """Return the share of each section among the best sections of the first 100 documents (Fig. 4)."""
     top = parts[:, :DEPTH]
     counts = np.bincount(top[top >= 0], minlength=len(names))
     total = counts.sum()
@@ -329,10 +326,9 @@ _PAPER = "paper_"
 
 @dataclass(frozen=True)
 class ClassificationData:
-    """What the protocols need: texts by part, the classes of the training part, and the labels of both as [n, classes].
+    """Texts by part, the classes of the training part, and the labels of both parts as [n, classes].
 
-    Parts are ``train`` and ``test``, and ``paper_train`` and ``paper_test`` for a model that reads other texts in the
-    paper.
+    Parts are ``train`` and ``test``; ``paper_train`` and ``paper_test`` are for a model with other texts in the paper.
     """
 
     texts: dict[str, list[str]]
@@ -343,7 +339,7 @@ class ClassificationData:
 
 @lru_cache(maxsize=1)
 def read_classification(source: Source) -> dict[str, list[Labelled]]:
-    """The patents of the training and the test part."""
+    """Read the patents of the training and the test part."""
     need_part(source, FOLDER)
     return {part: read_labelled(source.path(f"{FOLDER}/{name}")) for part, name in FILES.items()}
 
@@ -351,18 +347,18 @@ def read_classification(source: Source) -> dict[str, list[Labelled]]:
 class IPCClassification(FrozenTask):
     """Multi-label classification into IPC subclasses from title and abstract.
 
-    A class's score is the share of the ten nearest training patents that carry it; P@k is the share of the k best
-    classes that the patent has, main score ``knn_precision_at_1`` (95% interval over test patents:
-    ``knn_precision_at_1_low`` and ``_high``). Classes are those of the training part. Also reported:
+    The score of a class is its share among the ten nearest training patents. P@k is the share of the k best classes
+    that are classes of the patent. The main score is ``knn_precision_at_1``, with the 95% interval over test patents
+    ``knn_precision_at_1_low`` and ``_high``. Classes are those of the training part. Further scores:
 
-    * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) chosen by P@1 on 15% of the training part,
-      held out for that;
+    * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) is chosen by P@1 on a held-out 15% of the
+      training part;
     * ``mlp_*``: a perceptron with one hidden layer, stopped by its loss on the same 15% (the paper's "linear probe"),
-      with the epoch that was kept (``mlp_epoch``) and whether it stopped by itself (``mlp_stopped_early``, 1 or 0);
-    * ``linear_*``: one logistic regression a class (L2, C = 1) on the whole training part;
+      with its best epoch (``mlp_epoch``) and whether it stopped early (``mlp_stopped_early``, 1 or 0);
+    * ``linear_*``: one logistic regression per class (L2, C = 1) on the whole training part;
     * ``paper_knn_*`` (k = 10), ``paper_knn_tuned_*`` and ``paper_mlp_*``: the authors' evaluation (see the module);
-    * ``n_unseen_labels``: labels of test patents that no training patent has, which no protocol can predict (they do
-      not count); ``n_classes``, ``n_train``, ``n_test``.
+    * ``n_unseen_labels``: labels of test patents without a training patent. No protocol can predict them, and they do
+      not count; ``n_classes``, ``n_train``, ``n_test``.
     """
 
     scoring = "IPC classification 1"
@@ -392,8 +388,8 @@ class IPCClassification(FrozenTask):
         if paper_tags != tags:
             texts |= {f"{_PAPER}{part}": _texts(rows, paper_tags) for part, rows in parts.items()}
         refuse_constant(classes, path, "training patents")
-        say_unseen(set(tested), known, path)
-        say_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
+        check_unseen_labels(set(tested), known, path)
+        check_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
         labels = {
             part: multi_hot([[x for x in one.labels if x in known] for one in rows], classes)
             for part, rows in parts.items()
@@ -433,7 +429,7 @@ class IPCClassification(FrozenTask):
             **_named("mlp", mlp.precision),
             **_named("linear", linear),
             "knn_tuned_k": tuned.k,
-            **self._told("mlp", mlp),
+            **self._training_record("mlp", mlp),
         }
 
     def _paper(self, train: _Part, test: _Part) -> dict[str, Any]:
@@ -453,14 +449,14 @@ class IPCClassification(FrozenTask):
             **_named("paper_knn_tuned", tuned.precision),
             **_named("paper_mlp", mlp.precision),
             "paper_knn_tuned_k": tuned.k,
-            **self._told("paper_mlp", mlp),
+            **self._training_record("paper_mlp", mlp),
         }
 
-    def _told(self, name: str, probe: MLPProbe) -> dict[str, int]:
-        """What a reader must know of the probe's training; the log says if it was cut off."""
+    def _training_record(self, name: str, probe: MLPProbe) -> dict[str, int]:
+        """Return the record of the probe's training, and log a warning if it did not stop early."""
         if not probe.stopped_early:
             logger.warning(
-                "%s: the training of %s was ended after %d steps, before its loss stopped falling; the score depends on"
+                "%s: the training of %s ended after %d steps, before its loss stopped falling; the score depends on"
                 " that limit",
                 self.metadata.name,
                 name,
@@ -505,7 +501,7 @@ FACTS = Facts(
 
 
 def _retrieval(name: str, query: str, sections: tuple[str, ...], description: str) -> type[PatentMapRetrieval]:
-    told = {"query": description.partition(", by ")[0]}
+    prompt = {"query": description.partition(", by ")[0]}
     metadata = task_metadata(
         FACTS,
         DATA,
@@ -514,7 +510,7 @@ def _retrieval(name: str, query: str, sections: tuple[str, ...], description: st
         description,
         "recall_at_100",
         annotations_creators="expert-annotated",
-        prompt=told,
+        prompt=prompt,
     )
     return make_task(
         PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, query_section=query, document_sections=sections

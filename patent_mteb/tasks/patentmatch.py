@@ -1,8 +1,8 @@
 """PatentMatch: claims of European applications, and paragraphs that search reports cited against them as X or as A.
 
-Risch et al. 2021. The files are had from the authors' page, by hand, and lie in ``PATENT_MTEB_DATA/PatentMatch`` under
-their published names, ``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``: tab-separated, a heading, and these
-columns (others are not read):
+Risch et al. 2021. Users download the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their
+names, ``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these
+columns (others are ignored):
 
 =========================  =============================================================================================
 column                     content
@@ -15,15 +15,15 @@ column                     content
 ``date``                   of the application, ``YYYYMMDD``; not read
 =========================  =============================================================================================
 
-**Leak-clean split.** The official split keeps claims apart, but not applications, cited documents and texts, which a
-trained model may have seen: a third party found 8.9% of the test pairs connected with the training file. Test pairs are
-*clean* if no chain of common applications, cited documents, claims or paragraphs leads to a training pair. The main
-score ``ap`` and all others are of these; ``official_ap`` is of the whole test file, and ``n_leaking`` says how many
-pairs make the difference.
+**Leak-clean split.** Training and test file have no common claims, but common applications, cited documents and texts:
+a third party found 8.9% of the test pairs connected with the training file. A test pair is *clean* if no chain of
+common applications, cited documents, claims or paragraphs leads to a training pair. The main score ``ap`` and all
+others are over clean pairs; ``official_ap`` is over the whole test file, and ``n_leaking`` is the number of other
+pairs.
 
-Pairs are ranked by the cosine of claim and paragraph. ``ap`` is the average precision of X among them; ``roc_auc`` the
-share of pairs of an X and an A in the right order; ``claim_auc`` the same within a claim, averaged over claims that
-have both.
+Pairs are ranked by the cosine of claim and paragraph. ``ap`` is the average precision of X among them. ``roc_auc`` is
+the share of pairs of an X and an A in the right order; ``claim_auc`` is the same within a claim, averaged over claims
+that have both.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from patent_mteb.patents.families import Groups
 from patent_mteb.patents.text import clean
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_constant, say
+from patent_mteb.tasks.checks import log_counts, refuse_constant
 from patent_mteb.tasks.frozen import FrozenTask
 
 DATA = DataSet("PatentMatch", "")
 VARIANTS = {"UltraBalanced": "each claim has as many X as A paragraphs", "Balanced": "there are as many X as A pairs"}
 COLUMNS = ("claim_id", "patent_application_id", "cited_document_id", "text", "text_b", "label")
 LABELS = {"1": 1, "1.0": 1, "X": 1, "0": 0, "0.0": 0, "A": 0}
-_REMEDY = "take the file as the authors publish it; if it is, its layout has changed: tell us"
+_REMEDY = "use the file as the authors publish it; if it is, its layout has changed: open an issue"
 
 FACTS = Facts(
     name="PatentMatch",
@@ -85,7 +85,7 @@ class Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file."""
+    """Read the pairs of a file."""
     reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     pairs: list[Pair] = []
     try:
@@ -109,31 +109,29 @@ def read_pairs(path: Path) -> list[Pair]:
             claim, paragraph = (clean(text, boilerplate=False) for text in values[3:5])
             pairs.append(Pair(values[0], values[1], values[2], claim, paragraph, LABELS[values[-1]]))
     except csv.Error as error:
-        raise DataError(f"no table ({error})", path=path, row=reader.line_num, remedy=_REMEDY) from error
+        raise DataError(f"invalid TSV ({error})", path=path, row=reader.line_num, remedy=_REMEDY) from error
     return pairs
 
 
 def clean_pairs(test: Sequence[Pair], train: Sequence[Pair]) -> list[bool]:
-    """Whether no chain of common applications, cited documents, claims or paragraphs leads from a test pair to a
-    training pair.
-    """
+    """Return for each test pair whether it is clean: no chain of common items leads to a training pair."""
     groups = Groups()
     for pair in (*test, *train):
-        first, *others = _marks(pair)
+        first, *others = _items(pair)
         for other in others:
             groups.connect(first, other)
-    known = {groups.of(_marks(pair)[0]) for pair in train}
-    return [groups.of(_marks(pair)[0]) not in known for pair in test]
+    known = {groups.of(_items(pair)[0]) for pair in train}
+    return [groups.of(_items(pair)[0]) not in known for pair in test]
 
 
-def _marks(pair: Pair) -> tuple[str, ...]:
+def _items(pair: Pair) -> tuple[str, ...]:
     claim, paragraph = (" ".join(text.split()) for text in (pair.claim, pair.paragraph))
     return f"a {pair.application}", f"i {pair.claim_id}", f"d {pair.document}", f"c {claim}", f"p {paragraph}"
 
 
 @dataclass(frozen=True)
 class PairRows:
-    """Texts by part, their prompt side, labels, whether a pair is clean, and its claim."""
+    """Texts and roles by part; label, clean flag and claim of each pair."""
 
     texts: dict[str, list[str]]
     labels: tuple[int, ...]
@@ -143,7 +141,7 @@ class PairRows:
 
 
 class PatentMatchPairs(FrozenTask):
-    """A variant of the test file; see the module."""
+    """The task on a variant of the test file; see the module."""
 
     scoring = "pair classification 1"
     variant: str
@@ -152,7 +150,7 @@ class PatentMatchPairs(FrozenTask):
         paths = {part: self.source.path(f"patentmatch_{part}_{self.variant.lower()}.tsv") for part in ("train", "test")}
         train, test = (read_pairs(paths[part]) for part in ("train", "test"))
         cleans = clean_pairs(test, train)
-        say(
+        log_counts(
             paths["test"],
             {
                 f"of {len(test)} pairs are connected with a training pair; only official_ap counts them": cleans.count(

@@ -1,15 +1,14 @@
-"""Per-query scores beside the results: which query, in which slices, with which scores, for any model.
+"""Per-query scores: one parquet file next to each retrieval result.
 
-One parquet file a result, in mteb's own folder structure
-(``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``): columns ``query``, the
-measures of ``MEASURES``, and for each slice of the task one boolean column ``slice:<name>`` and one ``score:<name>``,
-the main score of the query against the judgements of the slice (null outside it); the file's metadata names task,
-model, revision, data set revision and subset, and holds the digest of the ranking, so that a report can refuse what
-does not belong to a result.
+The files are in mteb's folder structure,
+``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``. The columns are ``query``, the
+measures of :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the main score of the
+query against the judgements of the slice (null outside). The metadata of the file names task, model, revision, data set
+revision and subset, and contains the digest of the ranking. A report rejects a file that does not belong to its result.
 
-A task hands every evaluation on (:func:`hand_on`) to whoever receives it: a run of ``patent-mteb`` saves it beside its
-results, :func:`patent_mteb.evaluate` keeps it. Where nobody asked (the plain ``mteb`` command does not tell a task
-where it writes) it is saved to ``$PATENT_MTEB_QUERY_SCORES``, else to ``query_scores`` in the user cache.
+A task passes every evaluation to the receiver of :func:`receiving`: a run of ``patent-mteb`` saves it next to its
+results, and :func:`patent_mteb.evaluate` uses it. Without a receiver (the plain ``mteb`` command has none) it is saved
+in ``$PATENT_MTEB_QUERY_SCORES``, or in ``query_scores`` in the user cache.
 """
 
 from __future__ import annotations
@@ -59,19 +58,18 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One model on one retrieval task, as it was scored.
+    """The evaluation of one model on one retrieval task.
 
     Attributes:
-        task, subset: what was evaluated; the revision of its data stands in the metadata.
-        model: who ranked.
+        task, subset: the task; its metadata name the revision of the data.
+        model: identity of the model.
         run: the rankings.
         qrels: the judgements of all queries.
         judged: the judged documents of the run.
         slices: the judgements of each slice.
-        members: slice -> the queries that it scores.
-        scores: what a result holds beside mteb's own scores.
-        prompts: what the model put before the texts of each role
-            (:func:`~patent_mteb.models.prompt_record.prompts_put`).
+        members: slice -> its queries.
+        scores: the scores of the result that are not mteb's.
+        prompts: the prompts by role (:func:`~patent_mteb.models.prompt_record.prompts_put`).
         by_slice: slice -> the scores of its queries against its judgements.
     """
 
@@ -89,16 +87,16 @@ class Evaluation:
 
     @cached_property
     def per_query(self) -> QueryScores:
-        """:data:`MEASURES` of every query that has a relevant document."""
+        """The :data:`MEASURES` of every query with a relevant document."""
         return self.judged.scores(MEASURES)
 
     @cached_property
     def ranking(self) -> str:
-        """Digest of the ranking."""
+        """The digest of the ranking."""
         return ranking_digest(self.run)
 
     def table(self) -> pa.Table:
-        """The per-query scores as the file holds them."""
+        """Return the table of the file."""
         values = self.per_query
         columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
         columns |= {
@@ -124,12 +122,12 @@ class Evaluation:
 
 
 def folder() -> Path:
-    """The folder that per-query scores are written to where nobody receives them."""
+    """Return the folder of per-query scores that have no receiver."""
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
 
 
 def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> Path:
-    """Path of a file beside the result of a model and a task, in mteb's folder structure."""
+    """Return the path of a file next to the result of a model on a task, in mteb's folder structure."""
     place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
     if model_meta.experiment_name:
         place = place / "experiments" / model_meta.experiment_name
@@ -137,9 +135,7 @@ def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> P
 
 
 def save(evaluation: Evaluation, root: Path) -> Path:
-    """Write the per-query scores of one evaluation, and its run and qrels in TREC format if ``$PATENT_MTEB_RUNS`` is
-    set.
-    """
+    """Write the per-query scores, and to ``$PATENT_MTEB_RUNS`` the run and qrels in TREC format."""
     meta, name = evaluation.model, evaluation.task.name
     path = path_of(root, meta, name, ".queries.parquet")
     write_parquet(path, evaluation.table())
@@ -154,7 +150,7 @@ _RECEIVER: ContextVar[Callable[[Evaluation], object] | None] = ContextVar("paten
 
 @contextmanager
 def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
-    """Give every evaluation of the block to ``receiver`` instead of saving it to :func:`folder`."""
+    """Pass the evaluations of a ``with`` block to ``receiver`` instead of saving them in :func:`folder`."""
     token = _RECEIVER.set(receiver)
     try:
         yield
@@ -162,10 +158,10 @@ def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
         _RECEIVER.reset(token)
 
 
-def hand_on(evaluation: Evaluation) -> None:
-    """Give an evaluation to whoever receives it, or save it to :func:`folder`.
+def publish(evaluation: Evaluation) -> None:
+    """Pass an evaluation to the receiver, or save it in :func:`folder`.
 
-    A file that cannot be written costs a warning, not the score that the evaluation is for.
+    A file that cannot be written is a warning: the score of the task stays valid.
     """
     receiver = _RECEIVER.get()
     try:
@@ -175,7 +171,7 @@ def hand_on(evaluation: Evaluation) -> None:
             receiver(evaluation)
     except (OSError, DataError) as error:
         logger.warning(
-            "%s: the per-query scores or the run could not be written, the score stands (%s)",
+            "%s: the per-query scores or the run could not be written; the score is valid (%s)",
             evaluation.task.name,
             error,
         )

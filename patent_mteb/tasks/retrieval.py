@@ -1,13 +1,22 @@
-"""Retrieval tasks: one search, one run, and all scores read off it.
+"""Retrieval tasks: all scores are computed on the run of one search.
 
-A ranking is a :class:`~patent_mteb.search.run.Run` from the search to the per-query scores. Its scores are those of
-mteb's own machinery, several times faster and in a fraction of the memory, for mteb holds a ranking as a dictionary of
-dictionaries. ``PATENT_MTEB_FAST=0`` leaves search and scores to mteb, and so do the scores where mteb is asked to save
-predictions or to rerank given candidates; slices, per-query scores and everything else are read off the run either way.
-``tests/tasks/test_retrieval.py`` holds both ways to the same results.
+A ranking is a :class:`~patent_mteb.search.run.Run` from the search to the per-query scores. The scores equal mteb's,
+but mteb represents a ranking as a dictionary of dictionaries, which is several times slower and larger. mteb computes
+them with ``PATENT_MTEB_FAST=0``, when it saves predictions, and when it reranks given candidates. Slices, per-query
+scores and the rest are computed on the run in any case. ``tests/tasks/test_retrieval.py`` compares both ways.
 
-Section tags in texts whose sections are joined by a blank, for PatentMap's models: known sections say where they
-begin.
+**The paper's protocol.** In the suite, the family of a query is hidden from its ranking and from its judgements. The
+evaluators of the papers have no such rule: sentence-transformers' ``InformationRetrievalEvaluator`` (PatenTEB §5.1),
+mteb's eighteen DAPFAM tasks, and the rankings over "all corpus embeddings" of WIPO-AT §3.3.1. Every retrieval task of a
+paper therefore also stores the scores of the ranking with nothing hidden, as ``paper_...`` and from the same search.
+They are present even if no query has a hidden document, so that every comparison with a printed number reads the same
+names. They are mteb's scores (:func:`patent_mteb.metrics.measures.mean_scores`, rounded alike) and the measures of each
+slice; ``paper_n_queries`` counts the queries. Reports treat ``paper`` and ``paper_<slice>`` as slices, so they are in
+no mean.
+
+A query whose only relevant document is itself is never searched, and is scored by neither protocol. The papers'
+evaluators score it, so ``paper_n_queries`` is less than the paper's number by the count in the log
+(:func:`only_themselves`).
 """
 
 from __future__ import annotations
@@ -25,7 +34,7 @@ from mteb.types import PromptType
 
 from patent_mteb.data.roots import asked
 from patent_mteb.metrics.inscope import inscope_scores
-from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, retrieval_scores
+from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
 from patent_mteb.metrics.slices import Qrels, positive
 from patent_mteb.models.registry import section_tags
@@ -40,8 +49,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.cost import COST
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
-from patent_mteb.tasks.paper_protocol import only_themselves, paper_scores
-from patent_mteb.tasks.perquery import Evaluation, hand_on
+from patent_mteb.tasks.perquery import Evaluation, publish
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -52,16 +60,12 @@ logger = logging.getLogger(__name__)
 
 
 def tagged_texts(texts: Mapping[str, str], parts: Sequence[str] | None) -> dict[str, str]:
-    """Texts by id with the tags of their sections, as :func:`~patent_mteb.models.registry.section_tags` puts them;
-    unchanged without parts.
-    """
+    """Add section tags to texts (:func:`~patent_mteb.models.registry.section_tags`); None leaves them unchanged."""
     return dict(texts) if parts is None else {key: section_tags(text, parts) for key, text in texts.items()}
 
 
 def tagged_by_ends(text: str, sections: dict[str, str]) -> str:
-    """A text with ``[SEP]`` and a tag before each section that it ends with; what is left before them (the title)
-    carries none.
-    """
+    """Insert ``[SEP]`` and a tag before each section at the end of a text; the title before them gets no tag."""
     rest, tagged = text.strip(), []
     for name, section in reversed(sections.items()):
         known = section.strip()
@@ -71,26 +75,33 @@ def tagged_by_ends(text: str, sections: dict[str, str]) -> str:
     return views.join_sections((rest, *reversed(tagged)), views.SEPARATOR)
 
 
+PAPER_PREFIX = "paper"
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
 
 DEPTHS = (100, 500, 1000)
-"""Ranks down to which patent searchers read."""
+"""The ranks down to which patent searchers read."""
 
 DISTRACTORS = 20
-"""Documents that are kept for each query of a limited task, beside the judged ones."""
+"""Documents per query of a limited task, in addition to the judged ones."""
 
 
 @dataclass(frozen=True)
 class RetrievalTables:
-    """What a retrieval task is made of, as its benchmark's loader gives it.
+    """The texts and judgements of a retrieval task.
 
-    ``hidden`` holds the documents that a query must not retrieve (its own family), ``slices`` the judgements of each
-    named slice, ``unformed`` the slices that the data cannot form, with the reason, ``codes`` the IPC codes of
-    documents and queries where they are known, and ``categories`` the citation category of judged pairs where it is
-    known. ``gate`` holds the dates of documents and queries where a query may see only what was public before its
-    priority date. ``paper_qrels`` and ``paper_slices`` are the judgements that the paper's evaluator takes, where it
-    takes others (those of a query on itself). The texts of the corpus are held once
-    (:class:`~patent_mteb.patents.corpus.Texts`), here and in what mteb gets.
+    The texts of the corpus exist once (:class:`~patent_mteb.patents.corpus.Texts`), here and in mteb's form.
+
+    Attributes:
+        corpus, queries: texts by id.
+        qrels: the judgements.
+        slices: the judgements of each slice.
+        hidden: the documents that a query must not retrieve, which are its own family.
+        unformed: slices that the data do not support, with the reason.
+        document_codes, query_codes: IPC codes, where they are known.
+        document_columns: further columns of the corpus, by name and document.
+        categories: citation categories of judged pairs, where they are known.
+        paper_qrels, paper_slices: the judgements of the paper's evaluator, if they differ (those of a query on itself).
+        gate: dates of documents and queries, if a query sees only documents public before its priority date.
     """
 
     corpus: Mapping[str, str]
@@ -111,35 +122,37 @@ class RetrievalTables:
         object.__setattr__(self, "corpus", Texts.of(self.corpus))
 
     def limited(self, queries: int) -> RetrievalTables:
-        """The tables of so many queries, drawn evenly: their judged documents, and ``DISTRACTORS`` times as many others
-        as queries.
+        """Return the tables of at most ``queries`` queries, evenly spaced.
+
+        The corpus has their judged documents, and :data:`DISTRACTORS` others per query.
         """
         scored = [query for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())]
-        kept = set(_spread(scored, queries))
+        selected = set(_evenly_spaced(scored, queries))
 
-        def of_kept(qrels: Qrels) -> Qrels:
-            return {query: judged for query, judged in qrels.items() if query in kept}
+        def restricted(qrels: Qrels) -> Qrels:
+            return {query: judged for query, judged in qrels.items() if query in selected}
 
         judged = {
-            document for query in kept for part in (self.qrels, self.paper_qrels) for document in part.get(query, ())
+            document
+            for query in selected
+            for part in (self.qrels, self.paper_qrels)
+            for document in part.get(query, ())
         }
-        others = _spread([document for document in self.corpus if document not in judged], DISTRACTORS * queries)
+        others = _evenly_spaced([document for document in self.corpus if document not in judged], DISTRACTORS * queries)
         documents = judged | set(others)
         return replace(
             self,
             corpus={document: text for document, text in self.corpus.items() if document in documents},
-            queries={query: text for query, text in self.queries.items() if query in kept},
-            qrels=of_kept(self.qrels),
-            slices={name: of_kept(part) for name, part in self.slices.items()},
-            hidden={query: documents & hidden for query, hidden in self.hidden.items() if query in kept},
-            paper_qrels=of_kept(self.paper_qrels),
-            paper_slices={name: of_kept(part) for name, part in self.paper_slices.items()},
+            queries={query: text for query, text in self.queries.items() if query in selected},
+            qrels=restricted(self.qrels),
+            slices={name: restricted(part) for name, part in self.slices.items()},
+            hidden={query: documents & hidden for query, hidden in self.hidden.items() if query in selected},
+            paper_qrels=restricted(self.paper_qrels),
+            paper_slices={name: restricted(part) for name, part in self.paper_slices.items()},
         )
 
     def split(self) -> RetrievalSplitData:
-        """The corpus, and the queries that have a relevant document, in mteb's form; the texts of documents are not
-        copied.
-        """
+        """Return the corpus and the queries with a relevant document in mteb's form; document texts are not copied."""
         columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
         for name, values in self.document_columns.items():
             columns[name] = [values[key] for key in self.corpus]
@@ -152,44 +165,57 @@ class RetrievalTables:
         )
 
 
-def _spread(items: Sequence[str], number: int) -> list[str]:
-    """So many of the items, evenly over their order; all if there are no more."""
+def _evenly_spaced(items: Sequence[str], number: int) -> list[str]:
+    """Return ``number`` of the items, evenly spaced; all if there are fewer."""
     return [items[place * len(items) // number] for place in range(number)] if number < len(items) else list(items)
 
 
 def gated(tables: RetrievalTables) -> tuple[RetrievalTables, int]:
-    """The tables without judgements of documents that their query may not see, and how many judgements went."""
+    """Drop the judgements of documents that a query may not see, and return the tables with their number."""
     gate = tables.gate
     if gate is None:
         return tables, 0
 
-    def kept(qrels: Qrels) -> Qrels:
+    def admitted(qrels: Qrels) -> Qrels:
         return {
             query: {key: gain for key, gain in judged.items() if gate.admits(query, key)}
             for query, judged in qrels.items()
         }
 
-    qrels = kept(tables.qrels)
-    gone = sum(map(len, tables.qrels.values())) - sum(map(len, qrels.values()))
-    parts = {name: positive(kept(part)) for name, part in tables.slices.items()}
-    return replace(tables, qrels=qrels, slices={name: part for name, part in parts.items() if part}), gone
+    qrels = admitted(tables.qrels)
+    dropped = sum(map(len, tables.qrels.values())) - sum(map(len, qrels.values()))
+    parts = {name: positive(admitted(part)) for name, part in tables.slices.items()}
+    return replace(tables, qrels=qrels, slices={name: part for name, part in parts.items() if part}), dropped
+
+
+def only_themselves(qrels: Qrels) -> list[str]:
+    """Return the queries whose only relevant document is themselves, sorted."""
+    relevant = {query: {document for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
+    return sorted(query for query, documents in relevant.items() if documents == {query})
+
+
+def without_self(qrels: Qrels) -> Qrels:
+    """Return the judgements without those of a query on itself."""
+    return {
+        query: {document: gain for document, gain in judged.items() if document != query}
+        for query, judged in qrels.items()
+    }
 
 
 class PatentRetrieval(PatentTask, AbsTaskRetrieval):
-    """Retrieval scored as mteb scores it, with slices.
+    """Retrieval with mteb's scores, slices, and the paper's protocol.
 
-    A query's hidden documents (its own family) take no place in its ranking, which still has full depth. Beside mteb's
-    scores the result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``, and the same of
-    the paper's own evaluator, in which nothing is hidden, as ``paper_<measure>_at_<k>`` and
-    ``paper_<slice>_<measure>_at_<k>``. Both are read off one search. Where there are too few queries for a score
-    (:mod:`patent_mteb.metrics.significance`), it brings the 95% interval of the main score, by bootstrap over the
-    queries: ``<measure>_low``, ``<measure>_high``, and the same of a slice.
+    A query's hidden documents (its own family) are not in its ranking, which still has full depth. In addition to
+    mteb's scores, the result has ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries`` for every slice, and
+    ``paper_<measure>_at_<k>`` and ``paper_<slice>_<measure>_at_<k>`` with nothing hidden. If a score has too few
+    queries (:mod:`patent_mteb.metrics.significance`), the result has the 95% bootstrap interval of the main score over
+    the queries: ``<measure>_low``, ``<measure>_high``, and the same of a slice.
 
-    Where the tables have a gate, a document counts only if it was public before the query's priority date, in both
-    protocols: no ranking shows a later one, no judgement of one counts. The result then has ``gated_documents``, the
-    mean number of documents that a query may not see, and ``n_gated_judgements``.
+    If the tables have a gate, a document counts only if it was public before the query's priority date, in both
+    protocols: later documents are in no ranking, and their judgements are dropped. The result then has
+    ``gated_documents``, the mean number of documents that a query may not see, and ``n_gated_judgements``.
 
-    Where documents are several texts, ``document_sections`` names them and ``query_section`` the one that a query is.
+    If documents consist of several texts, ``document_sections`` names them, and ``query_section`` names the query's.
     """
 
     scoring: ClassVar[str] = "retrieval 1"
@@ -200,7 +226,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     n_gated_judgements: int = 0
 
     def load_tables(self) -> RetrievalTables:
-        """Read the benchmark's tables and compose the texts of this task."""
+        """Read the tables of the benchmark, and compose the texts of this task."""
         raise NotImplementedError
 
     def load_split(self) -> RetrievalSplitData:
@@ -212,47 +238,50 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             len(whole.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items()
         )
         if self.n_gated_judgements:
-            told = (
+            logger.warning(
                 "%s: %d judgements are of documents that were not public before the priority date of their query; they"
-                " do not count"
+                " do not count",
+                self.metadata.name,
+                self.n_gated_judgements,
             )
-            logger.warning(told, self.metadata.name, self.n_gated_judgements)
         for name, reason in self.tables.unformed.items():
             logger.warning(
                 "%s: slice %s cannot be formed: %s", self.own.name if self.own else self.source.data.key, name, reason
             )
         if alone := only_themselves(self.tables.paper_qrels):
-            told = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
-            logger.warning(told, self.metadata.name, len(alone), alone[0])
+            logger.warning(
+                "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them",
+                self.metadata.name,
+                len(alone),
+                alone[0],
+            )
         return self.tables.split()
 
     def limit_to(self, queries: int) -> Self:
-        """A task like this on so many queries only, for trying out. It is named ``<Task>.limit<N>``, so its scores are
-        no others'.
-        """
+        """Return a trial task ``<Task>.limit<N>`` with at most ``queries`` queries."""
         made = copy.copy(self)
-        made.limit, made.data_loaded, made._data_digest, made._texts_seen = queries, False, None, None
-        made._stand_on(made.source)
+        made.limit, made.data_loaded, made._data_digest, made._texts_record = queries, False, None, None
+        made._set_source(made.source)
         return made
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
-        """Where queries have sections like documents: their texts as this model reads them, by section and query."""
+        """Return the texts of the queries by section and query, as this model reads them; empty without sections."""
         return {}
 
     def unload_data(self) -> None:
-        """Let the data go, the texts in the tables included: other tasks are still to come."""
+        """Drop the data, including the texts in the tables."""
         super().unload_data()
         self.__dict__.pop("tables", None)
 
     def system(self, model: MTEBModels) -> ArraySearch:
-        """How this task searches with a model."""
+        """Return the search system that ranks with a model."""
         return engine(model)
 
     def rank(self, model: MTEBModels, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
-        """The ranking that the task's scores are computed on, without scoring it.
+        """Return the ranking that the scores are computed on, without computing them.
 
         Raises:
-            DataError: the data cannot be had or cannot be used.
+            DataError: the data are not available or not usable.
         """
         system, queries, context = self.searching(model, encode_kwargs)
         return replace(system.rank(queries, max(self.k_values), context), task=self.metadata.name)
@@ -260,9 +289,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def searching(
         self, model: MTEBModels, encode_kwargs: Mapping[str, Any] | None = None
     ) -> tuple[ArraySearch, Any, SearchContext]:
-        """A model as a search over the task's corpus, indexed; the task's queries, and the context to rank them in."""
+        """Return the search system of a model over the indexed corpus, the queries, and the search context."""
         self.load_data()
-        given = (self.dataset or {})[self.source.subset][self.split]
+        given = self.loaded_split
         where = {"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset}
         context = self._context(where, given["top_ranked"])
         system, data_split = self.system(model), self.texts_for(model, given)
@@ -270,22 +299,22 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return system, data_split["queries"], context
 
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
-        """mteb's scores of the task, and ours; the evaluation is handed on for per-query scores (:mod:`.perquery`)."""
+        """Return all scores of the task, and publish the per-query scores (:mod:`.perquery`)."""
         candidates = data_split["top_ranked"]
         system, data_split = self.system(model), self.texts_for(model, data_split)
-        texts, data_split = self.texts_seen(data_split), {**data_split, "top_ranked": candidates}
+        texts, data_split = self.texts_evidence(data_split), {**data_split, "top_ranked": candidates}
         if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
             run, judged, scores, papers = self._evaluate(
                 system, data_split, self._context(arguments), arguments["timer"]
             )
         else:
-            listening = AsMteb(system, self.tables.hidden, self.tables.gate)
-            scores = super().evaluate_split(listening, data_split, **arguments)
-            run = listening.run or Run.from_dict({})
+            recorder = AsMteb(system, self.tables.hidden, self.tables.gate)
+            scores = super().evaluate_split(recorder, data_split, **arguments)
+            run = recorder.run or Run.from_dict({})
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
-            papers = {} if listening.whole is None else self.paper_scores(listening.whole)
+            papers = {} if recorder.whole is None else self.paper_scores(recorder.whole)
         found = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
-        hand_on(evaluation := replace(found, prompts=self.prompts(model, data_split, **arguments)))
+        publish(evaluation := replace(found, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
         effort = {"effort": dict(run.effort)} if run.effort else {}
         index = {"index_mb": round(system.index_bytes / 1e6, 3)} if system.index_bytes else {}
@@ -304,8 +333,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         system.ensure_indexed(data_split["corpus"], context)
         system.encode_ahead(data_split["queries"], context)
 
-    def read(self) -> Any:
-        split, tables = super().read(), self.tables
+    def digested_data(self) -> Any:
+        split, tables = super().digested_data(), self.tables
         judged = {"": split["relevant_docs"], **tables.slices}
         gate = {"gate": tables.gate.identity} if tables.gate else {}
         return gate | {
@@ -322,9 +351,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return {"query": query_texts(data_split["queries"]), "document": document_texts(data_split["corpus"])}
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """The data of the split, with section tags for the models that read them where the sections can be told
-        apart.
-        """
+        """Return the data of the split, with section tags for a model that reads them, where sections are known."""
         parts = getattr(self.metadata, "text_parts", {})
         if not parts or not reads_section_tags(model.mteb_model_meta):
             return data_split
@@ -356,7 +383,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def _evaluate(
         self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any
     ) -> tuple[Run, Judged, dict[str, Any], dict[str, float]]:
-        """Ranking and scores on arrays, with the phases of mteb's timer, and the scores of the paper's protocol."""
+        """Rank and score on arrays: the run, its judgements, mteb's scores and those of the paper's protocol."""
         queries, depth = data_split["queries"], max(self.k_values)
         if isinstance(system, DenseSearch):
             system.timer = timer
@@ -368,35 +395,29 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
                 system.ensure_indexed(data_split["corpus"], context)
             with timer("Encoding queries", **phase):
                 run, whole = system.rank_both(queries, depth, context)
-        told = "Running retrieval task - Evaluating retrieval scores..."
-        with timer("Scoring", split=context.hf_split, subset=context.hf_subset, log_message=told):
+        message = "Running retrieval task - Evaluating retrieval scores..."
+        with timer("Scoring", split=context.hf_split, subset=context.hf_subset, log_message=message):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
         logger.info("Running retrieval task - Finished.")
         return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(whole)
 
     def paper_scores(self, whole: Run) -> dict[str, float]:
-        """The scores of the paper's own evaluator, ``paper_…`` (:mod:`patent_mteb.tasks.paper_protocol`); none where no
-        paper has the task.
-
-        Args:
-            whole: rankings with nothing hidden.
-        """
+        """Return the scores of the paper's protocol on rankings with nothing hidden; empty if no paper has the task."""
         if not self.facts.paper:
             return {}
         tables = self.tables
-        qrels, slices = tables.paper_qrels or tables.qrels, tables.paper_slices or tables.slices
-        return paper_scores(whole, qrels, slices, self.k_values, self.slice_measures)
+        judged = Judged(whole.docs, tables.paper_qrels or tables.qrels, whole.query_ids, whole.doc_ids)
+        found: dict[str, float] = {f"{PAPER_PREFIX}_n_queries": len(whole.query_ids)}
+        found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all(), self.k_values).items()}
+        for name, part in (tables.paper_slices or tables.slices).items():
+            found |= _slice_scores(f"{PAPER_PREFIX}_{name}", judged.scores(self.slice_measures, part))
+        return found
 
     def judge(self, run: Run, qrels: Qrels, model_meta: Any, judged: Judged | None = None) -> Evaluation:
-        """Everything that is read off a run beside mteb's scores: those of slices and of the benchmark's own kind, and
-        per query.
+        """Compute what mteb does not: the scores of slices, of the benchmark, and per query.
 
-        Args:
-            run: rankings of the task's queries.
-            qrels: the judgements of all of them.
-            model_meta: identity of the model that ranked.
-            judged: the judged documents of this run, where they were found already.
+        ``qrels`` are the judgements of all queries, and ``judged`` is the run with them, if it exists already.
         """
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
         overlap = sum(query in self.tables.corpus for query in qrels)
@@ -408,10 +429,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             scores["n_gated_judgements"] = self.n_gated_judgements
         by_slice: dict[str, QueryScores] = {}
         for name, part in self.tables.slices.items():
-            found = by_slice[name] = judged.scores((*self.slice_measures, "pres@100"), part)
-            scores[f"{name}_n_queries"] = len(found.queries)
-            scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
-        scores |= self.own_scores(run, judged) | self.deep_scores(judged) | self._small_intervals(judged, scores)
+            by_slice[name] = judged.scores((*self.slice_measures, "pres@100"), part)
+            scores |= _slice_scores(name, by_slice[name])
+        scores |= self.benchmark_scores(run, judged) | self.deep_scores(judged) | self._small_intervals(judged, scores)
         if run.first_stage is not None:
             first, measure = run.first_stage, f"recall@{run.first_stage.k}"
             stage = Judged(first.run.docs, qrels, first.run.query_ids, first.run.doc_ids).scores([measure])
@@ -432,9 +452,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         )
 
     def _small_intervals(self, judged: Judged, counts: Mapping[str, float]) -> dict[str, float]:
-        """Intervals of the main score where it stands on too few queries; none where all of them score the same, which
-        tells nothing.
-        """
+        """Return intervals of the main score over too few queries; none if all queries have the same score."""
         main: str = self.metadata.main_score
         if main.partition("_at_")[0] not in MEASURES:
             return {}
@@ -449,9 +467,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return found
 
     def deep_scores(self, judged: Judged) -> dict[str, float]:
-        """PRES at the depths at which patents are searched, as far as rankings go that deep; recall and hit rate where
-        mteb has none.
-        """
+        """Return PRES at the :data:`DEPTHS` of the ranking, and recall and hit rate where mteb has none."""
         depths = [depth for depth in DEPTHS if depth <= max(self.k_values)]
         wanted = [f"pres@{depth}" for depth in depths]
         wanted += [
@@ -459,18 +475,21 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         ]
         return {measure.replace("@", "_at_"): value for measure, value in judged.scores(wanted).means().items()}
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
-        """Scores of the benchmark's own kind on the same run: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has
-        codes.
-        """
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        """Return further scores of the benchmark: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data have codes."""
         return self.inscope(run) if asked(INSCOPE_VARIABLE) and self.tables.query_codes else {}
 
-    def lacks(self, scores: Mapping[str, Any]) -> bool:
+    def lacks_scores(self, scores: Mapping[str, Any]) -> bool:
         if not asked(INSCOPE_VARIABLE) or any(name.startswith("inscope_") for name in scores):
             return False
-        self.load_data()  # whether there are codes
+        self.load_data()  # only the data show whether there are codes
         return bool(self.tables.query_codes)
 
     def inscope(self, run: Run) -> dict[str, float]:
-        """InScope@k of the run (:func:`patent_mteb.metrics.inscope.inscope_scores`)."""
+        """Return InScope@k of the run (:func:`patent_mteb.metrics.inscope.inscope_scores`)."""
         return inscope_scores(run.docs, run.query_ids, run.doc_ids, self.tables.query_codes, self.tables.document_codes)
+
+
+def _slice_scores(name: str, found: QueryScores) -> dict[str, float]:
+    means = {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
+    return {f"{name}_n_queries": len(found.queries), **means}

@@ -1,4 +1,4 @@
-"""From what a user names to tasks: names, benchmarks and filters, which narrow each other down."""
+"""Selection of tasks by names, benchmarks and filters."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def choose(
     languages: Sequence[str] = (),
     splits: Sequence[str] = (),
 ) -> list[AbsTask]:
-    """The tasks that everything which was said allows: those of the benchmarks, among them the named ones, among these
-    the filtered.
-    """
+    """Return the tasks that satisfy all arguments: the named tasks of the benchmarks that pass every filter."""
     if not any((names, benchmarks, types, categories, languages, splits)):
         raise DataError(
             "no task was chosen", remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'"
@@ -44,23 +42,25 @@ def choose(
     _refuse_unknown("task type", types, get_args(TaskType))
     _refuse_unknown("category", categories, get_args(TaskCategory))
     _refuse_unknown("language", languages, _known_languages())
-    held = [
-        copy.copy(task) for name in benchmarks for task in _benchmark(name).tasks
-    ]  # the benchmark keeps its own as they are
+    # copies, because filters change a task and the benchmark returns the same objects again
+    candidates = [copy.copy(task) for name in benchmarks for task in _benchmark(name).tasks]
     if not benchmarks:
-        held = [task_named(name) for name in names] if names else list(mteb.get_tasks())
+        candidates = [task_named(name) for name in names] if names else list(mteb.get_tasks())
     elif names:
-        held = [task for name in names for task in _among(name, held)]
+        candidates = [task for name in names for task in _among(name, candidates)]
     fitting = [
         task
-        for task in {task.metadata.name: task for task in held}.values()
+        for task in {task.metadata.name: task for task in candidates}.values()
         if (not types or task.metadata.type in types)
         and (not categories or task.metadata.category in categories)
         and (not languages or _languages(task) & set(languages))
         and (not splits or set(splits) & set(task.metadata.eval_splits))
     ]
     if not fitting:
-        raise DataError(f"none of {len(held)} tasks fits", remedy=f"{_what_there_is(held)}; leave out a filter")
+        kinds = {task.metadata.type for task in candidates}
+        known_splits = {split for task in candidates for split in task.metadata.eval_splits}
+        available = f"there are tasks of type {_few(kinds)}, on the splits {_few(known_splits)}"
+        raise DataError(f"none of {len(candidates)} tasks fits", remedy=f"{available}; remove a filter")
     if splits:
         _refuse_unknown("split", splits, {split for task in fitting for split in task.metadata.eval_splits})
         fitting = [
@@ -71,17 +71,17 @@ def choose(
 
 
 def limited(tasks: Sequence[AbsTask], queries: int) -> list[AbsTask]:
-    """The retrieval tasks of the suite among some tasks, on so many queries each."""
-    searched = [task for task in tasks if isinstance(task, PatentRetrieval)]
-    if not searched:
-        raise DataError("only retrieval tasks of the suite have a number of queries", remedy="leave out --limit")
-    if without := len(tasks) - len(searched):
-        logger.warning("%d of %d tasks are left out: --limit takes queries of retrieval tasks", without, len(tasks))
-    return [task.limit_to(queries) for task in searched]
+    """Return the retrieval tasks of the suite, limited to at most ``queries`` queries each."""
+    retrieval = [task for task in tasks if isinstance(task, PatentRetrieval)]
+    if not retrieval:
+        raise DataError("only retrieval tasks of the suite have a number of queries", remedy="remove --limit")
+    if skipped := len(tasks) - len(retrieval):
+        logger.warning("%d of %d tasks are skipped: --limit applies to retrieval tasks", skipped, len(tasks))
+    return [task.limit_to(queries) for task in retrieval]
 
 
 def task_named(name: str) -> AbsTask:
-    """mteb's task of this name."""
+    """Return mteb's task of this name."""
     known = _mteb.registered("tasks")
     if name not in known:
         raise DataError(f"there is no task '{name}'{did_you_mean(name, known)}", remedy=_NAMES)
@@ -98,11 +98,11 @@ def _benchmark(name: str) -> Benchmark:
 
 
 def _among(name: str, tasks: Sequence[AbsTask]) -> list[AbsTask]:
-    """The tasks of this name among those of benchmarks, said with or without the state of the data."""
+    """Return the tasks of this name, with or without the suffix for their data."""
     found = [task for task in tasks if name in (task.metadata.name, plain_name(task.metadata.name))]
     if not found:
         near = did_you_mean(name, [plain_name(task.metadata.name) for task in tasks])
-        raise DataError(f"the benchmark has no task '{name}'{near}", remedy="leave out -b or the task")
+        raise DataError(f"the benchmark has no task '{name}'{near}", remedy="remove -b or the task")
     return found
 
 
@@ -120,7 +120,7 @@ def _few(words: Collection[str]) -> str:
 
 
 def _languages(task: AbsTask) -> set[str]:
-    """The languages of a task, with and without their scripts."""
+    """Return the languages of a task, with and without their scripts."""
     return {*task.metadata.bcp47_codes, *task.metadata.languages}
 
 
@@ -130,9 +130,3 @@ def _known_languages() -> set[str]:
         for kind in _mteb.registered("tasks").values()
         for code in (*kind.metadata.languages, *kind.metadata.bcp47_codes)
     }
-
-
-def _what_there_is(tasks: Sequence[AbsTask]) -> str:
-    types = {task.metadata.type for task in tasks}
-    splits = {split for task in tasks for split in task.metadata.eval_splits}
-    return f"there are tasks of type {_few(types)}, on the splits {_few(splits)}"

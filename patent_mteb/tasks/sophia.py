@@ -1,8 +1,7 @@
-"""Sophia-style retrieval: twelve representations of the query over one fixed corpus ("QaECTER and Sophia-Bench", §3 and
-§4).
+"""Sophia-style retrieval: twelve query representations over one corpus ("QaECTER and Sophia-Bench", §3 and §4).
 
-The authors' data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.sophia` describes and
-writes, from anybody's own patents, and the built-in sample otherwise.
+The authors' data set is unpublished. The tasks read a directory that :mod:`patent_mteb.recipes.sophia` builds from any
+patents, or the built-in sample.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.paper_protocol import PREFIX
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.checks import log_counts
+from patent_mteb.tasks.retrieval import PAPER_PREFIX, PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
@@ -75,8 +74,7 @@ JURISDICTIONS: dict[str, tuple[str, ...]] = {
     "no": ("NO",),
     "cz": ("CZ",),
 }
-"""Filing jurisdictions by language, as the paper names them. An office of none of these groups is a group of its
-own."""
+"""Offices by filing jurisdiction, grouped by language as in the paper. Any other office is a group by itself."""
 
 _GROUP_OF = {office: group for group, offices in JURISDICTIONS.items() for office in offices}
 _SECTIONS = "ABCDEFGH"
@@ -101,15 +99,14 @@ SUMMARIES = {
 
 
 PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": ("invention",)}
-"""The representations that are one section of the patent."""
+"""Representations with one section of the patent."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The benchmark's directory with the texts of its documents and what the slices need, worked out once for all
-    tasks.
+    """The benchmark's directory with document texts and slices, computed once for all tasks.
 
-    ``representations`` names the columns of ``queries.parquet``, which are read one at a time.
+    ``representations`` are the columns of ``queries.parquet``, which are read one at a time.
     """
 
     tables: beir.BeirFolder
@@ -123,7 +120,7 @@ class Folder:
 
 @lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
-    """Read and check the benchmark's directory; ``revision`` keeps two states of one directory apart."""
+    """Read and check the benchmark's directory; ``revision`` distinguishes two states of one directory."""
     tables = beir.read_beir(folder)
     counts: Counter[str] = Counter()
     names = _representations(folder / "queries.parquet", tables, counts)
@@ -131,8 +128,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
     counts.update(odd)
     positive = slices.positive(tables.qrels)
     parts, unformed = _slices(folder, positive, rows, counts)
-    for what, number in counts.items():
-        logger.warning("%s: %d %s", folder, number, what)
+    log_counts(folder, counts)
     return Folder(
         tables,
         tables.corpus.joined(),
@@ -198,7 +194,7 @@ def _slices(
 
 
 def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[tuple[str, str], set[str]]:
-    """Degrees of relevance (``xy``, ``a``) of each judged pair, by its citation edges."""
+    """Return the degrees of relevance (``xy``, ``a``) of each judged pair by its citations."""
     if not path.exists():
         return {}
     columns = ("query-id", "corpus-id", "direction", "category")
@@ -232,7 +228,7 @@ def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[t
 
 
 def _section(codes: Any, counts: Counter[str]) -> str | None:
-    """IPC section of a query, by its first code that can be read, as in ``a`` for ``A61F 2/06``."""
+    """Return the IPC section of the first valid code, such as ``a`` for ``A61F 2/06``."""
     read, unusable = ipc.codes_at(codes, "section", errors="skip")
     if unusable:
         counts["IPC codes of queries that cannot be read"] += len(unusable)
@@ -240,21 +236,19 @@ def _section(codes: Any, counts: Counter[str]) -> str | None:
 
 
 def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[str, str | None]:
-    """Jurisdiction group of each query: its language's, ``row`` where the group has fewer than ``least`` queries, None
-    if unknown.
-    """
+    """Return the jurisdiction group of each query: ``row`` for groups below ``least`` queries, None if unknown."""
     groups = {query: _GROUP_OF.get(office.upper(), office.lower()) or None for query, office in offices.items()}
     sizes = Counter(groups.values())
     return {query: group if group is None or sizes[group] >= least else "row" for query, group in groups.items()}
 
 
 class SophiaRetrieval(PatentRetrieval):
-    """Citation retrieval with one representation of the query (§4.2); the corpus text is title, abstract, claims and
-    description.
+    """Citation retrieval with one representation of the query (§4.2).
 
-    Relevant are the documents of all four citation relations (§3.2), each with gain 1. A query that lacks the
-    representation is left out of this task and its slices, and counted (``n_queries_left_out``). The IPC slice of a
-    query is that of its first code, its main classification. The query's own family is removed from its ranking.
+    The corpus text is title, abstract, claims and description. The documents of all four citation relations (§3.2) are
+    relevant, each with gain 1. A query without the representation is skipped in this task and its slices, and counted
+    (``n_queries_left_out``). The IPC slice of a query is that of its first code, the main classification. The query's
+    own family is hidden.
     """
 
     data = DATA
@@ -266,7 +260,7 @@ class SophiaRetrieval(PatentRetrieval):
         path = self.source.path()
         folder = read_folder(path, self.source.revision)
         queries = self._queries(folder, path)
-        kept = {
+        parts = {
             name: {query: judged for query, judged in part.items() if query in queries}
             for name, part in folder.slices.items()
         }
@@ -274,7 +268,7 @@ class SophiaRetrieval(PatentRetrieval):
             corpus=folder.documents,
             queries=queries,
             qrels={query: judged for query, judged in folder.tables.qrels.items() if query in queries},
-            slices={name: part for name, part in kept.items() if part},
+            slices={name: part for name, part in parts.items() if part},
             hidden=folder.hidden,
             unformed=folder.unformed,
             document_codes=folder.codes,
@@ -292,7 +286,7 @@ class SophiaRetrieval(PatentRetrieval):
             raise NotThereError(
                 f"the query representation {name} is missing",
                 path=path / "queries.parquet",
-                remedy=f"write column '{name}', or leave out the task {self.metadata.name}",
+                remedy=f"write column '{name}', or omit the task {self.metadata.name}",
             )
         queries = Texts.collected((query, text) for query in judged if (text := texts.get(query, "").strip()))
         if not queries:
@@ -300,14 +294,14 @@ class SophiaRetrieval(PatentRetrieval):
                 f"no query has the representation {name}",
                 path=path / "queries.parquet",
                 remedy=(
-                    f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or leave out the task"
+                    f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or omit the task"
                     f" {self.metadata.name}"
                 ),
             )
         self.n_left_out = len(judged) - len(queries)
         if self.n_left_out:
             logger.warning(
-                "%s: %d of %d queries have no %s and are left out",
+                "%s: %d of %d queries have no %s and are skipped",
                 self.metadata.name,
                 self.n_left_out,
                 len(judged),
@@ -315,13 +309,11 @@ class SophiaRetrieval(PatentRetrieval):
             )
         return queries
 
-    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+    def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
 
     def paper_scores(self, whole: Run) -> dict[str, float]:
-        """With InScope as eq. 1 has it: the mean over all queries, a query without a code at the level counting as
-        0.
-        """
+        """Add InScope as in eq. 1: the mean over all queries, where a query without a code at the level counts as 0."""
         found = self.inscope(whole)
         share = {key: value / len(whole.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
         means = {
@@ -329,7 +321,7 @@ class SophiaRetrieval(PatentRetrieval):
             for key, value in found.items()
             if key not in share
         }
-        return super().paper_scores(whole) | {f"{PREFIX}_{key}": value for key, value in means.items()}
+        return super().paper_scores(whole) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:

@@ -1,4 +1,4 @@
-"""The tasks that a report knows: those of every registered benchmark, at the time of asking."""
+"""The tasks of all registered benchmarks, as reports need them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from patent_mteb.data.loading import DataSet
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.own_datasets import benchmark_of_results, task_of_result
-from patent_mteb.tasks.own_names import own_data
+from patent_mteb.tasks.own_data import benchmark_of_results, own_data_set, task_of_result
 
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """What a report needs to know of a task.
+    """A task as reports need it.
 
     Attributes:
         name: of the task on the real data.
@@ -23,10 +22,10 @@ class SuiteTask:
         group: its group there.
         kind: mteb's task type.
         main_score: name of its main score.
-        scoring: name of the way in which its scores are computed.
+        scoring: version of its scoring.
         split: the split it is scored on.
-        data: its data set, at the revision that it stands for now.
-        order: its place among all tasks, from 0.
+        data: its data set at the present revision.
+        order: its position among all tasks, from 0.
     """
 
     name: str
@@ -41,9 +40,7 @@ class SuiteTask:
 
 
 def suite_tasks() -> dict[str, SuiteTask]:
-    """The tasks by name, in the order of benchmarks, groups and tasks. Made anew by every call, so that it knows what
-    was registered.
-    """
+    """Return the registered tasks by name, in the order of benchmarks, groups and tasks."""
     tasks: dict[str, dict[str, Any]] = {}
     for benchmark in catalogue.benchmarks():
         for group, members in benchmark.groups.items():
@@ -69,17 +66,18 @@ def _row(task: type[PatentTask], group: str, data: DataSet, order: int) -> dict[
     }
 
 
-class OwnTasks:
-    """The tasks on own data that results are of: what a result says of itself is enough, wherever the data are. Where
-    ``PATENT_MTEB_DATA`` names the data set, its benchmarks have every task that it declares, so that a model without
-    one of them has no mean over all.
+class TasksOnOwnData:
+    """The tasks on own data that have results; the record in a result is enough, the data may be elsewhere.
+
+    If ``PATENT_MTEB_DATA`` names the data set, its benchmarks contain every task that it declares, so that a model
+    without a result on one of them has no mean.
     """
 
     def __init__(self) -> None:
         self._found: dict[str, dict[str, tuple[type[PatentTask], PatentBenchmark]]] = {}
 
     def task(self, record: Any) -> SuiteTask | None:
-        """The task of a result that says whose data it was measured on; None for any other."""
+        """Return the task of a result with a record of its own data set; None for any other result."""
         pair = task_of_result(record, catalogue.benchmarks())
         if pair is None:
             return None
@@ -87,7 +85,7 @@ class OwnTasks:
         known = self._found.setdefault(task.facts.name, {})
         known.setdefault(task.metadata.name, pair)
         original = task.published_as or task
-        data = own_data(published.facts, task.data, str(record["name"]))
+        data = own_data_set(published.facts, task.data, str(record["name"]))
         order = [*published.task_classes, original].index(original)
         return SuiteTask(**_row(task, published.group_of(original), data, order))
 
@@ -100,19 +98,19 @@ class OwnTasks:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """A message on each data set that is not at hand."""
+        """A message for each data set that ``PATENT_MTEB_DATA`` does not name."""
         return tuple(
-            f"{name}: which tasks the data set declares is not known here, so its means are over the tasks that results"
-            " are of. Remedy: set PATENT_MTEB_DATA to its directory."
+            f"{name}: the tasks of this data set are unknown here, so its means are over the tasks with results."
+            " Remedy: set PATENT_MTEB_DATA to its directory."
             for name in sorted(self._found)
             if not self._declared(name)
         )
 
     def _declared(self, name: str) -> list[tuple[type[PatentTask], PatentBenchmark]]:
-        """The tasks of the data set at hand, if it is the version that the results are of."""
+        """Return the tasks of the data set in ``PATENT_MTEB_DATA``, if it has the version of the results."""
         task, published = next(iter(self._found[name].values()))
-        mine = next((one for one in catalogue.own_benchmarks() if one.name == name), None)
-        return [(one, published) for one in mine.task_classes if _same_data(one, task)] if mine else []
+        present = next((one for one in catalogue.own_benchmarks() if one.name == name), None)
+        return [(one, published) for one in present.task_classes if _same_data(one, task)] if present else []
 
 
 def _same_data(one: type[PatentTask], other: type[PatentTask]) -> bool:

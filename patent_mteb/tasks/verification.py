@@ -1,17 +1,16 @@
-"""The gate: a result, checked before any command prints, writes or compares its numbers.
+"""Verification of results, before any command prints, writes or compares their numbers.
 
-A result is held against
+A result is compared with
 
-* itself: its main score is the task's, all its numbers are finite;
-* its evidence (:mod:`patent_mteb.tasks.evidence`), which must be there: the seal over its numbers, and the model, the
-  task and the data that they were measured with, which must be those of the place where it was found;
-* the version of the scoring: numbers that are computed in another way now are stale;
-* the per-query scores next to it, where they are: their means, the queries, the ranking;
-* the model, where one is loaded (:func:`check_model`): what it does, its weights, and the libraries that made the
-  score.
+* itself: its main score is the task's main score, and all its numbers are finite;
+* its evidence (:mod:`patent_mteb.tasks.evidence`), which is required: the checksum of its numbers, and the model, task
+  and data, which must be those of its place in the results folder;
+* the version of the scoring: numbers of another version are stale;
+* the per-query scores next to it, if there are any: their means, the queries, the ranking;
+* the model, if one is loaded (:func:`check_model`): its behaviour, its weights and the libraries.
 
-Digests are not signatures. A forger who writes new seals is caught by the per-query scores or, if these are forged or
-deleted, by computing a sample again: ``patent-mteb doctor RESULTS --recompute 5%``.
+Digests are not signatures. The per-query scores detect a forged checksum. If they are forged or deleted as well, the
+scores of a sample of queries do: ``patent-mteb doctor RESULTS --recompute 5%``.
 """
 
 from __future__ import annotations
@@ -29,33 +28,32 @@ import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
 from patent_mteb.store.canaries import difference
-from patent_mteb.tasks.evidence import KEY, seal
+from patent_mteb.tasks.evidence import KEY, checksum
 
 TOLERANCE = 1e-5
 """mteb rounds its scores to five decimals."""
 _NO_REVISION = "no_revision_available"
-_AGAIN = "run the task again"
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
-_MOST = 2.0**53
-_OF_MODEL = ("modules", "tokenizer")
-"""Digests that libraries of other versions write in another form."""
-_FORMS = ("transformers", "tokenizers", "sentence-transformers", "torch")
+_MAX_COUNT = 2.0**53
+_VERSIONED_DIGESTS = ("modules", "tokenizer")
+"""Digests that differ between versions of the libraries in :data:`_VERSIONS`."""
+_VERSIONS = ("transformers", "tokenizers", "sentence-transformers", "torch")
 _LEXICAL = ("bm25s", "PyStemmer", "Snowball")
 
 
 class ContradictionError(DataError):
-    """A result that its evidence, its place, its per-query scores or its model contradict."""
+    """A result that contradicts its evidence, its place, its per-query scores or its model."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a result was found: what it must be a result of.
+    """The place of a result, which determines what it must be a result of.
 
     Attributes:
         path: the file.
         task: name with the state of the data (``.sample``).
         main_score, scoring: of the task as it is now.
-        model, revision, experiment: as mteb's folders say; ``experiment`` is empty without settings.
+        model, revision, experiment: from mteb's folders; ``experiment`` is empty without settings.
         data_revision, subset: the data.
     """
 
@@ -71,30 +69,28 @@ class Place:
 
 
 def evidence_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The evidence in an entry of scores, empty where there is none."""
+    """Return the evidence in scores; empty if there is none."""
     found = entry.get(KEY)
     return found if isinstance(found, dict) else {}
 
 
 def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of the evidence, empty where there is none."""
+    """Return a part of the evidence; empty if there is none."""
     found = evidence.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
-    """The numbers of an entry of scores."""
+    """Verify an entry of scores, and return its numbers."""
     found = evidence_of(entry)
     scores = _numbers(entry, place)
     if not found:
-        raise _contradiction(
-            place, "no evidence of what it was computed from: it is of an older version, or was changed"
-        )
-    if found.get("seal") != seal(entry):
+        raise _contradiction(place, "the evidence is missing: the result is of an older version, or was changed")
+    if found.get("seal") != checksum(entry):
         raise _contradiction(
             place, "the scores are not those that were measured: the result or its evidence was changed afterwards"
         )
-    if differing := list(_misplaced(found, place)):
+    if differing := list(_differences(found, place)):
         raise _contradiction(place, f"a result of another place ({'; '.join(differing)})")
     if (scoring := found.get("scoring")) != place.scoring:
         raise _contradiction(place, f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ")
@@ -102,7 +98,7 @@ def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
 
 
 def _contradiction(place: Place, problem: str) -> ContradictionError:
-    return ContradictionError(problem, path=place.path, remedy=_AGAIN)
+    return ContradictionError(problem, path=place.path, remedy="run the task again")
 
 
 def _numbers(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
@@ -115,7 +111,7 @@ def _numbers(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
     except OverflowError:
         raise _contradiction(place, "a score is too large for a number") from None
     for key, value in scores.items():
-        if key.endswith(_COUNTS) and not (0 <= value <= _MOST and value == int(value)):
+        if key.endswith(_COUNTS) and not (0 <= value <= _MAX_COUNT and value == int(value)):
             raise _contradiction(place, f"{key} is {value}, not a count")
         if math.isinf(value) and not key.startswith("nauc_"):
             raise _contradiction(place, f"{key} is {value}, not a score")
@@ -125,13 +121,13 @@ def _numbers(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
     if not abs(scores.get(place.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
         raise _contradiction(
             place,
-            f"the main score is not {place.main_score}, the present one of the task (it was changed, or is older)",
+            f"the main score is not {place.main_score}, the task's main score (the result was changed, or is older)",
         )
     return scores
 
 
-def _misplaced(found: Mapping[str, Any], place: Place) -> Iterator[str]:
-    """What the evidence says otherwise than the place of the file."""
+def _differences(found: Mapping[str, Any], place: Place) -> Iterator[str]:
+    """Yield the differences between the evidence and the place of the file."""
     model, data = part_of(found, "model"), part_of(found, "data")
     pairs = {
         "model": (_as_folder(str(model.get("name"))), _as_folder(place.model)),
@@ -139,7 +135,7 @@ def _misplaced(found: Mapping[str, Any], place: Place) -> Iterator[str]:
         "task": (data.get("task"), place.task),
         "dataset_revision": (data.get("revision"), place.data_revision),
     }
-    if "data_revision" not in place.experiment:  # where a run moves a result on other data to
+    if "data_revision" not in place.experiment:  # a run moves a result on other data to such an experiment
         pairs["settings"] = (model.get("experiment") or "", place.experiment)
     for what, (measured, found_at) in pairs.items():
         if measured != found_at:
@@ -151,36 +147,34 @@ def _as_folder(model: str) -> str:
 
 
 def check_model(found: Mapping[str, Any], live: Mapping[str, Any]) -> str:
-    """Why a score was not made by a model that is at hand, empty where nothing speaks against it."""
+    """Return why a loaded model cannot have produced a score; empty if it can."""
     ours, theirs = part_of(live, "model"), part_of(found, "model")
-    libraries, of_then = part_of(live, "libraries"), part_of(found, "libraries")
+    now, then = part_of(live, "libraries"), part_of(found, "libraries")
     digests = ["weights"]
-    if all(libraries.get(name) == of_then.get(name) for name in _FORMS):
-        digests += _OF_MODEL
+    if all(now.get(name) == then.get(name) for name in _VERSIONS):
+        digests += _VERSIONED_DIGESTS
     for name in digests:
         if ours.get(name) and theirs.get(name) and ours[name] != theirs[name]:
             return f"it was made by other {name} under this name and revision"
-    if ours.get("lexical"):
-        moved = [name for name in _LEXICAL if libraries.get(name) != of_then.get(name)]
-        if moved:
-            told = ", ".join(f"{name} {of_then.get(name)}, now {libraries.get(name)}" for name in moved)
-            return f"it was made with other libraries ({told})"
+    if ours.get("lexical") and (changed := [name for name in _LEXICAL if now.get(name) != then.get(name)]):
+        versions = ", ".join(f"{name} {then.get(name)}, now {now.get(name)}" for name in changed)
+        return f"it was made with other libraries ({versions})"
     pairs = zip(ours.get("behaviour") or (), theirs.get("behaviour") or (), strict=False)
-    return next(filter(None, (difference(now, then) for now, then in pairs)), "")
+    return next(filter(None, (difference(one, other) for one, other in pairs)), "")
 
 
 def per_query_measure(main_score: str) -> str:
-    """Column of the per-query scores that belongs to a main score: ``ndcg_at_10`` -> ``ndcg@10``."""
+    """Return the column of the per-query scores for a main score: ``ndcg@10`` for ``ndcg_at_10``."""
     return main_score.replace("_at_", "@")
 
 
 def queries_path(place: Place) -> Path:
-    """The file of per-query scores next to a result, which need not be there."""
+    """Return the path of the per-query scores next to a result; the file may be missing."""
     return place.path.with_name(f"{place.task}.queries.parquet")
 
 
 def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = None) -> Path | None:
-    """Hold a result against its per-query scores, and return their file; None if there is none."""
+    """Compare a result with its per-query scores, and return their file; None if there is none."""
     path = path or queries_path(place)
     if not path.exists() and not path.is_symlink():
         return None
@@ -202,10 +196,10 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
         means = {name: _mean(table[name]) for name in columns}
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DataError(
-            f"damaged per-query scores ({error}); not used", path=path, remedy="delete the file and run the task again"
+            f"corrupt per-query scores ({error}); not used", path=path, remedy="delete the file and run the task again"
         ) from error
     remedy = "delete result and per-query scores and run the task again"
-    if problem := _not_its_own(place, identity):
+    if problem := _other_run(place, identity):
         raise DataError(f"{problem}; not used", path=path, remedy=remedy)
     problem = _incomplete(entry, queries) or _other_mean(entry, place, means) or _other_ranking(entry, identity)
     if problem:
@@ -222,7 +216,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _not_its_own(place: Place, identity: dict[str, Any]) -> str:
+def _other_run(place: Place, identity: dict[str, Any]) -> str:
     expected = {
         "task": place.task,
         "main_score": place.main_score,
@@ -243,25 +237,25 @@ def _incomplete(entry: Mapping[str, Any], queries: list[str]) -> str:
     expected, distinct = entry.get("n_queries", len(queries)), len(set(queries))
     if len(queries) == expected and distinct == expected:
         return ""
-    lacking = expected - distinct
-    what = (
-        f"{lacking:.0f} of {expected:.0f} queries are missing" if lacking > 0 else "queries occur twice or are too many"
+    missing = expected - distinct
+    problem = (
+        f"{missing:.0f} of {expected:.0f} queries are missing"
+        if missing > 0
+        else "queries occur twice, or do not belong to the result"
     )
-    return f"incomplete per-query scores: {what}"
+    return f"incomplete per-query scores: {problem}"
 
 
 def _other_mean(entry: Mapping[str, Any], place: Place, means: Mapping[str, float]) -> str:
-    """Which mean of the per-query scores is not the number of the result: of the main score, of the others, of
-    slices.
-    """
+    """Describe the first mean of the per-query scores that differs from the result; empty if none does."""
     stated = {per_query_measure(place.main_score): "main_score"}
     stated |= {name: name.replace("@", "_at_") for name in means if "@" in name and name not in stated}
     stated |= {name: f"{name.removeprefix('score:')}_{place.main_score}" for name in means if name.startswith("score:")}
     for name, key in stated.items():
         value, mean = entry.get(key), means[name]
         if isinstance(value, (int, float)) and math.isfinite(mean) and not abs(mean - value) <= TOLERANCE:
-            what = "the result's main score" if key == "main_score" else f"{key} of the result"
-            return f"the mean of {name} is {mean:.6f}, but {what} is {value:.6f}"
+            score = "the result's main score" if key == "main_score" else f"{key} of the result"
+            return f"the mean of {name} is {mean:.6f}, but {score} is {value:.6f}"
     return ""
 
 

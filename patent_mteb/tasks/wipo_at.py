@@ -1,13 +1,10 @@
-"""WIPO-AT: citation retrieval over the assistive-technology landscape ("Benchmarking Patent Embeddings", §3).
+"""WIPO-AT: retrieval, classification and clustering on the assistive-technology landscape.
 
-The data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.wipo_at` describes and writes,
-from a licensee's export or from anybody's own patents, and the built-in sample otherwise.
+The paper is "Benchmarking Patent Embeddings". Its data set is unpublished. The tasks read a directory that
+:mod:`patent_mteb.recipes.wipo_at` builds from a licensee's export or from any patents, or the built-in sample.
 
-The texts and labels of WIPO-AT's label sets, as classification and clustering read them.
-
-WIPO-AT's tasks on label sets: multi-label classification, zero-shot labels and clustering (§3.3.2, §3.3.3, §4.4).
-
-Which sets and texts there are, says :mod:`patent_mteb.tasks.wipo_at`.
+Retrieval tasks are the cells of the section grid (§3.4). The label sets have multi-label classification, zero-shot
+labels and clustering (§3.3.2, §3.3.3, §4.4), each on three variants of the text (§3.6).
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ from patent_mteb.recipes.label_sets import (
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, check
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_constant, refuse_trivial_clusters, say, say_unseen
+from patent_mteb.tasks.checks import check_unseen_labels, log_counts, refuse_constant, refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
@@ -69,9 +66,7 @@ _FIELDS = (*DWPI_FIELDS, *PUBLIC_FIELDS)
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """A label set with its texts: ``texts[split]`` and ``labels[split]`` run in parallel; ``classes`` is the
-    taxonomy.
-    """
+    """A label set with its texts: ``texts[split]`` and ``labels[split]`` are parallel; ``classes`` is the taxonomy."""
 
     texts: dict[str, list[str]]
     labels: dict[str, list[list[str]]]
@@ -80,16 +75,16 @@ class LabelledTexts:
 
 @lru_cache(maxsize=2)
 def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
-    """The fields of the table, among which those of DWPI may be missing, and its rows."""
-    there = files.parquet_schema(path).names
-    names = tuple(name for name in _FIELDS if name in there or name in PUBLIC_FIELDS)
-    say(path, {f"of {len(_FIELDS)} fields are missing, those of DWPI": len(_FIELDS) - len(names)})
+    """Read the text fields by document, and return them with their names; fields of DWPI may be missing."""
+    present = files.parquet_schema(path).names
+    names = tuple(name for name in _FIELDS if name in present or name in PUBLIC_FIELDS)
+    log_counts(path, {f"of {len(_FIELDS)} fields are missing, those of DWPI": len(_FIELDS) - len(names)})
     return names, files.table_rows(files.read_keyed(path, dict.fromkeys(names, pa.string())))
 
 
 @lru_cache(maxsize=2)
 def _families(path: Path, revision: str) -> dict[str, str]:
-    """Family of each document, empty where ``metadata.parquet`` does not say it."""
+    """Return the family of each document; empty where ``metadata.parquet`` has none."""
     if not path.exists():
         return {}
     table = files.read_keyed(path)
@@ -102,7 +97,7 @@ def _families(path: Path, revision: str) -> dict[str, str]:
 
 
 def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
-    """The texts and labels of one set and one text variant, by split."""
+    """Return the texts and labels of a label set with the given text fields, by split."""
     path = source.path(f"labels/{label_set}.parquet")
     families = _families(source.path("metadata.parquet"), source.revision)
     rows = read_labels(source.path(), label_set, families)
@@ -112,11 +107,11 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         raise NotThereError(
             f"no column of {', '.join(fields)}",
             path=source.path("fields.parquet"),
-            remedy="add text of DWPI, or leave out the task",
+            remedy="add text of DWPI, or omit the task",
         )
     texts: dict[str, list[str]] = {split: [] for split in SPLITS}
     labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
-    homes: dict[tuple[str, ...], tuple[str, str]] = {}
+    first_with: dict[tuple[str, ...], tuple[str, str]] = {}
     for number, row in enumerate(rows, start=1):
         found = fields_of.get(row.key)
         if found is None:
@@ -124,9 +119,9 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
                 f"document '{row.key}' has no row in fields.parquet", path=path, row=number, remedy="add the row"
             )
         words = tuple(found[name] or "" for name in known)
-        twin, its = homes.setdefault(words, (row.key, row.split))
-        if its != row.split and any(words):
-            problem = f"document '{row.key}' of the {row.split} split has the very text of '{twin}' of the {its} split"
+        first, split = first_with.setdefault(words, (row.key, row.split))
+        if split != row.split and any(words):
+            problem = f"document '{row.key}' of the {row.split} split has the text of '{first}' of the {split} split"
             raise DataError(problem, path=path, row=number, remedy="assign both to one split, or delete one")
         texts[row.split].append(views.join_sections([found[name] or "" for name in wanted]))
         labels[row.split].append(row.labels)
@@ -138,11 +133,11 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
             remedy="fill these columns",
         )
     without = sum(not families.get(row.key) for row in rows)
-    say(
+    log_counts(
         path,
         {
             f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
-            f"of {len(rows)} documents have no family_id: their families may stand in two splits": without,
+            f"of {len(rows)} documents have no family_id: their families may be in two splits": without,
         },
     )
     for split, part in texts.items():
@@ -152,7 +147,7 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
             )
     refuse_constant([", ".join(sorted(found)) for found in labels["train"]], path, "training documents")
     tested, trained = ({label for found in labels[split] for label in found} for split in ("test", "train"))
-    say_unseen(tested, trained, path)
+    check_unseen_labels(tested, trained, path)
     return LabelledTexts(
         texts, labels, tuple(sorted({label for part in labels.values() for found in part for label in found}))
     )
@@ -162,7 +157,7 @@ SILHOUETTE_VARIABLE = "PATENT_MTEB_SILHOUETTE"
 
 
 class LabelTask(FrozenTask):
-    """What classification and clustering share: one label set in one text variant."""
+    """A task on one label set with one variant of the text."""
 
     label_set: LabelSet
     fields: tuple[str, ...]
@@ -179,13 +174,13 @@ class LabelTask(FrozenTask):
 class LabelClassification(LabelTask):
     """Multi-label classification on frozen embeddings (§3.3.2), trained on the whole training split.
 
-    ``macro_f1`` (main) is the linear probe's on the test split, with the C that
-    :mod:`patent_mteb.protocols.linear_probe` chooses on the validation split: ``c``, and ``c_at_edge`` is 1 where it
-    ends the grid. ``knn_<k>_macro_f1`` are the majority vote's: ``knn_macro_f1`` at the k that is best on the test
-    split itself, as the paper prints it, so an optimistic score; ``knn_tuned_macro_f1`` at the k that is best on the
-    validation split (``knn_tuned_k``). Per-label F1 is under ``f1_<label>``; ``n_untrained_labels`` counts labels
-    without a training example (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The
-    classes are the labels that occur. ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and
+    The main score ``macro_f1`` is that of the linear probe on the test split.
+    :mod:`patent_mteb.protocols.linear_probe` chooses its C on the validation split: ``c``; ``c_at_edge`` is 1 if it is
+    at an edge of the grid. ``knn_<k>_macro_f1`` are scores of a majority vote. ``knn_macro_f1`` has the best k on the
+    test split itself, as in the paper, and is therefore optimistic; ``knn_tuned_macro_f1`` has the best k on the
+    validation split (``knn_tuned_k``). ``f1_<label>`` is the F1 of a label. ``n_untrained_labels`` counts labels
+    without a training example, whose F1 of 0 is part of the mean; ``n_unconverged_fits`` counts fits above the
+    tolerance. Classes are the labels that occur. ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and
     ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols.intervals`).
     """
 
@@ -206,7 +201,9 @@ class LabelClassification(LabelTask):
             )
         if probe.at_edge:
             logger.warning(
-                "%s: the best C, %g, ends the grid of the probe: another might be better", self.metadata.name, probe.c
+                "%s: the best C, %g, is at an edge of the probe's grid: a value outside may be better",
+                self.metadata.name,
+                probe.c,
             )
         if probe.untrained:
             logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
@@ -232,11 +229,11 @@ class LabelClassification(LabelTask):
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         if isinstance(model, LabelScorer):
-            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_seen(data_split)}}
+            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_evidence(data_split)}}
         return super().evaluate_split(model, data_split, **arguments)
 
     def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:
-        """Zero-shot labels (§4.4): label names as hypotheses, the threshold tuned on validation, macro F1 on test."""
+        """Score zero-shot labels (§4.4): label names are hypotheses, and the threshold is tuned on validation."""
         splits = {
             name: (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")
         }
@@ -253,15 +250,14 @@ class LabelClassification(LabelTask):
 
 
 class LabelClustering(LabelTask):
-    """k-means on the embeddings of the test split (§3.3.3): V-measure (main), ARI and NMI, which is V-measure by
-    another name.
+    """k-means on the embeddings of the test split (§3.3.3): V-measure (main), ARI, and NMI, which equals V-measure.
 
-    K is the number of labels of the set. A document of several labels gets the rarest of them in the whole set as its
-    class. The paper is silent on this, so other readings of the same clusters stand beside it
+    K is the number of labels of the set. The class of a document with several labels is the rarest of them in the whole
+    set. The paper does not define it, so the result also contains other definitions
     (:mod:`patent_mteb.protocols.clustering`): ``most_frequent_v_measure`` and ``every_label_v_measure``, and ``_ari``
-    likewise. The main score is of seed 42 alone; ``v_measure_seeds_mean`` and ``v_measure_seeds_std`` are over
-    ``n_seeds`` seeds from 42 on, ``v_measure_low`` and ``v_measure_high`` a 95% interval over test documents for the
-    clusters of seed 42 (:mod:`patent_mteb.protocols.intervals`). ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
+    likewise. The main score has seed 42. ``v_measure_seeds_mean`` and ``v_measure_seeds_std`` are over ``n_seeds``
+    seeds from 42 on. ``v_measure_low`` and ``v_measure_high`` are a 95% interval over test documents for the clusters
+    of seed 42 (:mod:`patent_mteb.protocols.intervals`). ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
     """
 
     scoring = "label clustering 1"
@@ -297,14 +293,12 @@ class LabelClustering(LabelTask):
         }
         return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
 
-    def lacks(self, scores: Mapping[str, Any]) -> bool:
+    def lacks_scores(self, scores: Mapping[str, Any]) -> bool:
         return asked(SILHOUETTE_VARIABLE) and "silhouette" not in scores
 
 
 def _test_classes(data: LabelledTexts, rule: Callable[[list[list[str]], Mapping[str, int]], list[str]]) -> list[str]:
-    """The one class of each test document, by a rule that goes by how many documents of the whole set carry each
-    label.
-    """
+    """Return the class of each test document by a rule on the frequency of labels in the whole set."""
     return rule(
         data.labels["test"], Counter(label for rows in data.labels.values() for labels in rows for label in labels)
     )
@@ -316,7 +310,7 @@ DATA = DataSet("WIPO-AT", "wipo_at")
 PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
 
 BEHIND_THE_TITLE = {"TA": {"abstract": "Abstract"}, "TAC": {"abstract": "Abstract", "claim": "Claims"}}
-"""View -> the sections behind its title, and the views that hold them alone."""
+"""The sections after the title of a view, with the views of these sections."""
 
 QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
 
@@ -325,7 +319,7 @@ CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the section grid (§3.4): the view of the query and the view of the corpus."""
+    """A cell of the section grid (§3.4): query view and corpus view."""
 
     query: str
     corpus: str
@@ -338,7 +332,7 @@ class Cell:
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """The views that are one section."""
+        """The sections of views with one section, by role."""
         views = {"query": self.query, "document": self.corpus}
         return {role: PARTS_OF_VIEW[view] for role, view in views.items() if view in PARTS_OF_VIEW}
 
@@ -402,9 +396,7 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Folder:
-    """The benchmark's directory with the texts of its documents (title and text) and what the slices need, worked out
-    once for all tasks.
-    """
+    """The benchmark's directory with document texts (title and text) and slices, computed once for all tasks."""
 
     tables: beir.BeirFolder
     documents: Texts
@@ -416,13 +408,13 @@ class Folder:
 
 @lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
-    """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
+    """Read the benchmark's directory; ``revision`` distinguishes two states of one directory."""
     if label_names(folder) and not any((folder / name).exists() for name in ("corpus.jsonl", "queries.jsonl", "qrels")):
         raise NotThereError("there are label sets only: no corpus, queries and judgements", path=folder, remedy=LAYOUT)
     tables = beir.read_beir(folder)
     rows, counts = metadata_rows(folder, tables)
     documents = tables.corpus.joined()
-    say(folder, counts | _without_claims(folder, tables.views, documents))
+    log_counts(folder, counts | _without_claims(folder, tables.views, documents))
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
@@ -437,13 +429,13 @@ def read_folder(folder: Path, revision: str) -> Folder:
 
 
 def _without_claims(folder: Path, names: Collection[str], documents: Texts) -> dict[str, int]:
-    """The number of documents where none has claims, so that what is called TAC is title and abstract."""
+    """Count the documents if none has claims, so that the TAC text is title and abstract."""
     if "TA" not in names or {"Claims", "Claim1"} & set(names):
         return {}
-    alike = all(documents.get(key, text) == text for key, text in beir.view_rows(folder, "TA"))
+    equal = all(documents.get(key, text) == text for key, text in beir.view_rows(folder, "TA"))
     return {
         "documents, of which none has claims: TAC, the headline's text, is title and abstract": (
-            len(documents) if alike else 0
+            len(documents) if equal else 0
         )
     }
 
@@ -487,11 +479,11 @@ def _slices(
 
 
 class CitationRetrieval(PatentRetrieval):
-    """Citation retrieval (§3.3.1) of one cell of the section grid.
+    """Citation retrieval (§3.3.1) with one cell of the section grid.
 
-    Relevance is binary, ties go by document id, MAP and MRR are cut at mteb's ranks (the paper names none). The query's
-    own family is removed, which §3.3.1 does not do (``paper_…``). IN and OUT compare coarse domains; jurisdictions are
-    the query's filing office's.
+    Relevance is binary, and ties are sorted by document id. MAP and MRR have mteb's cutoffs, because the paper names
+    none. The query's own family is hidden, which §3.3.1 does not do (``paper_…``). IN and OUT compare coarse domains;
+    the jurisdiction is that of the query's filing office.
     """
 
     data = DATA
@@ -514,7 +506,7 @@ class CitationRetrieval(PatentRetrieval):
         )
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """The data of the split, with section tags for the models that read them; DWPI's texts have none."""
+        """Return the data of the split, with section tags for a model that reads them; texts of DWPI have none."""
         if not reads_section_tags(model.mteb_model_meta):
             return data_split
         corpus = self._tagged(self.tables.corpus, self.cell.corpus)
@@ -536,7 +528,7 @@ class CitationRetrieval(PatentRetrieval):
 
 
 def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Texts:
-    """The texts of one view of documents or queries; no text of another view is held."""
+    """Return the texts of a view of documents or queries; other views are not loaded."""
     if name == "TAC":
         return folder.documents if keys is folder.tables.corpus else folder.tables.queries
     path = place / "views.parquet"
@@ -544,7 +536,7 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
         raise NotThereError(
             f"the text view {name} is missing",
             path=path,
-            remedy=f"write column '{name}', or leave out tasks that need it",
+            remedy=f"write column '{name}', or omit the tasks that need it",
         )
     texts = Texts.collected((key, text) for key, text in beir.view_rows(place, name) if key in keys)
     missing = [key for key in keys if key not in texts]
@@ -554,7 +546,9 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
             path=path,
             remedy="write one row for each",
         )
-    say(path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())})
+    log_counts(
+        path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())}
+    )
     return texts.ordered(keys)
 
 
@@ -581,15 +575,12 @@ RETRIEVAL_TASKS = tuple(
 )
 
 
-# --- classification and clustering
-# -------------------------------------------------------------------------------------------
-
 VARIANTS: dict[str, tuple[str, ...]] = {
     "": (*DWPI_FIELDS, *PUBLIC_FIELDS),
     ".DWPIOnly": DWPI_FIELDS,
     ".NoDWPI": PUBLIC_FIELDS,
 }
-"""Suffix of the task name -> text fields (§3.6): Combined, DWPIonly and noDWPI."""
+"""Text fields by suffix of the task name (§3.6): Combined, DWPIonly and noDWPI."""
 
 
 LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())
@@ -633,7 +624,7 @@ CLUSTERING_TASKS = _label_tasks("Clustering")
 
 @lru_cache(maxsize=256)
 def _task_named(name: str) -> type[PatentTask] | None:
-    """The task of a label set that is not the paper's, made of its name: ``WIPOATTopicsClassification.NoDWPI``."""
+    """Return the task of a label set that is not in the paper by its name, ``WIPOATTopicsClassification.NoDWPI``."""
     found = re.fullmatch(r"WIPOAT(\w+)(Classification|Clustering)(\.\w+)?", name)
     if found is None or (found[3] or "") not in VARIANTS:
         return None
@@ -645,12 +636,13 @@ def _task_named(name: str) -> type[PatentTask] | None:
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """The retrieval cells whose views have a text, and a classification and a clustering task a label set; those on
-    expert texts only where there are any.
+    """Return the tasks that the files support: cells whose views have text, and the tasks of each label set.
+
+    Tasks on expert texts need texts of DWPI.
     """
     filled = {file: {name for name, count in (record.filled or {}).items() if count} for file, record in files.items()}
-    held = {"TAC"} | filled.get("views.parquet", set())
-    cells = [cell.name for cell in CELLS if {cell.query, cell.corpus} <= held and "qrels/test.tsv" in files]
+    present = {"TAC"} | filled.get("views.parquet", set())
+    cells = [cell.name for cell in CELLS if {cell.query, cell.corpus} <= present and "qrels/test.tsv" in files]
     expert = bool(filled.get("fields.parquet", set()) & set(DWPI_FIELDS))
     sets = [PurePosixPath(file).stem for file in sorted(files) if PurePosixPath(file).match("labels/*.parquet")]
     suffixes = list(VARIANTS) if expert else [""]

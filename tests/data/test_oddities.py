@@ -257,7 +257,7 @@ COUNTED = {
     "PatenTEB: one id with two texts": (
         IN,
         lambda: rows("retrieval_IN", pos=first_twice),
-        "another text for a known id in column pos",
+        "have another text for a known id in column pos",
     ),
     "PatenTEB: one text of two ids": (
         TITLE,

@@ -112,7 +112,7 @@ def test_a_result_without_evidence_is_left_out(results):
     found = collect(results)
     assert set(found.results["task"]) == {RETRIEVAL} and len(found.contradictions) == 1
     (message,) = found.messages
-    assert "no evidence of what it was computed from" in message
+    assert "the evidence is missing" in message
 
 
 def test_no_table_takes_the_evidence_for_a_measure(measured):
@@ -166,7 +166,7 @@ class TestDataThatChange:
                 task.load_data()
         assert not task.data_loaded and not task.dataset
         (folder / "qrels_all.parquet").write_bytes(whole)
-        with pytest.raises(DataError, match="start anew"):  # what this process remembers may be of either state
+        with pytest.raises(DataError, match="start Python again"):  # what this process remembers may be of either state
             mteb.get_task(self.TASK).load_data()
 
     def test_label_files_between_two_tasks(self, tmp_path, monkeypatch):

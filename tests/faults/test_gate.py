@@ -23,7 +23,7 @@ from patent_mteb.models import bm25
 from patent_mteb.search.fusion import RRF
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.evidence import seal
+from patent_mteb.tasks.evidence import checksum
 
 MINILM, REVISION = "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
 PAECTER = "mpi-inno-comp/paecter"
@@ -37,7 +37,7 @@ def _edited(path, change, *, reseal=False):
     entry = next(iter(document["scores"].values()))[0]
     change(document, entry)
     if reseal:
-        entry["evidence"]["seal"] = seal(entry)
+        entry["evidence"]["seal"] = checksum(entry)
     path.write_text(json.dumps(document))
 
 

@@ -40,7 +40,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def settled_at_once(monkeypatch):
     """Hashes are remembered although the files were written a moment ago."""
-    monkeypatch.setattr(identity, "_SETTLED_NS", 0)
+    monkeypatch.setattr(identity, "_STABLE_AFTER_NS", 0)
 
 
 class TestContent:
@@ -66,7 +66,7 @@ class TestContent:
         assert identity.content_hash(folder) != before
 
     def test_what_changes_while_it_is_hashed_is_not_remembered(self, folder, monkeypatch):
-        monkeypatch.setattr(identity, "_SETTLED_NS", 10**12)
+        monkeypatch.setattr(identity, "_STABLE_AFTER_NS", 10**12)
         identity.content_hash(folder)
         assert not (folder.parent / "cache").exists()
 

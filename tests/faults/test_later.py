@@ -194,7 +194,7 @@ def test_queries_without_documents_are_said_when_a_run_is_saved(tmp_path, caplog
 
 def test_a_file_that_nobody_may_read_does_not_keep_the_rest_from_a_score(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(identity, "_SETTLED_NS", 0)
+    monkeypatch.setattr(identity, "_STABLE_AFTER_NS", 0)
     folder = tmp_path / "data"
     folder.mkdir()
     for name in ("needed", "other"):

@@ -21,7 +21,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb import identity
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.identity import compose_meta, digest, json_digest, local_name, told_apart
+from patent_mteb.identity import compose_meta, digest, json_digest, local_name, unambiguous_settings
 from patent_mteb.models import bm25
 from patent_mteb.patents import claims, ipc, records, text
 from patent_mteb.recipes import beir, dapfam, label_sets, parameters, sophia
@@ -47,7 +47,9 @@ SETTINGS = st.dictionaries(NAMES, VALUES, max_size=3)
 
 
 def path_of(experiment):
-    meta = ModelMeta.create_empty({"name": "a/b", "revision": "1", "experiment_kwargs": told_apart(experiment) or None})
+    meta = ModelMeta.create_empty(
+        {"name": "a/b", "revision": "1", "experiment_kwargs": unambiguous_settings(experiment) or None}
+    )
     return meta.experiment_name
 
 
@@ -77,7 +79,7 @@ def test_the_order_of_settings_does_not_matter_and_a_digest_is_added_once(experi
     again = dict(reversed(experiment.items()))
     assert path_of(experiment) == path_of(again)
     assert digest(experiment) == digest(again)
-    assert told_apart(told_apart(experiment)) == told_apart(experiment)
+    assert unambiguous_settings(unambiguous_settings(experiment)) == unambiguous_settings(experiment)
 
 
 @usual

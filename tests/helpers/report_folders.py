@@ -20,7 +20,7 @@ from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page import unpacked
 from patent_mteb.report.statistics import Statistics, statistics
-from patent_mteb.tasks.evidence import seal
+from patent_mteb.tasks.evidence import checksum
 from patent_mteb.tasks.suite import suite_tasks
 
 DATE = 1_760_000_000.0
@@ -159,7 +159,7 @@ def attest(path, changed=None, scores=None, **model):
         for part, values in (changed or {}).items():
             record[part] = {**record.get(part, {}), **values} if isinstance(values, dict) else values
         entry["evidence"] = record
-        entry["evidence"]["seal"] = seal(entry)
+        entry["evidence"]["seal"] = checksum(entry)
     path.write_text(json.dumps(document))
     return path
 

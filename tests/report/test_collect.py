@@ -251,7 +251,7 @@ def test_damaged_per_query_scores(tmp_path, queries):
     path = folder / f"{HEADLINE}.sample.queries.parquet"
     path.write_bytes(path.read_bytes()[:100])
     collected = collect(tmp_path)
-    one_message(collected, str(path), "damaged per-query scores")
+    one_message(collected, str(path), "corrupt per-query scores")
     assert collected.results["value"].to_list() == [0.5]
 
 

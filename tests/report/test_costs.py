@@ -12,7 +12,7 @@ from patent_mteb.experiments.run import run
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page_charts import costs
 from patent_mteb.store import stored
-from patent_mteb.tasks.evidence import seal
+from patent_mteb.tasks.evidence import checksum
 
 TASKS = ("PatentMapAbsToAbsRetrieval.sample", "PatentMapClmToAllRetrieval.sample")
 """The first is the headline."""
@@ -73,6 +73,6 @@ def test_costs_that_are_no_numbers_are_not_drawn(measured, tmp_path, wrong):
         result = json.loads(path.read_text("utf-8"))
         ((entry,),) = result["scores"].values()
         entry["evidence"] |= {"cost": wrong, "texts": ["no texts"]}
-        entry["evidence"]["seal"] = seal(entry)
+        entry["evidence"]["seal"] = checksum(entry)
         path.write_text(json.dumps(result), "utf-8")
     assert {what for _, what in shown(root)} == {"seconds of the evaluation"}

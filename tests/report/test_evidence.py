@@ -10,7 +10,7 @@ from report_folders import add, attest, data_revision, model_folder
 
 from patent_mteb.report.collect import collect
 from patent_mteb.store.canaries import Behaviour
-from patent_mteb.tasks.evidence import seal
+from patent_mteb.tasks.evidence import checksum
 
 TASK, CLASSES = "PatentCitationRetrieval", "PatenTEBBloom"
 
@@ -50,7 +50,7 @@ def test_what_is_no_record_is_none(tmp_path, damage):
     next(iter(document["scores"].values()))[0]["evidence"] = damage
     path.write_text(json.dumps(document))
     (message,) = messages(tmp_path)
-    assert "no evidence of what it was computed from" in message
+    assert "the evidence is missing" in message
 
 
 @pytest.mark.parametrize("part", ["data", "texts", "model", "embeddings", "ranking"])
@@ -60,7 +60,7 @@ def test_a_damaged_part_is_no_traceback(tmp_path, part, damage):
     document = json.loads(path.read_text())
     ((entry,),) = document["scores"].values()
     entry["evidence"][part] = damage
-    entry["evidence"]["seal"] = seal(entry)
+    entry["evidence"]["seal"] = checksum(entry)
     path.write_text(json.dumps(document))
     attest(add(model_folder(tmp_path, "acme/mirror"), CLASSES, 0.5))
     collect(tmp_path)

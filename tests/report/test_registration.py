@@ -52,7 +52,7 @@ KNOWN = PatentBenchmark(FACTS, {"Search": SEARCH, "Labels": LABELS})
 @pytest.fixture
 def fresh_catalogue(monkeypatch):
     """What a test registers is forgotten after it."""
-    for module, name in ((catalogue, "_BENCHMARKS"), (catalogue, "_TWINS"), (prompts, "_ROWS")):
+    for module, name in ((catalogue, "_BENCHMARKS"), (catalogue, "_SAMPLE_TASKS"), (prompts, "_ROWS")):
         monkeypatch.setattr(module, name, dict(getattr(module, name)))
 
 

@@ -132,10 +132,10 @@ def test_a_copy_counts_as_published_by_its_registered_content_only(monkeypatch, 
     revision = loading.resolve(wipo_at.DATA).revision
     (kind,) = [kind for kind in wipo_at.RETRIEVAL_TASKS if kind.metadata.name == "PatentCitationRetrieval"]
     with pytest.raises(NotThereError, match=f"not the published data .{revision}.*Remedy: unset"):
-        kind(published=True).settle()
+        kind(published=True).pin_commit()
     monkeypatch.setitem(loading.REGISTERED, "WIPO-AT", frozenset({revision.removeprefix("local-")}))
     task = kind(published=True)
-    task.settle()
+    task.pin_commit()
     assert (task.metadata.name, task.source.folder) == ("PatentCitationRetrieval", folder)
 
 

@@ -14,7 +14,7 @@ from patent_mteb.data import loading
 from patent_mteb.data.loading import Source
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import dapfam, patenteb
-from patent_mteb.tasks.checks import TRUNCATED_VARIABLE, read_once, refuse_contradictions, refuse_truncated
+from patent_mteb.tasks.checks import TRUNCATED_VARIABLE, read_unique, refuse_contradictions, refuse_truncated
 
 COMMIT = "161c119f15561d9b6adcde2a759cdf76a17b0a62"
 
@@ -85,7 +85,7 @@ def test_keys_of_any_type_are_read_and_repeated_rows_taken_once(tmp_path, kind):
         else pa.array(["3", "5", "3"]).dictionary_encode()
     )
     pq.write_table(pa.table({"id": ids, "text": ["a", None, "a"], "codes": [["x"], [], ["x"]]}), tmp_path / "t.parquet")
-    table, again = read_once(tmp_path / "t.parquet", {"text": pa.string()}, "id")
+    table, again = read_unique(tmp_path / "t.parquet", {"text": pa.string()}, "id")
     assert (table.to_pylist(), again) == (
         [{"id": "3", "text": "a", "codes": ["x"]}, {"id": "5", "text": None, "codes": []}],
         1,
@@ -97,14 +97,14 @@ def test_one_key_of_two_rows_stops(tmp_path):
     with pytest.raises(
         DataError, match=r"t.parquet, row 3: id '3' occurs twice \(first in row 1\), with other content"
     ):
-        read_once(tmp_path / "t.parquet", {"text": pa.string()}, "id")
+        read_unique(tmp_path / "t.parquet", {"text": pa.string()}, "id")
 
 
 def test_a_pair_with_two_labels_stops_and_one_given_again_is_counted(caplog):
     keys, path = [("a", "b"), ("c", "d"), ("a", "b")], Path("data.parquet")
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         refuse_contradictions(keys, ["1", "0", "1"], path, "pair")
-    assert "1 rows give a pair again, alike" in caplog.text
+    assert "1 rows repeat a pair" in caplog.text
     with pytest.raises(DataError, match=r"row 3: the pair 'a, b' is '0' here and '1' in row 1"):
         refuse_contradictions(keys, ["1", "0", "0"], path, "pair")
 

@@ -34,7 +34,7 @@ def test_everything_that_is_said_narrows_down():
 
 
 def texts_of(task):
-    return task.texts_seen(task.dataset[task.source.subset][task.split])
+    return task.texts_evidence(task.dataset[task.source.subset][task.split])
 
 
 def test_a_limited_task_keeps_what_is_judged_and_is_another_task():

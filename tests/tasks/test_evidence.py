@@ -134,7 +134,7 @@ def test_every_result_of_plain_mteb_holds_its_evidence(tmp_path, task):
     for document in (json.loads(path.read_text()), TaskResult.from_disk(path).to_dict()):
         ((entry,),) = document["scores"].values()
         found = entry["evidence"]
-        assert found["seal"] == evidence.seal(entry), "the same before and after mteb has written and read it"
+        assert found["seal"] == evidence.checksum(entry), "the same before and after mteb has written and read it"
         kinds = KINDS[task]
         assert list(found) == ["version", "scoring", "data", *kinds, "cost", "batch_size", "libraries", "model", "seal"]
         assert found["version"] == __version__
@@ -150,7 +150,7 @@ def test_what_is_noted_is_what_was_searched(monkeypatch, fast):
     monkeypatch.setenv("PATENT_MTEB_FAST", fast)
     model, task = bm25("dapfam"), mteb.get_task(TASK)
     run = task.rank(model)
-    queries, corpus = task.read()["queries"], task.read()["corpus"]
+    queries, corpus = task.digested_data()["queries"], task.digested_data()["corpus"]
     found = entry_of(TASK, model)["evidence"]
     assert found["ranking"] == {
         "queries": len(run.query_ids),

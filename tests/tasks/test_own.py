@@ -30,8 +30,8 @@ from patent_mteb.protocols.knn import WIPO_AT_KS
 from patent_mteb.protocols.linear_probe import C_GRID
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.dataset import Identity
-from patent_mteb.tasks import catalogue, own_datasets
-from patent_mteb.tasks.own_names import owned
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.own_data import own_data_benchmarks, own_data_task
 
 ACME = Own("Acme", "3", "Acme Corp.", "MIT", ("seed=7 (default 42)",))
 
@@ -176,12 +176,14 @@ def test_the_scores_are_those_of_the_same_tables_without_a_name(acme, tmp_path, 
 def test_nothing_of_the_paper_is_said_of_own_data():
     for benchmark in catalogue.benchmarks():
         for task in benchmark.task_classes:
-            meta = owned(task, ACME, None).metadata
+            meta = own_data_task(task, ACME, None).metadata
             said = json.dumps([meta.name, meta.description, meta.prompt, meta.dataset], default=str)
             assert meta.name.startswith("Acme") and "assistive" not in said and "WIPO" not in said
             assert "seed=7" in meta.description and "Acme Corp" in meta.description
-            assert (meta.reference, meta.bibtex_citation) == (None, "") and owned(task, ACME, None).facts.paper == ""
-    names = [owned(task, ACME, None).metadata.name for task in catalogue.tasks()]
+            assert (meta.reference, meta.bibtex_citation) == (None, "") and own_data_task(
+                task, ACME, None
+            ).facts.paper == ""
+    names = [own_data_task(task, ACME, None).metadata.name for task in catalogue.tasks()]
     assert len(set(names)) == len(names) and not set(names) & {task.metadata.name for task in catalogue.tasks()}
     for name in (
         "AcmeCitationRetrieval",
@@ -205,11 +207,11 @@ def test_a_broken_record_stops_the_task_and_not_mteb(acme, caplog):
 def test_a_name_that_another_task_has_is_a_warning(tmp_path, monkeypatch, caplog):
     recipes.run("wipo_at", *world(), tmp_path, [], Identity("Acme"))
     taken = mteb.get_task("STS22").metadata.name
-    benchmark = own_datasets.in_root(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
+    benchmark = own_data_benchmarks(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
     monkeypatch.setattr(benchmark.task_classes[0].metadata, "name", taken)
     monkeypatch.setattr(catalogue, "own_benchmarks", lambda: (benchmark,))
     catalogue.enter_own()
-    assert f"the name '{taken}' is owned by another" in caplog.text
+    assert f"the name '{taken}' belongs to another" in caplog.text
     assert mteb.get_task(taken).__class__.__module__.startswith("mteb.")
 
 

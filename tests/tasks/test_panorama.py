@@ -126,7 +126,7 @@ def changed(row, **fields):
     ("change", "said"),
     [
         ({"options": "A, B"}, r"row 2.*'options' is neither a structure nor JSON"),
-        ({"gold_answers": ["Z"]}, r"row 2.*the answer 'Z' is none of the options A, B"),
+        ({"gold_answers": ["Z"]}, r"row 2.*the answer 'Z' is not among the options A, B"),
         (
             {"context": json.dumps({"title": "t", "abstract": "a", "claims": "1. A pump."})},
             r"row 2.*context.claims is no list",

@@ -254,7 +254,7 @@ def test_a_query_without_claims_leaves_claims_to_all_only(root, caplog):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         assert run(CLM)["n_queries"] == 29
-    assert "1 of 30 queries have no claim and are left out" in caplog.text
+    assert "1 of 30 queries have no claim and are skipped" in caplog.text
     assert run(ABS)["n_queries"] == 30
 
 

@@ -120,8 +120,8 @@ def test_a_training_that_its_limit_ended_is_told(root, short, caplog):
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         scores = run(IPC, Words(dims=64))
     assert scores["mlp_stopped_early"] == scores["paper_mlp_stopped_early"] == 0 and scores["mlp_epoch"] <= 3
-    assert f"the training of mlp was ended after {scores['mlp_steps']} steps" in caplog.text
-    assert f"the training of paper_mlp was ended after {scores['paper_mlp_steps']} steps" in caplog.text
+    assert f"the training of mlp ended after {scores['mlp_steps']} steps" in caplog.text
+    assert f"the training of paper_mlp ended after {scores['paper_mlp_steps']} steps" in caplog.text
 
 
 def test_labels_that_training_lacks_and_codes_that_cannot_be_read(root, short, caplog):

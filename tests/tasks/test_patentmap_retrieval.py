@@ -16,7 +16,7 @@ from patent_mteb.data.loading import Source
 from patent_mteb.models.section_tags import with_section_tags
 from patent_mteb.recipes.patentmap_content import read_content
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.tasks.checks import say_size
+from patent_mteb.tasks.checks import log_size
 from patent_mteb.tasks.patentmap import DATA, read_search
 
 SECTIONS = ("abstract", "claim", "invention")
@@ -154,7 +154,7 @@ def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
     ]
     (root / "perf200" / "mapping" / "gold.json").write_text(json.dumps(judged))
     found = read_search(mteb.get_task(ABS).source)
-    assert "2 pairs that are cited with two categories (the graver counts)" in caplog.text
+    assert "2 pairs that are cited with two categories (the stronger counts)" in caplog.text
     assert (found.gains[first], found.gains[second]) == ({pool[0]: 3}, {pool[0]: 2, pool[1]: 1})
 
 
@@ -162,5 +162,5 @@ def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
     ("revision", "number", "said"), [("main", 199, True), ("main", 200, False), ("local-0123456789ab", 199, False)]
 )
 def test_a_release_of_another_size_than_the_paper_says_is_told(caplog, tmp_path, revision, number, said):
-    say_size(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
+    log_size(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
     assert ("199 patents, the paper says 200" in caplog.text) == said

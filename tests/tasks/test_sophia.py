@@ -186,7 +186,7 @@ def test_a_query_without_a_representation_leaves_that_task_only(root, caplog):
     replace_column(path, "Obj", [None if i < 3 else "  " if i < 5 else text for i, text in enumerate(texts)])
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         scores = run("Obj")
-    assert re.search(r"SophiaObjRetrieval.local-\w+: 5 of 130 queries have no Obj and are left out", caplog.text)
+    assert re.search(r"SophiaObjRetrieval.local-\w+: 5 of 130 queries have no Obj and are skipped", caplog.text)
     assert scores["n_queries"] == 125 and scores["n_queries_left_out"] == 5
     assert scores["xy_n_queries"] == 125
     assert sum(scores[f"year_{year}_n_queries"] for year in range(2016, 2026)) == 125

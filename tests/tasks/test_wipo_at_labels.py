@@ -156,4 +156,4 @@ def test_a_best_c_that_ends_the_grid_is_said(caplog, noise, warned):
     labels = {split: [["ab"[flip]] for flip in kind] for split, kind in flips.items()}
     found = task.score(vectors, LabelledTexts({}, labels, ("a", "b")))
     assert found["c_at_edge"] == warned
-    assert ("the best C, 0.01, ends the grid of the probe" in caplog.text) == warned
+    assert ("the best C, 0.01, is at an edge of the probe's grid" in caplog.text) == warned
