@@ -54,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
     from patent_mteb import recipes
     from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
-    from patent_mteb.recipes import dataset, memory_budget
+    from patent_mteb.recipes import dataset
 
     if args.settings:
         rows = [
@@ -69,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
     root = common.folder_of(args).resolve()
     identity = dataset.Identity(args.name or "", args.data_version or "", args.owner or "", args.licence or "")
     collection = read_collection(args.patents, args.citations)
-    memory_budget.refuse_beyond(
+    recipes.refuse_beyond_budget(
         args.memory, recipes.find(args.benchmark).__name__.rpartition(".")[2], len(collection.patents)
     )
     with allowing(args.memory):

@@ -37,7 +37,7 @@ from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, part_of
+from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, text_folder
 
 MANIFEST = "manifest"
 _Record = TypeVar("_Record")
@@ -45,7 +45,7 @@ _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
 _GROUPS = ("rules", "versions", "counts", "files")
 _SCHEMA = 2
-_TEXT_PARTS = {f"{kind.lower()} in {one}": part_of(kind, one) for kind in KINDS for one in LANGUAGES}
+_TEXT_PARTS = {f"{kind.lower()} in {one}": text_folder(kind, one) for kind in KINDS for one in LANGUAGES}
 _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES, **_TEXT_PARTS}
 """Parts of an edition and their folders."""
 
@@ -101,7 +101,7 @@ def build(
     identity = dataset.Identity(name, window, "", licence)
     recipes.check_settings(recipe, rules)
     with guarded(root, what="build of an edition"):
-        dataset.named(root, dataset.read(root), identity)  # refuses another data set, whose manifest stays
+        dataset.with_identity(root, dataset.read(root), identity)  # refuses another data set, whose manifest stays
         (root / MANIFEST / "edition.json").unlink(
             missing_ok=True
         )  # written last: without it the tables of a manifest count for nothing

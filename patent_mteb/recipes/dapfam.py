@@ -38,7 +38,7 @@ from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import AllBut, some_queries
+from patent_mteb.recipes.sampling import AllBut, sample_queries
 
 
 class HasKeywords(Protocol):
@@ -326,7 +326,7 @@ def _queries(
         len(queries),
         f"{len(domains)} IPC3 domains",
     )
-    return some_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
+    return sample_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
 
 
 def _stratum(family: _Outline) -> tuple[str, str]:

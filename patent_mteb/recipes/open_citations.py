@@ -54,7 +54,7 @@ def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Header:
     """What decides of a publication whether it asks or is a document, without its texts.
 
     Attributes:
@@ -83,7 +83,7 @@ class Name:
         return (self.public.isoformat() if self.public else "9999", self.number)
 
 
-def names_of(patents: Sequence[Patent]) -> list[Name]:
+def headers_of(patents: Sequence[Patent]) -> list[Header]:
     """The names of patents, each read once and not kept."""
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     found = []
@@ -94,7 +94,7 @@ def names_of(patents: Sequence[Patent]) -> list[Name]:
         )
         group = stratum(patent)
         found.append(
-            Name(
+            Header(
                 place,
                 known.publication_number,
                 known.family_id,
@@ -110,11 +110,11 @@ def names_of(patents: Sequence[Patent]) -> list[Name]:
     return found
 
 
-def as_filed(names: Iterable[Name]) -> dict[str, Name]:
+def as_filed(names: Iterable[Header]) -> dict[str, Header]:
     """The application as filed of each publication: the first publication before grant of its application, where there
     is one.
     """
-    first: dict[tuple[str, ...], Name] = {}
+    first: dict[tuple[str, ...], Header] = {}
     names = sorted(names, key=lambda name: name.age)
     for name in names:
         if name.before_grant:
@@ -122,9 +122,9 @@ def as_filed(names: Iterable[Name]) -> dict[str, Name]:
     return {name.number: first[name.application] for name in names if name.application in first}
 
 
-def documents_of(names: Iterable[Name]) -> dict[str, Name]:
+def documents_of(names: Iterable[Header]) -> dict[str, Header]:
     """The document of each family: its earliest publication that has a date and a text besides the title."""
-    documents: dict[str, Name] = {}
+    documents: dict[str, Header] = {}
     for name in sorted(names, key=lambda name: name.age):
         if name.public and name.text:
             documents.setdefault(name.family, name)
@@ -146,8 +146,8 @@ class Rules:
     last: dt.date | None
 
 
-def usable(
-    citations: Iterable[Citation], names: Sequence[Name], documents: Mapping[str, Name], rules: Rules
+def usable_citations(
+    citations: Iterable[Citation], names: Sequence[Header], documents: Mapping[str, Header], rules: Rules
 ) -> tuple[list[Judgement], dict[str, int]]:
     """The citations that count, and why how many of the others do not."""
     family = {name.number: name.family for name in names}
@@ -175,7 +175,7 @@ def _letter(citation: Citation, rules: Rules) -> str | None:
         return None
 
 
-def _reason(query: Name | None, document: Name | None, letter: str | None, citation: Citation, rules: Rules) -> str:
+def _reason(query: Header | None, document: Header | None, letter: str | None, citation: Citation, rules: Rules) -> str:
     """Why a citation does not count; empty if it does."""
     if query is None:
         return "citations of applications without a publication before grant"

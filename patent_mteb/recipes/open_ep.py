@@ -46,7 +46,7 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import open_us
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.open_citations import Judgement, Name
+from patent_mteb.recipes.open_citations import Judgement, Header
 from patent_mteb.recipes.open_layout import document_of
 
 LANGUAGES = ("de", "en", "fr")
@@ -58,7 +58,7 @@ KINDS = {"Claims": "claim_texts", "Description": "description_texts"}
 _QUERIES = pa.schema([("_id", pa.string()), ("claims", pa.string())])
 
 
-def part_of(kind: str, language: str) -> str:
+def text_folder(kind: str, language: str) -> str:
     """The folder of one section in one language."""
     return f"{KINDS[kind]}/{language}"
 
@@ -86,7 +86,7 @@ def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
 def write_languages(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Sequence[Name],
+    corpus: Sequence[Header],
     asking: Mapping[str, Sequence[Judgement]],
     log: BuildLog,
 ) -> list[Path]:
@@ -113,7 +113,7 @@ def write_languages(
     for (kind, language), places in texts.items():
         counts[f"documents with {kind.lower()} in {language}"] = len(places)
         if places:
-            files.append(folder / part_of(kind, language) / "corpus.jsonl")
+            files.append(folder / text_folder(kind, language) / "corpus.jsonl")
             rows = (
                 {"_id": text_id(number, language), "title": "", "text": held[places[number]]}
                 for number in sorted(places)

@@ -60,12 +60,12 @@ _JUDGEMENTS = {
 }
 
 
-def part_id(number: str, part: int) -> str:
+def numbered_id(number: str, part: int) -> str:
     """The id of a claim of an application, or of a paragraph of a document."""
     return f"{number}#{part}"
 
 
-def there(folder: Path, part: str) -> Path:
+def subset_folder(folder: Path, part: str) -> Path:
     """The folder of a part."""
     if not (folder / part).is_dir():
         problem = f"the data have no {part}: no citation names one"
@@ -80,7 +80,7 @@ def document_of(part: str) -> str:
     return part.partition("#")[0]
 
 
-def numbered(patent: Patent) -> dict[int, str]:
+def numbered_paragraphs(patent: Patent) -> dict[int, str]:
     """The numbered paragraphs of a description, cleaned, without empty ones; of a number that occurs twice the
     first.
     """
@@ -164,7 +164,7 @@ def write_passages(
     """Write paragraphs as documents, with those that were cited against claims."""
     place = folder / PASSAGES
     files = [place / "corpus.jsonl", place / "qrels" / "test.tsv"]
-    rows = ((part_id(document, number), text) for document, own in paragraphs for number, text in sorted(own.items()))
+    rows = ((numbered_id(document, number), text) for document, own in paragraphs for number, text in sorted(own.items()))
     write_jsonl(files[0], ({"_id": key, "title": "", "text": text} for key, text in rows))
     beir.write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
     return files
@@ -216,7 +216,7 @@ def _metadata(patent: Patent) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Subset:
     """Queries and judgements of a part; its own documents where it has some."""
 
     queries: Texts
@@ -224,7 +224,7 @@ class Part:
     documents: Texts | None = None
 
 
-def read_part(folder: Path, queries: Path | None = None) -> Part:
+def read_subset(folder: Path, queries: Path | None = None) -> Subset:
     """Read claims or passages."""
     path, asked = folder / "qrels" / "test.tsv", (queries or folder) / "queries.jsonl"
     qrels, rows = beir.read_qrels(path)
@@ -243,7 +243,7 @@ def read_part(folder: Path, queries: Path | None = None) -> Part:
             raise DataError(
                 f"judgement of the unknown '{strange}'", path=path, row=row, remedy="build the directory again"
             )
-    return Part(known, qrels, documents)
+    return Subset(known, qrels, documents)
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,9 @@ from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
-from patent_mteb.recipes.open_citations import Judgement, Name, Rules, documents_of, names_of, paragraphs_in, usable
+from patent_mteb.recipes.open_citations import Judgement, Header, Rules, documents_of, headers_of, paragraphs_in, usable
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.sampling import random_key, some_queries
+from patent_mteb.recipes.sampling import random_key, sample_queries
 from patent_mteb.sample.office_actions import examined
 
 NAME = "PatentOpenUS"
@@ -116,7 +116,7 @@ class Source:
 
     graded: bool = True
     reports: bool = False
-    parts: Callable[[Path, Sequence[Patent], Sequence[Name], Asking, BuildLog], list[Path]] | None = None
+    parts: Callable[[Path, Sequence[Patent], Sequence[Header], Asking, BuildLog], list[Path]] | None = None
 
 
 def build_as(
@@ -126,11 +126,11 @@ def build_as(
     count.
     """
     log = BuildLog(name, deviations=deviations(params, NEEDS))
-    names = names_of(patents)
+    names = headers_of(patents)
     documents = documents_of(names)
     families = len({one.family for one in names})
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
-    judgements, reasons = usable(citations, names, documents, Rules(params.offices, source.graded, params.last))
+    judgements, reasons = usable_citations(citations, names, documents, Rules(params.offices, source.graded, params.last))
     judgements.sort(key=_order)
     log.step(
         "citations",
@@ -181,7 +181,7 @@ def _order(one: Judgement) -> tuple[str, ...]:
 
 
 def _queries(
-    judgements: Sequence[Judgement], known: Mapping[str, Name], params: Params, source: Source, log: BuildLog
+    judgements: Sequence[Judgement], known: Mapping[str, Header], params: Params, source: Source, log: BuildLog
 ) -> list[str]:
     """The applications with a citation that makes a query, by number."""
 
@@ -207,13 +207,13 @@ def _queries(
         raise DataError(
             f"no application has {what} of the window ({len(judgements)} usable citations in all)", remedy=_ADD
         )
-    return some_queries(asking, params.queries, params.seed, log)
+    return sample_queries(asking, params.queries, params.seed, log)
 
 
 def _corpus(
     judgements: Sequence[Judgement],
-    documents: Collection[Name],
-    queries: Sequence[Name],
+    documents: Collection[Header],
+    queries: Sequence[Header],
     params: Params,
     log: BuildLog,
 ) -> list[str]:
@@ -240,7 +240,7 @@ def _corpus(
 def _write_claims(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Sequence[Name],
+    corpus: Sequence[Header],
     texts: Mapping[str, Patent],
     judgements: Sequence[Judgement],
     params: Params,
@@ -257,7 +257,7 @@ def _write_claims(
                 counts["citations without a claim"] += 1
             for claim in one.citation.claims:
                 if claim in claims:
-                    against.setdefault(layout.part_id(query, claim), []).append(one)
+                    against.setdefault(layout.numbered_id(query, claim), []).append(one)
                 else:
                     counts["rejected claims that the application did not have as filed"] += 1
     asking = {claim: own for claim, own in sorted(against.items()) if any(degree(one.letter) == "xy" for one in own)}
@@ -274,7 +274,7 @@ def _write_claims(
 
     judged = {one.document for own in asking.values() for one in own}
     shown = {one.number: one.place for one in corpus if params.passages == "all" or one.number in judged}
-    numbered = {number: frozenset(layout.numbered(patents[place])) for number, place in shown.items()}
+    numbered = {number: frozenset(layout.numbered_paragraphs(patents[place])) for number, place in shown.items()}
     cited, unnamed = _cited_paragraphs(asking, numbered)
     n_paragraphs = sum(map(len, numbered.values()))
     note = (
@@ -284,7 +284,7 @@ def _write_claims(
     log.step("passages", len(asking), len(cited), f"claims with a cited paragraph; {note}")
     if cited:
         rows = (
-            (number, layout.numbered(patents[place])) for number, place in sorted(shown.items()) if numbered[number]
+            (number, layout.numbered_paragraphs(patents[place])) for number, place in sorted(shown.items()) if numbered[number]
         )
         files += layout.write_passages(folder, rows, cited)
     return files + (source.parts(folder, patents, corpus, asking, log) if source.parts else [])
@@ -305,7 +305,7 @@ def _cited_paragraphs(asking: Asking, paragraphs: Mapping[str, Set[int]]) -> tup
             if not numbers:
                 unnamed.add(one)
             for number in numbers:
-                key = layout.part_id(one.document, number)
+                key = layout.numbered_id(one.document, number)
                 held = found.setdefault(claim, {})
                 held[key] = max(one.grade, held.get(key, 0))
     strong = {claim: judged for claim, judged in found.items() if max(judged.values()) > CATEGORIES["A"].gain}

@@ -62,7 +62,7 @@ from patent_mteb.recipes.label_sets import (
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations
 from patent_mteb.recipes.parameters import Positive, Share
-from patent_mteb.recipes.sampling import some_queries, stratum
+from patent_mteb.recipes.sampling import sample_queries, stratum
 
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
@@ -586,7 +586,7 @@ def _qrels(
     family.
     """
     chosen = set(
-        some_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
+        sample_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
     )
     qrels: dict[str, Mapping[str, int]] = {}
     of_family: dict[str, dict[str, int]] = {}

@@ -106,7 +106,7 @@ class LanguageRetrieval(OpenRetrieval):
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
         spec = self.spec
-        claims = layout.read_part(layout.there(place, layout.CLAIMS))
+        claims = layout.read_subset(layout.subset_folder(place, layout.CLAIMS))
         own = spoken.read_languages(place)
         asked = {key: own.get(layout.document_of(key), "") for key in claims.qrels}
         files = [

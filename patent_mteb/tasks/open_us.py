@@ -152,7 +152,7 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
         claims = _part(place, layout.CLAIMS)
         if spec.document != "Passage":
             return claims.queries, folder.documents, claims.qrels
-        passages = layout.read_part(layout.there(place, layout.PASSAGES), place / layout.CLAIMS)
+        passages = layout.read_subset(layout.subset_folder(place, layout.PASSAGES), place / layout.CLAIMS)
         if passages.documents is None:
             raise NotThereError(
                 "there is no corpus.jsonl", path=place / layout.PASSAGES, remedy="build the directory again"
@@ -170,8 +170,8 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
     )
 
 
-def _part(place: Path, name: str) -> layout.Part:
-    return layout.read_part(layout.there(place, name))
+def _part(place: Path, name: str) -> layout.Subset:
+    return layout.read_subset(layout.subset_folder(place, name))
 
 
 def _said(said: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, write_citations, write_patents
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.preparation import Common, prepared
+from patent_mteb.recipes.preparation import Common, prepare
 
 
 def steps(log):
@@ -78,7 +78,7 @@ def test_twins_are_counted_and_kept_merged_or_dropped(tmp_path):
     found = {}
     for twins in ("keep", "merge", "drop"):
         log = BuildLog("mine")
-        collection, _ = prepared(Collection(patents, TEN_CITATIONS), Common(twins=twins), log)
+        collection, _ = prepare(Collection(patents, TEN_CITATIONS), Common(twins=twins), log)
         step = steps(log)[f"twins: {twins}"]
         assert step.note.startswith("2 publications share title and abstract with one of another family and ")
         assert bool(log.deviations) == (twins != "keep")
