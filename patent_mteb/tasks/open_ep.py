@@ -112,7 +112,7 @@ class LanguageRetrieval(OpenRetrieval):
         files = [
             path
             for one in spec.languages
-            if (path := place / spoken.part_of(spec.document, one) / "corpus.jsonl").exists()
+            if (path := place / spoken.text_folder(spec.document, one) / "corpus.jsonl").exists()
         ]
         corpus = Texts.collected(
             (row["_id"], row["text"]) for path in files for _, row in read_jsonl(path, ("_id", "text"), ("title",))
@@ -177,7 +177,7 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
     cross = [
         spec.name
         for spec in CROSS
-        if any(f"{spoken.part_of(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
+        if any(f"{spoken.text_folder(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
         and needed["Claims"] in files
     ]
     return [*(f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in plain), *cross]

@@ -26,6 +26,7 @@ from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
 from patent_mteb.recipes.patenteb.tables import (
     bloom_labels,
     bloom_rows,
@@ -37,7 +38,6 @@ from patent_mteb.recipes.patenteb.tables import (
     schema,
     text2ipc3_rows,
 )
-from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
 from patent_mteb.training.losses import GROUPED, Kind

@@ -266,7 +266,7 @@ def test_another_data_set_keeps_its_manifest(published):
     [
         ("metadata.parquet", "public", "have no first public day"),
         ("metadata.parquet", "priority", "have no priority date"),
-        ("judgements.parquet", "query", "row 2.*a judgement without its query or its document"),
+        ("judgements.parquet", "query", "row 2.*the judgement has no query or no document"),
         ("judgements.parquet", "letter", ""),
         ("judgements.parquet", "phases", ""),
         ("metadata.parquet", "ipc", ""),

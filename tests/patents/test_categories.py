@@ -76,7 +76,7 @@ def test_the_open_benchmarks_judge_it_so(category):
     names = headers_of([OLD, NEW])
     found, counts = usable_citations([cited(category)], names, documents_of(names), Rules((), True, None))
     name, gain, _ = TABLE[category]
-    assert [(one.letter, one.grade) for one in found] == ([(name, gain)] if name else [])
+    assert [(one.category, one.grade) for one in found] == ([(name, gain)] if name else [])
     assert counts == ({} if name else {"citations without a letter X, Y or A": 1})
 
 
@@ -109,8 +109,10 @@ def test_a_letter_that_no_search_report_uses_says_nothing_anywhere_and_is_counte
             read(category)
     assert letters([cited(category)]) == {"other": 1}
     names, log = headers_of([OLD, NEW, NEXT]), BuildLog("PatentMap")
-    found, counts = usable_citations([cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None))
-    assert [one.letter for one in found] == ["Y"]
+    found, counts = usable_citations(
+        [cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None)
+    )
+    assert [one.category for one in found] == ["Y"]
     assert counts == {"citations with a category that no search report uses": 1}
     known = {patent.publication_number: patent for patent in (OLD, NEW, NEXT)}
     assert patentmap._cited([cited(category), cited("Y", "US3A1")], known, True, log) == {"US2A1": {"US3A1": "Y"}}

@@ -7,7 +7,7 @@ import pytest
 
 from patent_mteb import sample
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.sampling import AllBut, shares, sample_queries, stratified, stratum
+from patent_mteb.recipes.sampling import AllBut, sample_queries, shares, stratified, stratum
 
 
 def test_shares_by_hand():

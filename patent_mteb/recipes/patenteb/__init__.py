@@ -47,8 +47,8 @@ from patent_mteb.files import write_parquet
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import deviations
-from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, schema, tables
 from patent_mteb.recipes.patenteb.families import NEEDS, PAPER, SAMPLE, Params, domain_relation, table_data
+from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, schema, tables
 
 __all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
 
