@@ -250,7 +250,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         "silver: citation links",
         len(citations),
         graph.n_pairs,
-        f"pairs of families, either direction; {graph.left_out}",
+        f"pairs of families, either direction; {graph.dropped}",
     )
 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))

@@ -35,7 +35,7 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "expert": lambda patent: patent.expert != ExpertSummary(),
     "summaries": lambda patent: patent.summaries != MachineSummaries(),
 }
-"""Whether a patent has a field, by field. ``filing_date`` is the application or the priority date, ``date`` any date."""
+"""Test for each field of a patent. ``filing_date`` is the application or the priority date, ``date`` any date."""
 
 CITATION_FIELDS = ("citations", "category")
 """Citations between the patents, and their category (X, Y, A) in a search report."""
@@ -117,7 +117,7 @@ def filters_of(
 
 
 class Funnel:
-    """A sequence of filters, each a step of the log. A filter that leaves nothing raises an error that lists all steps."""
+    """A sequence of filters, each a step of the log. One that leaves nothing raises an error with all steps so far."""
 
     def __init__(self, log: BuildLog, what: str, require: Sequence[str] = (), prefix: str = "") -> None:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
@@ -143,7 +143,7 @@ class Funnel:
         return f"0 of {number} {self.what} left are {one.name}", one.remedy
 
     def _without_field(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
-        """Return problem and remedy where the required fields leave nothing, with the number of items that have each."""
+        """Return problem and remedy where required fields leave nothing, with the number of items that have each."""
         have = {one.field: sum(map(one.keeps, items.values())) for one in filters if one.field}
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]

@@ -12,7 +12,7 @@ file                             content
 ``metadata.parquet``             of documents and queries: ``_id``, ``family_id``, ``public`` (day of publication),
                                  ``priority``, ``jurisdiction``, ``publication_year``, ``ipc``, ``cpc``
 ``views.parquet``                of documents and queries: ``_id``, ``Abstract``, ``Claims``
-``judgements.parquet``           one row for each judged pair: ``query``, ``document``, ``letter``, ``origins``, ``phases``,
+``judgements.parquet``           one row a judged pair: ``query``, ``document``, ``letter``, ``origins``, ``phases``,
                                  ``units``
 ``claims/queries.jsonl``         rejected claims: ``_id`` (``<application>#<claim>``), ``text``;
                                  ``claims/qrels/test.tsv``, ``claims/judgements.parquet``: as above, over the same

@@ -485,7 +485,7 @@ def _write(
         "0.5 citation graph",
         len(citations),
         graph.n_edges,
-        f"directed edges between families of the corpus; {graph.left_out}",
+        f"directed edges between families of the corpus; {graph.dropped}",
     )
 
     documents = every.chosen(_without_duplicates(master))
@@ -507,7 +507,7 @@ def _write(
     sets = label_sets(documents.rows, params.fine_documents, log)
     if not citing and not sets:
         raise DataError(
-            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.left_out}), and no"
+            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.dropped}), and no"
             " document has a label",
             remedy=f"{MATCH_THEM}; or add labels",
         )

@@ -229,7 +229,7 @@ WIPO = {
     "taxonomy of numbers": (
         CLASSES,
         line("labels/taxonomy.json", '{"Emerging": 5}'),
-        "labels of Emerging are no list of strings",
+        "labels of Emerging are not a list of strings",
     ),
     "jurisdiction an integer": (RETRIEVAL, meta("jurisdiction", [1] * 12), "column 'jurisdiction' has type int64"),
     "views of integers": (

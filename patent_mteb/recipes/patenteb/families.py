@@ -359,7 +359,7 @@ def _graph(known: Sketched, citations: Sequence[Citation], log: BuildLog) -> Fam
         "citations between families",
         len(citations),
         graph.n_edges,
-        graph.left_out,
+        graph.dropped,
     )
     return graph
 
