@@ -19,8 +19,8 @@ field                                     content
 Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP2015519087A``). The recipe writes to
 ``root/PatSnapNovelty``:
 
-* corpus, queries and judgements (``pn_x`` and ``pn_family_x`` with a record) in BEIR's format, with
-  ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``) and ``views.parquet`` (``Description`` of queries);
+* corpus, queries and judgements (``pn_x`` and ``pn_family_x`` with a record) in BEIR's format;
+* ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``) and ``views.parquet`` (``Description`` of queries);
 * ``families/qrels/test.tsv``: the judgements of whole families;
 * ``truth.parquet``: the published fields of every sample and the number of its X documents.
 

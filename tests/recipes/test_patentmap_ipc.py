@@ -65,7 +65,7 @@ def test_pandas_reads_what_we_write(tmp_path):
     [
         (
             HEADER + "a,['F04B'],abstract\n\"b\nb\",['F04B,abstract\n",
-            r"row 3: ipcr_labels \"\['F04B\" is no list of quoted codes",
+            r"row 3: ipcr_labels \"\['F04B\" is not a list of quoted codes",
         ),
         (HEADER + "a,F04B,abstract\n", "row 2: ipcr_labels 'F04B' is no list"),
         (HEADER + "a,\"['F04B' F04C]\",abstract\n", "row 2: ipcr_labels .* is no list"),
