@@ -1,6 +1,6 @@
 """The table in docs/recipes.md of which recipe needs which field, from the recipes' ``NEEDS``.
 
-python tests/needs_table.py          # writes it anew
+python tests/needs_table.py          # writes it again
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP201
 ``root/PatSnapNovelty``:
 
 * corpus, queries and judgements (``pn_x`` and ``pn_family_x`` with a record) in BEIR's format;
-* ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``) and ``views.parquet`` (``Description`` of queries);
+* ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``), ``views.parquet`` (``Description`` of queries);
 * ``families/qrels/test.tsv``: the judgements of whole families;
 * ``truth.parquet``: the published fields of every sample and the number of its X documents.
 

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from patent_mteb.experiments.inspection import letters
+from patent_mteb.experiments.inspection import count_categories
 from patent_mteb.patents.categories import degree, strongest
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
@@ -68,7 +68,7 @@ def test_the_table(category):
 
 @pytest.mark.parametrize("category", TABLE)
 def test_inspect_counts_it_so(category):
-    assert letters([cited(category)]) == {(TABLE[category][0] or ("other" if category else "")): 1}
+    assert count_categories([cited(category)]) == {(TABLE[category][0] or ("other" if category else "")): 1}
 
 
 @pytest.mark.parametrize("category", TABLE)
@@ -107,7 +107,7 @@ def test_a_letter_that_no_search_report_uses_says_nothing_anywhere_and_is_counte
     for read in (strongest, degree, strongest_type):
         with pytest.raises(ValueError, match="unknown letter"):
             read(category)
-    assert letters([cited(category)]) == {"other": 1}
+    assert count_categories([cited(category)]) == {"other": 1}
     names, log = headers_of([OLD, NEW, NEXT]), BuildLog("PatentMap")
     found, counts = usable_citations(
         [cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None)

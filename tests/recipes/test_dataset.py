@@ -1,4 +1,4 @@
-"""dataset.json: it says what was built, one directory has one name, and nothing of an older build survives it."""
+"""dataset.json records a build: one directory has one name, and a build replaces the previous one completely."""
 
 import hashlib
 import json
@@ -79,7 +79,7 @@ def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
     assert (root / "dataset.json").read_bytes() == before
     assert build("--name", "MyPumps", "--data-version", "2") == 0
     record = dataset.read(root)
-    assert (record.version, record.owner) == ("2", "Acme Corp."), "what is not said again stays"
+    assert (record.version, record.owner) == ("2", "Acme Corp."), "an omitted field stays unchanged"
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme Corp", "WIPO-AT", "1st", "Patent", "DAPFAM", "../x", "", "A" * 41])

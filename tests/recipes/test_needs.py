@@ -57,7 +57,7 @@ def test_the_needs_are_those_of_the_settings(recipe):
 
 def test_the_table_in_the_docs_is_that_of_the_recipes():
     page = PAGE.read_text("utf-8")
-    assert page == with_table(page), "write it anew: python tests/needs_table.py"
+    assert page == with_table(page), "write it again: python tests/needs_table.py"
 
 
 @pytest.mark.parametrize(("recipe", "need"), DROPPING, ids=[f"{recipe}-{need.field}" for recipe, need in DROPPING])

@@ -119,7 +119,7 @@ def test_the_application_as_filed_is_the_first_publication_before_grant():
         ((), ()),
         (("paragraphs [0036]-[0038] and [41]",), (36, 37, 38, 41)),
         (("[0009] to [0011]", "[0010]"), (9, 10, 11)),
-        (("[0005]-[0001]",), (5,)),  # turned round: only what is sure
+        (("[0005]-[0001]",), (5,)),  # reversed: only the first is certain
         (("[0001]-[9999]",), (1,)),
         (("column 3, line 36", "figure 2", "claim 3"), ()),
     ],

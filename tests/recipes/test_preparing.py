@@ -34,7 +34,7 @@ def without_kind(text):
     return read_number(text).key
 
 
-def test_numbers_without_kind_code_are_told_and_found_where_asked(some, tmp_path):
+def test_numbers_without_kind_code_are_counted_and_matched_on_request(some, tmp_path):
     """Review §6: "no citation connects two families. Remedy: add citations" was said of citations that were all
     there.
     """
