@@ -10,8 +10,8 @@
 Interpretations, where the paper gives no rule:
 
 * A candidate query has abstract and claims, and cites a document of the input as X, Y or A.
-* In the first half of the draws ("early rounds"), the IPC section with the fewest queries comes next, in the second
-  half any. Each draw takes the candidate with most second-level citations that no query has yet, then the smaller number.
+* In the first half of the draws ("early rounds"), the next query is of the IPC section with the fewest queries, in the
+  second half of any. Each draw takes the candidate with most second-level citations that no query has yet, then the smaller number.
 * "More like this" is the cosine of tf-idf vectors of title, abstract and claims.
 * The family of a query is not in the pool unless a query cites it.
 * The classification split is drawn by family.

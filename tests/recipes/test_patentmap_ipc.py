@@ -1,6 +1,4 @@
-"""The published files of IPC-Classification: what pandas reads is what we read, and what is malformed is named by its
-line.
-"""
+"""The published files of IPC-Classification are read as pandas reads them, and errors name their line."""
 
 from __future__ import annotations
 
