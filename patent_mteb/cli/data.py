@@ -74,7 +74,7 @@ def build(
     from patent_mteb import recipes
     from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
-    from patent_mteb.recipes import dataset, memory_budget
+    from patent_mteb.recipes import dataset
 
     if settings:
         rows = [(one.name, one.type, one.default, one.description) for one in recipes.settings(benchmark)]
@@ -89,7 +89,7 @@ def build(
     identity = dataset.Identity(name, data_version, owner, licence)
     collection = read_collection(patents, citations)
     recipe = recipes.find(benchmark).__name__.rpartition(".")[2]
-    memory_budget.refuse_beyond(memory, recipe, len(collection.patents))
+    recipes.refuse_beyond_budget(memory, recipe, len(collection.patents))
     with allowing(memory):
         log = recipes.run_on(benchmark, collection, root, list(changes), identity)
     common.show(

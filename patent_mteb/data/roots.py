@@ -84,7 +84,7 @@ class Root:
             }
         folder = self.folder / key
         return {
-            path.relative_to(folder).as_posix(): dataset.outlined(path)
+            path.relative_to(folder).as_posix(): dataset.file_outline(path)
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }

@@ -1,20 +1,18 @@
-"""Editions of the open benchmark: built from records, described by a manifest without text, and compared with a
-rebuild.
+"""Editions of the open benchmarks: built from records, with a manifest that a rebuild is compared with.
 
-An edition is a data set of its own (``dataset.json``) that is named after its benchmark and window, so that its tasks
-carry it: ``PatentOpenUS2026Q3TACToTACRetrieval``; the revision of its data is a hash of all its tables. The manifest,
-which may be published, lies beside the tables:
+An edition is a data set (``dataset.json``) that is named after its benchmark and window. Its tasks begin with this
+name: ``PatentOpenUS2026Q3TACToTACRetrieval``. The revision of its data is a hash of all its tables. The manifest has no
+texts and may be published:
 
-========================  ==============================================================================================
-``manifest/edition.json`` name, recipe, window; rules (every setting of the recipe); versions; counts of each step;
-                          hashes of the files
-``manifest/texts.tsv``    part, id, hash of the texts, and of documents and applications: first public day, priority
-                          date, family
-``manifest/judgements.tsv`` part, query, document, grade
-========================  ==============================================================================================
+===========================  ===========================================================================================
+``manifest/edition.json``    name, recipe, window; rules (every setting of the recipe); versions; counts of each step;
+                             hashes of the files
+``manifest/texts.tsv``       part, id, hash of the texts; of documents and applications also first public day, priority
+                             date, family
+``manifest/judgements.tsv``  part, query, document, grade
+===========================  ===========================================================================================
 
-Whoever has the same source files builds the same manifest, whatever the order of the files, and :func:`verify` names
-what differs.
+The same source files give the same manifest, in any order. :func:`verify` lists the differences.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, part_of
+from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, text_folder
 
 MANIFEST = "manifest"
 _Record = TypeVar("_Record")
@@ -45,13 +43,13 @@ _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
 _GROUPS = ("rules", "versions", "counts", "files")
 _SCHEMA = 2
-_TEXT_PARTS = {f"{kind.lower()} in {one}": part_of(kind, one) for kind in KINDS for one in LANGUAGES}
+_TEXT_PARTS = {f"{kind.lower()} in {one}": text_folder(kind, one) for kind in KINDS for one in LANGUAGES}
 _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES, **_TEXT_PARTS}
 """Parts of an edition and their folders."""
 
 
 def window_of(text: str) -> tuple[dt.date, dt.date]:
-    """First and last day of a window: a year, a quarter, a month, or two days."""
+    """Return the first and last day of a window: a year, a quarter, a month, or two days."""
     remedy = "write a year (2026), a quarter (2026Q3), a month (2026-07) or two days (2026-07-01:2026-09-30)"
     found = re.fullmatch(r"(\d{4})(?:Q([1-4])|-(\d\d))?", text)
     try:
@@ -65,11 +63,11 @@ def window_of(text: str) -> tuple[dt.date, dt.date]:
         end = start + months
         return dt.date(year, start, 1), dt.date(year + (end > 12), (end - 1) % 12 + 1, 1) - dt.timedelta(days=1)
     except ValueError as error:
-        raise DataError(f"'{text}' is no window", remedy=remedy) from error
+        raise DataError(f"'{text}' is not a window", remedy=remedy) from error
 
 
 def in_one_order(collection: Collection) -> Collection:
-    """The collection in an order that depends on its records only, each citation and relation once."""
+    """Sort the records by content and drop repeated citations and relations."""
     return replace(
         collection,
         patents=in_order(collection.patents, lambda patent: patent.publication_number),
@@ -80,9 +78,9 @@ def in_one_order(collection: Collection) -> Collection:
 
 
 def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
-    """Each of the records once, in the order of their digests, of which only these are in memory."""
-    places = {hashlib.blake2b(repr(one).encode(), digest_size=16).digest(): place for place, one in enumerate(records)}
-    return stored_like((records[place] for _, place in sorted(places.items())), records)
+    """Drop repeated records and sort them by digest; only the digests are in memory."""
+    rows = {hashlib.blake2b(repr(one).encode(), digest_size=16).digest(): row for row, one in enumerate(records)}
+    return stored_like((records[row] for _, row in sorted(rows.items())), records)
 
 
 def build(
@@ -93,7 +91,7 @@ def build(
     settings: Iterable[str] = (),
     licence: str = "",
 ) -> tuple[BuildLog, str]:
-    """Build an edition into ``root``, with its manifest; returns the log of the recipe and the name of the edition."""
+    """Build an edition with its manifest; return the log of the recipe and the name of the edition."""
     module = recipes.find(recipe)
     first, last = window_of(window)
     name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
@@ -101,12 +99,10 @@ def build(
     identity = dataset.Identity(name, window, "", licence)
     recipes.check_settings(recipe, rules)
     with guarded(root, what="build of an edition"):
-        dataset.named(root, dataset.read(root), identity)  # refuses another data set, whose manifest stays
-        (root / MANIFEST / "edition.json").unlink(
-            missing_ok=True
-        )  # written last: without it the tables of a manifest count for nothing
+        dataset.with_identity(root, dataset.read(root), identity)  # refuses another data set
+        (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
         log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
-        manifest = _described(root)
+        manifest = _manifest_of(root)
         write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
         write_lines(root / MANIFEST / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
         write_json(root / MANIFEST / "edition.json", manifest.head)
@@ -115,7 +111,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Manifest:
-    """A manifest: its head, and the rows of its tables by what they are of."""
+    """The head of a manifest, and the rows of its tables by key."""
 
     head: dict[str, Any]
     texts: dict[tuple[str, str], tuple[str, ...]]
@@ -131,8 +127,8 @@ def _hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _described(root: Path) -> _Manifest:
-    """The manifest of the tables that a root holds, read from them."""
+def _manifest_of(root: Path) -> _Manifest:
+    """Compute the manifest of the tables in a root."""
     record = dataset.read(root)
     known = {name: built for name, built in (record.recipes if record else {}).items() if name in recipes.OPEN_RECIPES}
     if record is None or len(known) != 1:
@@ -166,9 +162,7 @@ def _described(root: Path) -> _Manifest:
 
 
 def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Hash of the texts of each document, application, claim and paragraph, with the dates and families of the first
-    two.
-    """
+    """Return the hash of each document, application, claim and paragraph, with dates and family of the first two."""
     rows = layout.read_dates(folder).rows
     views = [{key: _hash(text) for key, text in beir.view_rows(folder, name)} for name in layout.VIEWS]
     found: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -176,10 +170,10 @@ def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
         for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
             key = row["_id"]
             known = rows.get(key, {})
-            said = (str(known.get(name) or "") for name in ("public", "priority", "family_id"))
+            dates = (str(known.get(name) or "") for name in ("public", "priority", "family_id"))
             content = (row.get("title") or "", row["text"], *(view.get(key, "") for view in views))
             codes = (" ".join(map(str, known.get(name) or ())) for name in ("ipc", "cpc"))
-            found[part, key] = (_hash(*content, *codes), *said)
+            found[part, key] = (_hash(*content, *codes), *dates)
     for part, place in list(_PARTS.items())[1:]:
         file = f"{place}/{'queries' if place == layout.CLAIMS else 'corpus'}.jsonl"
         if (folder / file).exists():
@@ -197,7 +191,7 @@ def _read(folder: Path) -> _Manifest:
         or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS)
     ):
         remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
-        raise DataError("this is no manifest of an edition", path=path, remedy=remedy)
+        raise DataError("this is not the manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
         head,
         {(part, key): tuple(rest) for part, key, *rest in _rows(folder / "texts.tsv", _TEXTS)},
@@ -220,10 +214,8 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
 
 
 def verify(manifest: Path, root: Path) -> list[str]:
-    """What differs between a published manifest and the tables of a rebuild, one sentence each; empty if nothing
-    does.
-    """
-    theirs, ours = _read(manifest), _described(root)
+    """Return the differences between a published manifest and the tables of a rebuild, one sentence each."""
+    theirs, ours = _read(manifest), _manifest_of(root)
     differences = [*_head_differences(theirs.head, ours.head)]
     differences += _row_differences("", theirs.texts, ours.texts, _TEXTS[2:])
     differences += _row_differences("judgement of ", theirs.judgements, ours.judgements, _JUDGEMENTS[3:])
@@ -247,7 +239,7 @@ def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Ite
 
 
 _SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"}
-"""What one of a part is called; any other part by its name."""
+"""Singular of the parts; other parts are named as they are."""
 
 
 def _row_differences(

@@ -1,10 +1,7 @@
-"""What is in some records, and what can be made of them, before anything is built.
+"""Inspection of records before a build: their content, and the benchmarks and tasks that they support.
 
-Which benchmarks some records can become: each recipe is run for real into a folder that is thrown away, and its
-tasks are loaded.
-
-Nothing is kept in a list of its own: whether a benchmark is possible is what its recipe does with the records, which of
-its tasks are is what they say when they read its tables, and what would be needed is the recipe's ``NEEDS``.
+Each recipe builds its tables in a temporary folder, and its tasks load them. The result is therefore the same as that
+of a real build. The ``NEEDS`` of a recipe name the missing fields.
 """
 
 from __future__ import annotations
@@ -39,18 +36,16 @@ from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
 
 ENOUGH = 50
-"""Queries of the headline task with which an attempt is good enough; a score of fewer says little."""
+"""Number of queries of the headline task below which a score is unreliable."""
 
 
 _COMMON = 0.5
-"""Share of the publications that must have a text for it to stay required."""
+"""A text stays required if at least this share of the publications has it."""
 
 
 @dataclass(frozen=True)
 class TaskSize:
-    """One task that the records make: its name and type, and how many texts it has in each part (``query``,
-    ``document``, ``test`` ...).
-    """
+    """A task that the records support, with its number of texts by role (``query``, ``document``, ``test`` ...)."""
 
     name: str
     type: str
@@ -58,13 +53,13 @@ class TaskSize:
 
     @property
     def queries(self) -> int:
-        """Queries of a retrieval task, test documents of a classification, texts of any other."""
+        """Queries of a retrieval task, test documents of a classification, or texts of any other task."""
         return self.texts.get("query") or self.texts.get("test") or sum(self.texts.values())
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A recipe with some settings: what it was refused for, or how many queries its headline task has."""
+    """A build with some settings: the problem, or the number of queries of the headline task."""
 
     settings: tuple[str, ...]
     problem: str = ""
@@ -73,18 +68,18 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a benchmark can be made of the records.
+    """The benchmark that a recipe can make from the records.
 
     Attributes:
-        recipe: its name for ``patent-mteb data build``.
-        benchmark: its name in mteb.
-        attempts: what was tried, the paper's settings first.
-        settings: those of the best attempt, ready for ``--set``.
-        problem: why there is none, empty if there is one.
-        tasks: the tasks of the best attempt, and of how many there are in all.
+        recipe: name for ``patent-mteb data build``.
+        benchmark: name in mteb.
+        attempts: all attempts, the paper's settings first.
+        settings: settings of the best attempt, for ``--set``.
+        problem: why the build fails, empty if it succeeds.
+        tasks: tasks of the best attempt.
         all_tasks: number of tasks of the benchmark.
-        distinct_texts: different texts that an encoder is given over these tasks.
-        lacking: fields that no record has -> what they would serve.
+        distinct_texts: number of different texts of these tasks.
+        lacking: use of each field that no record has.
     """
 
     recipe: str
@@ -108,16 +103,15 @@ class Plan:
 
     @property
     def few(self) -> bool:
-        """Whether a score of so few queries says little."""
+        """Whether the queries are too few for a reliable score."""
         return self.queries < ENOUGH
 
 
-def connected_part(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
-    """Some publications of a large set, by whole families that cite one another; all if there are no more than
-    ``most``.
+def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
+    """Return at most ``most`` publications, in complete families that cite one another.
 
-    The walk begins at the family that comes first by the hash of its name, and goes on there when no citation leads
-    further.
+    The breadth-first search starts at the first family by hash. When no citation leads further, it starts again at the
+    next.
     """
     if len(patents) <= most:
         return list(patents)
@@ -125,41 +119,39 @@ def connected_part(patents: Sequence[Patent], links: Sequence[Citation], most: i
     sizes: dict[str, int] = {}
     for family in family_of.values():
         sizes[family] = sizes.get(family, 0) + 1
-    near: dict[str, list[str]] = {}
+    neighbours: dict[str, list[str]] = {}
     for link in links:
         citing, cited = family_of.get(link.citing), family_of.get(link.cited)
         if citing and cited:
-            near.setdefault(citing, []).append(cited)
-            near.setdefault(cited, []).append(citing)
-    chosen: dict[str, None] = {}
-    taken = 0
-    for family in _walk(sorted(sizes, key=lambda family: random_key(0, family)), near):
-        if taken + sizes[family] > most:
+            neighbours.setdefault(citing, []).append(cited)
+            neighbours.setdefault(cited, []).append(citing)
+    chosen: set[str] = set()
+    size = 0
+    for family in _breadth_first(sorted(sizes, key=lambda family: random_key(0, family)), neighbours):
+        if size + sizes[family] > most:
             break
-        chosen[family] = None
-        taken += sizes[family]
+        chosen.add(family)
+        size += sizes[family]
     return [patent for patent in patents if patent.family_id in chosen]
 
 
-def _walk(starts: Sequence[str], near: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Breadth first from each start, those that cite something first."""
+def _breadth_first(starts: Sequence[str], neighbours: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield families breadth first from each start; families with neighbours are first."""
     seen: set[str] = set()
-    for start in sorted(starts, key=lambda family: family not in near):
+    for start in sorted(starts, key=lambda family: family not in neighbours):
         if start in seen:
             continue
         seen.add(start)
         queue = [start]
         for family in queue:
             yield family
-            fresh = [other for other in dict.fromkeys(near.get(family, ())) if other not in seen]
+            fresh = [other for other in dict.fromkeys(neighbours.get(family, ())) if other not in seen]
             seen.update(fresh)
             queue += fresh
 
 
 def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
-    """What each recipe of the package makes of some records, with the paper's settings and with settings that suit
-    them.
-    """
+    """Plan each benchmark of the package, with the paper's settings and with settings that suit the records."""
     share = {name: sum(map(has, patents)) / max(len(patents), 1) for name, has in FIELDS.items()}
     share |= {
         "citations": float(bool(links)),
@@ -172,7 +164,7 @@ def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
 def _plan(recipe: str, patents: Sequence[Patent], links: Sequence[Citation], share: Mapping[str, float]) -> Plan:
     attempts: list[Attempt] = []
     best: tuple[Attempt, tuple[TaskSize, ...], int] | None = None
-    for settings in _ladder(recipe, share):
+    for settings in _candidate_settings(recipe, share):
         try:
             queries, tasks, texts = _dry_build(recipe, patents, links, settings)
         except DataError as error:
@@ -196,16 +188,18 @@ def _benchmark(recipe: str) -> PatentBenchmark:
     return next(one for one in catalogue.benchmarks() if one.name.lower().replace("-", "_") == recipe)
 
 
-def _ladder(recipe: str, share: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Settings to try, from the paper's on: waive texts that most records lack, then what suits the small sample, then
-    the least counts.
+def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[str, ...]]:
+    """Return the settings to try in order.
+
+    The paper's are first. The next waive texts that most records lack, then take the settings of the sample, then the
+    least counts.
     """
     small_set = recipes.find(recipe).SAMPLE
     known = {setting.name: setting.default for setting in recipes.settings(recipe) if hasattr(small_set, setting.name)}
     waived: dict[str, str] = {}
     if texts := [name for name in known.get("require", "").split(",") if name]:
-        kept = [name for name in texts if share.get(name, 1.0) >= _COMMON]
-        waived = {"require": ",".join(kept)} if kept != texts else {}
+        common = [name for name in texts if share.get(name, 1.0) >= _COMMON]
+        waived = {"require": ",".join(common)} if common != texts else {}
     sample = {name: getattr(small_set, name) for name in known if name != "require"}
     small = {
         name: written(value)
@@ -220,28 +214,28 @@ def _ladder(recipe: str, share: Mapping[str, float]) -> list[tuple[str, ...]]:
 
 
 def _caps(name: str, value: object) -> bool:
-    """Whether a setting of the sample only keeps it small: a count that is no least one."""
+    """Whether a setting of the sample is an upper limit, which keeps the sample small."""
     return isinstance(value, int) and not isinstance(value, bool) and not name.startswith("min_")
 
 
 def _dry_build(
     recipe: str, patents: Sequence[Patent], links: Sequence[Citation], settings: Sequence[str]
 ) -> tuple[int, tuple[TaskSize, ...], int]:
-    """Queries of the headline task, the tasks that load, and how many different texts they hold."""
+    """Build a benchmark; return the queries of its headline task, its tasks, and the number of different texts."""
     with tempfile.TemporaryDirectory() as folder, _quiet():
         params = recipes.check_settings(recipe, settings)
         recipes.find(recipe).build(patents, links, Path(folder), *params)
         texts: set[int] = set()
         tasks = [size for task in _tasks_in(Path(folder), recipe) if (size := _size(task, texts))]
     if not tasks:
-        raise DataError("no task can be made of its tables", remedy="look at what the build says")
+        raise DataError("none of its tasks loads the tables", remedy="read the log of the build")
     headline = _benchmark(recipe).facts.headline
     first = next((size for size in tasks if size.name == headline), tasks[0])
     return first.queries, tuple(tasks), len(texts)
 
 
 def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
-    """The tasks of the tables that were built; those of label sets by what their files are called."""
+    """Yield the tasks of the tables that were built; the tasks of label sets are named after their files."""
     benchmark = _benchmark(recipe)
     for data in (data for data in benchmark.data_sets if (root / data.key).is_dir()):
         source = Source(data, "local", f"local-{content_hash(root / data.key)}", root / data.key)
@@ -253,16 +247,16 @@ def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
 
 
 def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
-    """How many texts a task holds, None if its tables cannot make it; notes the different texts."""
+    """Count the texts of a task and add their hashes to ``texts``; return None if its tables do not load."""
     try:
         task.load_data()
     except DataError:
         return None
     split = (task.dataset or {})[task.source.subset][task.split]
     counts: dict[str, int] = {}
-    for part, held in (getattr(split, "texts", None) or task.texts_by_role(split)).items():
-        hashes = [hash(text) for text in held]
-        counts[part] = len(hashes)
+    for role, role_texts in (getattr(split, "texts", None) or task.texts_by_role(split)).items():
+        hashes = [hash(text) for text in role_texts]
+        counts[role] = len(hashes)
         texts.update(hashes)
     kind = task.metadata.type
     task.unload_data()
@@ -270,13 +264,13 @@ def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
 
 
 def _in_one_line(error: DataError) -> str:
-    """What the recipe says, without the folder that is thrown away."""
+    """Return problem and remedy of an error, without the path of the temporary folder."""
     return error.problem + (f". Remedy: {error.remedy}" if error.remedy else "")
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing of what recipes and tasks tell while they are tried is the user's concern."""
+    """Silence the logs of recipes and tasks during an attempt."""
     levels = {name: logging.getLogger(name).level for name in ("patent_mteb", "mteb")}
     for name in levels:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -289,15 +283,15 @@ def _quiet() -> Iterator[None]:
 
 
 EXACT_UP_TO = 3_000
-"""Publications up to which benchmarks are tried on all; on more, on a connected part of so many."""
+"""Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""
 
 
 _DATES = ("application_date", "priority_date", "publication_date")
 
 
 @dataclass(frozen=True)
-class Has:
-    """How many publications have something, and how many families of which at least one has."""
+class Coverage:
+    """Number of publications with a field, and of families with such a publication."""
 
     what: str
     publications: int
@@ -306,7 +300,7 @@ class Has:
 
 @dataclass(frozen=True)
 class Landscape:
-    """The labels of one landscape: publications with some, different coarse and fine labels."""
+    """Number of publications with labels of a landscape, and of different coarse and fine labels."""
 
     name: str
     publications: int
@@ -316,8 +310,9 @@ class Landscape:
 
 @dataclass(frozen=True)
 class Twins:
-    """Publications of different families with the same title and abstract: groups, publications and families in them,
-    and how many of the families' citations a twin takes part in as the citing one.
+    """Publications of different families with the same title and abstract: number of groups, publications and families.
+
+    ``citing`` is the number of these families that cite another.
     """
 
     groups: int
@@ -328,18 +323,18 @@ class Twins:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What :func:`inspect` found.
+    """The result of :func:`inspect`.
 
     Attributes:
-        family_definition: what a patent family is here.
-        unreadable: publication numbers of records that are no patent numbers; they match only if written the same.
-        dates: first and last day of each date.
-        offices: publications by office, the most first.
-        languages: publications by language of abstract, else title (``""``: not said), the most first.
-        letters: citations by category letter as a search report gives it (``""``: none), the most first.
-        matching: what matching by each step finds.
-        step: the first step than which none links more.
-        tried_on: publications on which the benchmarks were tried.
+        family_definition: the definition of a patent family.
+        unreadable: number of invalid publication numbers, which match only if written identically.
+        dates: first and last day of each date field.
+        offices: publications by office, most frequent first.
+        languages: publications by language of abstract, else title (``""``: unknown), most frequent first.
+        letters: citations by category in the search report (``""``: none), most frequent first.
+        matching: match report of each step.
+        step: the first of the steps that link most citations.
+        tried_on: number of publications on which the benchmarks were tried.
     """
 
     publications: int
@@ -349,7 +344,7 @@ class Inspection:
     relations: int
     members_without_record: int
     unreadable: int
-    has: tuple[Has, ...]
+    has: tuple[Coverage, ...]
     dates: Mapping[str, tuple[str, str]]
     offices: Mapping[str, int]
     languages: Mapping[str, int]
@@ -362,7 +357,7 @@ class Inspection:
     tried_on: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain values; what is computed of a plan or a task is there too."""
+        """Return plain values, with the properties of plans and tasks."""
         document = asdict(self)
         for entry, plan in zip(document["plans"], self.plans, strict=True):
             entry |= {"possible": plan.possible, "queries": plan.queries, "few": plan.few}
@@ -370,12 +365,12 @@ class Inspection:
         return document
 
 
-def letters(citations: Sequence[Citation]) -> dict[str, int]:
-    """Citations by what their category says: the strongest of ``X``, ``Y``, ``A``, ``other``, or ``""`` without one."""
-    return dict(Counter(_letter(citation.category) for citation in citations).most_common())
+def count_categories(citations: Sequence[Citation]) -> dict[str, int]:
+    """Count citations by strongest category: ``X``, ``Y``, ``A``, ``other``, or ``""`` without one."""
+    return dict(Counter(_category(citation.category) for citation in citations).most_common())
 
 
-def _letter(category: str) -> str:
+def _category(category: str) -> str:
     if not category.strip():
         return ""
     try:
@@ -385,17 +380,17 @@ def _letter(category: str) -> str:
 
 
 def best_step(matching: Mapping[str, MatchReport]) -> str:
-    """The first step than which none links more."""
+    """Return the first of the steps that link most citations."""
     return max(STEPS, key=lambda step: (matching[step].links, -list(STEPS).index(step)))
 
 
-def _has(patents: Sequence[Patent]) -> tuple[Has, ...]:
+def _has(patents: Sequence[Patent]) -> tuple[Coverage, ...]:
     found = []
     for name, predicate in FIELDS.items():
         having = [patent.family_id for patent in patents if predicate(patent)]
-        found.append(Has(name, len(having), len(set(having))))
+        found.append(Coverage(name, len(having), len(set(having))))
     coded = [patent.family_id for patent in patents if patent.cpc]
-    return (*found, Has("cpc", len(coded), len(set(coded))))
+    return (*found, Coverage("cpc", len(coded), len(set(coded))))
 
 
 def _landscapes(patents: Sequence[Patent]) -> tuple[Landscape, ...]:
@@ -411,7 +406,7 @@ def _landscapes(patents: Sequence[Patent]) -> tuple[Landscape, ...]:
 
 def _dates(patents: Sequence[Patent]) -> dict[str, tuple[str, str]]:
     days = {name: [day for patent in patents if (day := getattr(patent, name))] for name in _DATES}
-    return {name: (min(there).isoformat(), max(there).isoformat()) for name, there in days.items() if there}
+    return {name: (min(known).isoformat(), max(known).isoformat()) for name, known in days.items() if known}
 
 
 def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
@@ -423,17 +418,17 @@ def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
 
 
 def summary(collection: Collection) -> Inspection:
-    """What is in the records; no benchmark is tried."""
+    """Describe the records without trying any benchmark."""
     return _summary(collection)[0]
 
 
 def _summary(collection: Collection) -> tuple[Inspection, Sequence[Citation]]:
-    """What is in the records, and their citations as the best step matches them."""
+    """Describe the records, and return their citations as matched by the best step."""
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)
     step = best_step({name: report for name, (_, report) in matched.items()})
     records = {patent.publication_number for patent in patents}
-    spoken = Counter(patent.languages.abstract or patent.languages.title for patent in patents)
+    languages = Counter(patent.languages.abstract or patent.languages.title for patent in patents)
     found = Inspection(
         publications=len(patents),
         families=len({patent.family_id for patent in patents}),
@@ -445,9 +440,9 @@ def _summary(collection: Collection) -> tuple[Inspection, Sequence[Citation]]:
         has=_has(patents),
         dates=_dates(patents),
         offices=dict(Counter(patent.jurisdiction for patent in patents).most_common()),
-        languages=dict(spoken.most_common()),
+        languages=dict(languages.most_common()),
         landscapes=_landscapes(patents),
-        letters=letters(collection.citations),
+        letters=count_categories(collection.citations),
         twins=_twins(patents, matched[step][0]),
         matching={name: report for name, (_, report) in matched.items()},
         step=step,
@@ -456,10 +451,10 @@ def _summary(collection: Collection) -> tuple[Inspection, Sequence[Citation]]:
 
 
 def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
-    """What is in the records, and which benchmarks and tasks they make with which settings.
+    """Describe the records, and plan the benchmarks that they support.
 
-    Citations are matched by :attr:`Inspection.step`, which is a setting as well.
+    Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``.
     """
     found, links = _summary(collection)
-    part = connected_part(collection.patents, links, most)
-    return replace(found, plans=tuple(plans(part, links)), tried_on=len(part))
+    subset = connected_subset(collection.patents, links, most)
+    return replace(found, plans=tuple(plans(subset, links)), tried_on=len(subset))

@@ -1,11 +1,10 @@
-"""Load checks on a local data directory, as ``patent-mteb data validate`` runs them: everything that is found, in one
-pass, in three ranks.
+"""Checks of a local data directory for ``patent-mteb data validate``: all findings in one pass, in three ranks.
 
 =========  ================================================================================================
-``error``  what is there is wrong: a table that cannot be read, a judgement of an unknown document, a file that
-           is not the one that ``dataset.json`` records
-``note``   what is odd but usable, with counts; and what is not there, with the number of tasks that it would add
-``ok``     what can be used
+``error``  wrong data: a table that cannot be read, a judgement of an unknown document, a file that differs from
+           its entry in ``dataset.json``
+``note``   unexpected but usable data, with counts; missing data, with the number of tasks that they would add
+``ok``     usable data
 =========  ================================================================================================
 """
 
@@ -34,18 +33,18 @@ _EMPTY_VIEW = re.compile(r"rows of view (\w+) without text")
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report."""
+    """A line of the report."""
 
     text: str
     rank: Literal["error", "note", "ok"] = "ok"
 
     @property
     def fatal(self) -> bool:
-        """Whether what is there is wrong."""
+        """Whether the data are wrong."""
         return self.rank == "error"
 
 
-class _Notes(logging.Handler):
+class _Collector(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.texts: list[str] = []
@@ -55,35 +54,35 @@ class _Notes(logging.Handler):
 
 
 @contextmanager
-def _listening() -> Iterator[_Notes]:
-    """What the suite warns of, collected instead of printed; mteb, which speaks of what it is not asked, is silent."""
-    notes, package, guest = _Notes(), logging.getLogger("patent_mteb"), logging.getLogger("mteb")
-    propagate, level, guests = package.propagate, package.level, guest.level
-    package.addHandler(notes)
+def _collected_warnings() -> Iterator[list[str]]:
+    """Collect the warnings of the suite instead of printing them, and silence those of mteb."""
+    collector, package, mteb = _Collector(), logging.getLogger("patent_mteb"), logging.getLogger("mteb")
+    propagate, level, mteb_level = package.propagate, package.level, mteb.level
+    package.addHandler(collector)
     package.propagate = False
     package.setLevel(logging.WARNING)
-    guest.setLevel(logging.ERROR)
+    mteb.setLevel(logging.ERROR)
     try:
-        yield notes
+        yield collector.texts
     finally:
-        package.removeHandler(notes)
+        package.removeHandler(collector)
         package.propagate = propagate
         package.setLevel(level)
-        guest.setLevel(guests)
+        mteb.setLevel(mteb_level)
 
 
 def validate(directory: Path, debug: bool = False) -> list[Finding]:
-    """Compare a directory with its ``dataset.json``, and load every task that it holds data for."""
+    """Compare a directory with its ``dataset.json``, and load every task for which it has data."""
     if not directory.is_dir():
         raise DataError("the directory does not exist", path=directory, remedy="name a directory")
-    held = list(_held(directory))
-    if not held and not (directory / dataset.FILE).exists():
+    present = list(_data_sets(directory))
+    if not present and not (directory / dataset.FILE).exists():
         keys = ", ".join(sorted({data.key for benchmark in catalogue.benchmarks() for data in benchmark.data_sets}))
         raise DataError(
             "the directory holds no benchmark's data", path=directory, remedy=f"expected one of these below it: {keys}"
         )
     findings: list[Finding] = []
-    with _listening() as notes:
+    with _collected_warnings() as warnings:
         try:
             root = Root(directory, dataset.read(directory))
         except DataError as error:
@@ -91,20 +90,20 @@ def validate(directory: Path, debug: bool = False) -> list[Finding]:
             root = Root(directory)
         findings += _recorded(root)
         findings += [
-            finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder, root, debug)
+            finding for benchmark, data, folder in present for finding in _check(benchmark, data, folder, root, debug)
         ]
-        findings += _absent_sets(held)
-    odd = [Finding(text, "note") for text in dict.fromkeys(notes.texts) if not _EMPTY_VIEW.search(text)]
-    return list(dict.fromkeys([*odd, *findings]))
+        findings += _missing_data_sets(present)
+    notes = [Finding(text, "note") for text in dict.fromkeys(warnings) if not _EMPTY_VIEW.search(text)]
+    return list(dict.fromkeys([*notes, *findings]))
 
 
 def _recorded(root: Root) -> Iterator[Finding]:
-    """The files below a root against those that its ``dataset.json`` records."""
+    """Compare the files below a root with those in its ``dataset.json``."""
     if root.record is None or not root.record.recipes:
         return
     record, files = root.record, root.record.files
-    whose = f"{root.folder}: {record.name}, version {record.version}" + (f", of {record.owner}" if record.owner else "")
-    remedy = "build it again, or fetch it again from where it came"
+    title = f"{root.folder}: {record.name}, version {record.version}" + (f", of {record.owner}" if record.owner else "")
+    remedy = "build it again, or fetch it again"
     missing = [path for path in files if not (root.folder / path).is_file()]
     changed = [path for path, file in files.items() if path not in missing and _differs(root.folder / path, file)]
     for path in missing:
@@ -115,14 +114,14 @@ def _recorded(root: Root) -> Iterator[Finding]:
     for path in changed:
         problem = f"the file is not the one that was built: size or hash differ from those in {dataset.FILE}"
         yield Finding(str(DataError(problem, path=root.folder / path, remedy=remedy)), "error")
-    there = (
+    present = (
         path for key in dataset.data_sets(files) for path in sorted((root.folder / key).rglob("*")) if path.is_file()
     )
-    extra = [name for path in there if (name := path.relative_to(root.folder).as_posix()) not in files]
+    extra = [name for path in present if (name := path.relative_to(root.folder).as_posix()) not in files]
     if extra:
-        yield Finding(f"{whose}: {len(extra)} files that {dataset.FILE} does not list: {_some(extra)}", "note")
+        yield Finding(f"{title}: {len(extra)} files that {dataset.FILE} does not list: {_some(extra)}", "note")
     if not missing and not changed:
-        yield Finding(f"{whose}: {len(files)} files as they were built")
+        yield Finding(f"{title}: {len(files)} files as they were built")
 
 
 def _differs(path: Path, file: dataset.FileRecord) -> bool:
@@ -136,8 +135,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _held(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
-    """The data sets below a directory; else the one that its name, or a file in it, says it is."""
+def _data_sets(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
+    """Yield the data sets below a directory; else the one that its name or a file in it identifies."""
     known = [(benchmark, data) for benchmark in catalogue.benchmarks() for data in benchmark.data_sets]
     below = [(benchmark, data, directory / data.key) for benchmark, data in known if (directory / data.key).is_dir()]
     if below:
@@ -149,15 +148,15 @@ def _held(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
         yield (*found[0], directory)
 
 
-def _absent_sets(held: Sequence[tuple[PatentBenchmark, DataSet, Path]]) -> Iterator[Finding]:
-    """The data sets of a benchmark that has only some of its own."""
-    for benchmark in {one.name: one for one, _, _ in held}.values():
-        there = {data for one, data, _ in held if one.name == benchmark.name}
-        tasks = [task.metadata.name for task in benchmark.task_classes if task.data not in there]
+def _missing_data_sets(present: Sequence[tuple[PatentBenchmark, DataSet, Path]]) -> Iterator[Finding]:
+    """Yield the missing data sets of the benchmarks that have others."""
+    for benchmark in {one.name: one for one, _, _ in present}.values():
+        found = {data for one, data, _ in present if one.name == benchmark.name}
+        tasks = [task.metadata.name for task in benchmark.task_classes if task.data not in found]
         if tasks:
-            keys = [data.key for data in benchmark.data_sets if data not in there]
+            keys = [data.key for data in benchmark.data_sets if data not in found]
             yield Finding(
-                f"{len(keys)} of {len(benchmark.data_sets)} tables are not there: {_some(keys)}: {_would_add(tasks)}",
+                f"{len(keys)} of {len(benchmark.data_sets)} tables are missing: {_some(keys)}: {_would_add(tasks)}",
                 "note",
             )
 
@@ -167,7 +166,7 @@ def _would_add(tasks: Sequence[str]) -> str:
 
 
 def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path) -> list[type[PatentTask]]:
-    """The tasks that a folder may hold data for: those of the benchmark, but its label sets only as they are there."""
+    """Return the tasks of a benchmark for which a folder may have data, with those of its actual label sets."""
     known = [task for task in benchmark.task_classes if task.data == data]
     if benchmark.names_in is None:
         return known
@@ -194,7 +193,7 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", "error")
         return
     good: list[str] = []
-    told: dict[str, str] = {}
+    problems: dict[str, str] = {}
     absent: dict[str, list[str]] = {}
     if benchmark.facts.check is not None:
         try:
@@ -202,11 +201,11 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         except Exception as error:
             if debug and not isinstance(error, PatentMTEBError):
                 raise
-            told["check"] = _problem(error, f"the check of {benchmark.facts.name}", folder)
-            yield Finding(told["check"], "error")
+            problems["check"] = _problem(error, f"the check of {benchmark.facts.name}", folder)
+            yield Finding(problems["check"], "error")
     for kind in _classes(benchmark, data, root, folder):
-        if "check" in told and told.get(kind.metadata.type) == told["check"]:
-            continue  # what the check said is what every task of this type runs into
+        if "check" in problems and problems.get(kind.metadata.type) == problems["check"]:
+            continue  # every task of this type has the problem of the check
         task: PatentTask = kind(source=source)
         name = plain_name(task.metadata.name)
         try:
@@ -216,11 +215,11 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         except Exception as error:
             if debug and not isinstance(error, PatentMTEBError):
                 raise
-            if _left_out(error, root):
+            if _not_built(error, root):
                 absent.setdefault("it was not built", []).append(name)
                 continue
-            told[kind.metadata.type] = _problem(error, name, folder)
-            yield Finding(told[kind.metadata.type], "error")
+            problems[kind.metadata.type] = _problem(error, name, folder)
+            yield Finding(problems[kind.metadata.type], "error")
         else:
             good.append(name)
         finally:
@@ -241,8 +240,8 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         yield Finding(f"{folder}: {len(good)} tasks load ({_some(good)})")
 
 
-def _left_out(error: Exception, root: Root) -> bool:
-    """Whether a file is missing that the recipe has not written either."""
+def _not_built(error: Exception, root: Root) -> bool:
+    """Whether a file is missing because the recipe did not write it."""
     if not isinstance(error, DataError) or error.path is None or root.record is None or error.path.exists():
         return False
     place = error.path.relative_to(root.folder).as_posix() if error.path.is_relative_to(root.folder) else ""
@@ -250,7 +249,7 @@ def _left_out(error: Exception, root: Root) -> bool:
 
 
 def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
-    """What a check counted; all views without text in one line."""
+    """Yield the counts of a check, with all empty views in one line."""
     empty = {found[1]: number for what, number in counts.items() if (found := _EMPTY_VIEW.fullmatch(what))}
     if empty:
         rows = ", ".join(f"{view} {number}" for view, number in empty.items())
@@ -263,7 +262,7 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
 
 
 def _problem(error: Exception, what: str, folder: Path) -> str:
-    """What is wrong, in one line; an error that nobody foresaw with the task and the folder it came up in."""
+    """Describe an error in one line; an unexpected error with its task and folder."""
     if isinstance(error, PatentMTEBError):
         return str(error)
     return (

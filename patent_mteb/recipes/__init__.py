@@ -1,21 +1,21 @@
-"""Recipes: canonical records in, exactly the tables that a benchmark publishes out.
+"""Recipes: from canonical records to exactly the tables that a benchmark publishes.
 
-Every recipe is a module that offers
+A recipe is a module with these names:
 
-* ``build(patents, citations, root, params=Params()) -> BuildLog``: writes below ``root`` in the layout that
-  :mod:`patent_mteb.data.loading` resolves (``root/<hub repository id or benchmark>/...``), so that a finished ``root``
-  can be used as ``PATENT_MTEB_DATA`` as it is;
-* ``Params``: a frozen dataclass of its settings, the paper's by default (see :mod:`patent_mteb.recipes.parameters`);
-* ``NEEDS``, optional: what it makes of which field (:mod:`patent_mteb.recipes.needs`);
-* ``EACH_CITATION``, optional: True if it reads every citation of a pair, not the strongest with the claims and passages
-  of all;
-* ``SAMPLE``: the settings for the built-in sample, which is built by the same recipes as a user's own patents;
-* ``sample_records()``, optional: the records that the sample is built from, those of :mod:`patent_mteb.sample` without
-  it.
+* ``build(patents, citations, root, params=Params()) -> BuildLog`` writes the tables below ``root``, in the layout of
+  :mod:`patent_mteb.data.loading` (``root/<hub repository id or benchmark>/...``). A finished ``root`` is a valid value
+  of ``PATENT_MTEB_DATA``.
+* ``SAMPLE``: the settings for the built-in sample.
+* ``Params``, optional: a frozen dataclass of its settings (:mod:`patent_mteb.recipes.parameters`). The defaults are the
+  paper's.
+* ``NEEDS``, optional: the fields that it reads (:mod:`patent_mteb.recipes.needs`).
+* ``EACH_CITATION``, optional: True if it reads every citation of a pair. Otherwise it receives the strongest, with the
+  claims and passages of all.
+* ``sample_records()``, optional: the records of its sample; by default those of :mod:`patent_mteb.sample`.
 
-Records come to it prepared (:mod:`patent_mteb.recipes.preparation`): families as they were asked for, both ends of
-every citation a record. The recipes of the package go by the name of their benchmark (:data:`RECIPES`), any other by
-the dotted name of its module.
+Before a recipe runs, the records are prepared (:mod:`patent_mteb.recipes.preparation`): families follow the chosen
+definition, and both ends of every citation have a record. A recipe of the package has the name of its benchmark
+(:data:`RECIPES`), any other the dotted name of its module.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from patent_mteb import memory
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing_folders, write_json
 from patent_mteb.patents.collection import Collection
@@ -36,7 +37,7 @@ from patent_mteb.recipes import dataset
 from patent_mteb.recipes.log import BuildLog, Step
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
-from patent_mteb.recipes.preparation import Common, prepared
+from patent_mteb.recipes.preparation import Common, prepare
 
 __all__ = [
     "OPEN_RECIPES",
@@ -48,7 +49,9 @@ __all__ = [
     "Step",
     "check_settings",
     "find",
+    "memory_of",
     "needs",
+    "refuse_beyond_budget",
     "run",
     "run_on",
     "settings",
@@ -56,13 +59,13 @@ __all__ = [
 ]
 
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
-"""Modules of this package that make a paper's benchmark, by name."""
+"""Recipes of the papers' benchmarks."""
 
 OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")
-"""Those that make a benchmark which anyone can rebuild from open data."""
+"""Recipes of benchmarks that anyone can rebuild from open data."""
 
 PUBLIC_RECIPES = ("novelty",)
-"""Those that put a published ground truth over a user's own records."""
+"""Recipes that apply a published ground truth to a user's own records."""
 
 
 def _module_name(recipe: str) -> str:
@@ -79,18 +82,10 @@ def _unknown(recipe: str) -> DataError:
 
 
 def find(recipe: str) -> Any:
-    """The module of a recipe.
+    """Return the module of a recipe.
 
-    Args:
-        recipe: ``wipo_at``, ``WIPO-AT`` and the like, or the dotted name of a module (``__main__`` too).
-
-    Raises:
-        DataError: there is no such module, or it is no recipe.
-
-    Example:
-        >>> from patent_mteb import recipes
-        >>> recipes.find("WIPO-AT").__name__
-        'patent_mteb.recipes.wipo_at'
+    A name is that of a benchmark in any spelling (``wipo_at``, ``WIPO-AT``), or the dotted name of a module (also
+    ``__main__``).
     """
     name = _module_name(recipe)
     if not all(step.isidentifier() for step in name.split(".")):
@@ -103,22 +98,14 @@ def find(recipe: str) -> Any:
         raise
     if missing := [wanted for wanted in ("build", "SAMPLE") if not hasattr(module, wanted)]:
         raise DataError(
-            f"the module {name} is no recipe: it has no {' and no '.join(missing)}", remedy="see patent_mteb.recipes"
+            f"the module {name} is not a recipe: it has no {' and no '.join(missing)}",
+            remedy="see patent_mteb.recipes",
         )
     return module
 
 
 def source_file(recipe: str) -> Path | None:
-    """The file of a recipe outside the package, None for one of the package.
-
-    Raises:
-        DataError: there is no such module, or it was not read from a file.
-
-    Example:
-        >>> from patent_mteb import recipes
-        >>> recipes.source_file("dapfam"), recipes.source_file("json").name
-        (None, '__init__.py')
-    """
+    """Return the source file of a recipe outside the package, None for a recipe of the package."""
     name = _module_name(recipe)
     if name != recipe:
         return None
@@ -134,78 +121,73 @@ def source_file(recipe: str) -> Path | None:
         path = spec.origin
     if path is None or not Path(path).is_file():
         raise DataError(
-            f"the recipe '{recipe}' is in no file, so its tables cannot be told from another's",
+            f"the recipe '{recipe}' has no file, so its tables cannot be distinguished from those of another",
             remedy="write it to a file",
         )
     return Path(path)
 
 
 def needs(recipe: str) -> tuple[Need, ...]:
-    """What a recipe makes of which field.
-
-    Raises:
-        DataError: an unknown recipe.
-
-    Example:
-        >>> from patent_mteb import recipes
-        >>> [need.field for need in recipes.needs("sophia") if not need.drops]
-        ['summaries']
-    """
+    """Return the fields that a recipe reads, with their use."""
     return tuple(getattr(find(recipe), "NEEDS", ()))
 
 
 def settings(recipe: str) -> list[Setting]:
-    """The settings that a command line can give to a recipe: its own, then those of every recipe.
-
-    Raises:
-        DataError: an unknown recipe.
-
-    Example:
-        >>> from patent_mteb import recipes
-        >>> [(setting.name, setting.default) for setting in recipes.settings("dapfam")][:2]
-        [('earliest_claim', '2000-01-01'), ('min_citations', '100')]
-        >>> [setting.name for setting in recipes.settings("dapfam")][-3:]
-        ['match', 'families', 'twins']
-    """
-    own = _own_settings(recipe)
-    return [*own, *(setting for setting in settings_of(Common) if setting.name not in {one.name for one in own})]
+    """Return the settings that a command line can give to a recipe: its own, then those of every recipe."""
+    return [*_specific_settings(recipe), *_common_settings(recipe)]
 
 
-def _own_settings(recipe: str) -> list[Setting]:
+def _specific_settings(recipe: str) -> list[Setting]:
     params = getattr(find(recipe), "Params", None)
     return [] if params is None else settings_of(params)
 
 
-def _divided(recipe: str, settings: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Settings of the recipe, and of every recipe."""
-    common = {setting.name for setting in settings_of(Common)} - {setting.name for setting in _own_settings(recipe)}
-    shared = [one for one in settings if one.partition("=")[0].strip() in common]
-    return [one for one in settings if one not in shared], shared
+def _common_settings(recipe: str) -> list[Setting]:
+    """Return the settings of every recipe, without those that the recipe defines itself."""
+    specific = {setting.name for setting in _specific_settings(recipe)}
+    return [setting for setting in settings_of(Common) if setting.name not in specific]
+
+
+def _split_settings(recipe: str, assignments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split assignments into those of the recipe and those of every recipe."""
+    names = {setting.name for setting in _common_settings(recipe)}
+    common = [one for one in assignments if one.partition("=")[0].strip() in names]
+    return [one for one in assignments if one not in common], common
 
 
 def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
-    """The settings of a recipe as its ``build`` takes them, before any record is read: its ``Params``, or nothing if it
-    has none.
-
-    Raises:
-        DataError: an unknown recipe or setting, or a value that is none, one of the settings of every recipe too.
-
-    Example:
-        >>> from patent_mteb import recipes
-        >>> recipes.check_settings("dapfam", ["min_citations=3", "match=kind"])[0].min_citations
-        3
-    """
+    """Return the settings of a recipe as arguments of its ``build``: its ``Params``, or nothing if it has none."""
     module = find(recipe)
-    own, shared = _divided(recipe, settings)
-    read_params(Common, shared, recipe)
+    specific, common = _split_settings(recipe, settings)
+    read_params(Common, common, recipe)
     if hasattr(module, "Params"):
-        return (read_params(module.Params, own, recipe, [setting.name for setting in settings_of(Common)]),)
-    if own:
+        return (read_params(module.Params, specific, recipe, [setting.name for setting in settings_of(Common)]),)
+    if specific:
         raise DataError(
             f"recipe {recipe} has no settings of its own",
-            remedy="leave them out, or give its module a dataclass Params",
+            remedy="remove them, or give its module a dataclass Params",
         )
     return ()
+
+
+_FIXED_MEMORY = 500_000_000
+_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900}
+"""Memory of the recipes that were measured (``benchmarks/README.md``), in addition to the fixed amount."""
+_BYTES_UNMEASURED = 10_000
+"""An upper estimate: PatentMap holds the tf-idf of all texts, PatenTEB one table at a time."""
+
+
+def memory_of(recipe: str, publications: int) -> int:
+    """Estimate the bytes of memory that a build of n publications takes."""
+    return _FIXED_MEMORY + _BYTES_PER_PUBLICATION.get(recipe, _BYTES_UNMEASURED) * publications
+
+
+def refuse_beyond_budget(budget: float | None, recipe: str, publications: int) -> None:
+    """Raise an error before a build that takes more memory than the budget in GB."""
+    if budget is not None:
+        memory.refuse_beyond(
+            budget, memory_of(recipe, publications) / 1e9, f"a build of {publications:,} publications takes"
+        )
 
 
 def run(
@@ -216,18 +198,7 @@ def run(
     settings: Sequence[str] = (),
     identity: dataset.Identity = dataset.UNNAMED,
 ) -> BuildLog:
-    """Run a recipe by name on records: :func:`run_on` of their collection.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from patent_mteb import recipes, sample
-        >>> with tempfile.TemporaryDirectory() as root:
-        ...     settings = ["query_offices=EP,US", "query_first_year=None", "mlt=2"]
-        ...     log = recipes.run("PatentMap", *sample.generate(), Path(root), settings)
-        >>> log.files[0]
-        'ZoeYou/downstream/IPC-Classification/test_512.csv'
-    """
+    """Run a recipe by name on records (see :func:`run_on`)."""
     return run_on(recipe, Collection(patents, citations), root, settings, identity)
 
 
@@ -238,67 +209,44 @@ def run_on(
     settings: Sequence[str] = (),
     identity: dataset.Identity = dataset.UNNAMED,
 ) -> BuildLog:
-    """Run a recipe by name. Its tables and the ``dataset.json`` that records them (:mod:`patent_mteb.recipes.dataset`)
-    are built beside their place and swapped in whole: a recipe that refuses its input, or that is killed, leaves what
-    was there, and nothing of an older build stays behind.
+    """Run a recipe by name on a collection.
 
-    Args:
-        recipe: as in :func:`find`.
-        root: the folder to write to.
-        settings: changes to the recipe's default ``Params`` and to :class:`~patent_mteb.recipes.preparation.Common`,
-        each
-            as ``NAME=VALUE`` (see :mod:`patent_mteb.recipes.parameters`).
-        identity: name, version, owner and licence of the data set; without a name that of ``root``.
-
-    Raises:
-        DataError: an unknown recipe or setting, a value that is none, another name than ``root`` has, or input that the
-            recipe cannot use.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from patent_mteb import recipes, sample
-        >>> from patent_mteb.patents.collection import Collection
-        >>> with tempfile.TemporaryDirectory() as root:
-        ...     log = recipes.run_on("wipo_at", Collection(*sample.generate()), Path(root), ["match=family"])
-        >>> [step.name for step in log.steps][:3]
-        ['families: given', 'twins: keep', 'citations matched by family']
+    The tables and the ``dataset.json`` that records them (:mod:`patent_mteb.recipes.dataset`) are built in a temporary
+    folder, which then replaces the previous build atomically. A recipe that refuses its input or is killed leaves the
+    previous build unchanged.
     """
     module, params = find(recipe), check_settings(recipe, settings)
-    common: Common = read_params(Common, _divided(recipe, settings)[1], recipe)
-    before = dataset.named(root, dataset.read(root), identity)
+    common: Common = read_params(Common, _split_settings(recipe, settings)[1], recipe)
+    before = dataset.with_identity(root, dataset.read(root), identity)
     name = module.__name__.rpartition(".")[2]
     outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)
-    read = dataset.input_hash(
+    digest = dataset.input_hash(
         collection.patents, collection.citations, collection.relations, collection.families.items()
     )
     preparation = BuildLog(name)
-    ready, report = prepared(collection, common, preparation, not getattr(module, "EACH_CITATION", False))
+    ready, report = prepare(collection, common, preparation, not getattr(module, "EACH_CITATION", False))
     with replacing_folders(root, name, outdated) as folder:
         try:
             log: BuildLog = module.build(ready.patents, ready.citations, folder, *params)
         except DataError as error:
-            raise _told(error, folder, root, report) from error
-        _complete(log, preparation, params, needs(recipe))
-        built = _built(log, (*params, common), read, folder)
-        record = dataset.named(root, dataset.read(root), identity)  # another recipe may have been faster
-        write_json(folder / dataset.FILE, dataset.document(record, name, built))
+            raise _located(error, folder, root, report) from error
+        _complete_log(log, preparation, params, needs(recipe))
+        built = _build_record(log, (*params, common), digest, folder)
+        # read again: another recipe may have finished meanwhile
+        record = dataset.with_identity(root, dataset.read(root), identity)
+        write_json(folder / dataset.FILE, dataset.to_json(record, name, built))
     return log
 
 
-def _complete(log: BuildLog, preparation: BuildLog, params: Sequence[Any], needs: Sequence[Need]) -> None:
-    """Put what was done before into the log of a recipe, and changed settings that a recipe outside the package does
-    not tell itself.
-    """
+def _complete_log(log: BuildLog, preparation: BuildLog, params: Sequence[Any], needs: Sequence[Need]) -> None:
+    """Add the steps of the preparation to the log of a recipe, and changed settings that it does not log itself."""
     changed = [one for given in params for one in deviations(given, needs) if one not in log.deviations]
     log.steps[:0] = preparation.steps
     log.deviations[:0] = [*preparation.deviations, *changed]
 
 
-def _told(error: DataError, folder: Path, root: Path, report: MatchReport) -> DataError:
-    """What a recipe refuses: a path under the root where it is to be, or else what became of the citations, if some
-    were lost.
-    """
+def _located(error: DataError, folder: Path, root: Path, report: MatchReport) -> DataError:
+    """Return the error with its path below the root, or with the match report if citations found no record."""
     if error.path is not None and error.path.is_relative_to(folder):
         return DataError(error.problem, path=root / error.path.relative_to(folder), row=error.row, remedy=error.remedy)
     if error.path is not None or report.matched == report.citations:
@@ -306,12 +254,12 @@ def _told(error: DataError, folder: Path, root: Path, report: MatchReport) -> Da
     return DataError(f"{error.problem}; citations: {report}", row=error.row, remedy=error.remedy)
 
 
-def _built(log: BuildLog, params: Sequence[Any], read: str, folder: Path) -> dataset.Built:
-    """What ``dataset.json`` says of a build."""
+def _build_record(log: BuildLog, params: Sequence[Any], digest: str, folder: Path) -> dataset.Built:
+    """Return the entry of a build in ``dataset.json``."""
     return dataset.Built(
         settings={one.name: written(getattr(given, one.name)) for given in params for one in settings_of(type(given))},
         deviations=log.deviations,
-        input=read,
+        input=digest,
         counts={step.name: step.rows_out for step in log.steps},
-        files={file: dataset.described(folder / file) for file in log.files},
+        files={file: dataset.file_record(folder / file) for file in log.files},
     )

@@ -1,4 +1,4 @@
-"""The local directory layout of the unreleased benchmarks: a BEIR folder with two optional tables beside it.
+"""The directory layout of the unreleased benchmarks: a BEIR folder with two optional tables.
 
 ====================  =========================================================================================
 file                  content
@@ -10,11 +10,9 @@ file                  content
 ``views.parquet``     optional: one row a document or query, ``_id`` and one string column a text view
 ====================  =========================================================================================
 
-BEIR's ``GenericDataLoader`` reads the first three as they are. Reading checks everything that would make a score
-silently wrong; what cannot be used raises :class:`~patent_mteb.errors.DataError` with file, row and remedy, what is
-merely odd is counted and logged.
-
-What ``metadata.parquet`` of a BEIR folder says of each document and query, held as columns and not as objects.
+BEIR's ``GenericDataLoader`` reads the first three files. Reading checks everything that could make a score wrong:
+invalid data raise :class:`~patent_mteb.errors.DataError` with file, row and remedy; usable but unexpected data are
+counted and logged.
 """
 
 from __future__ import annotations
@@ -56,11 +54,11 @@ _GREATEST_GAIN = 100
 
 @dataclass(frozen=True)
 class BeirFolder:
-    """The tables of one local directory.
+    """The tables of a directory.
 
-    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``metadata``
-    is None where the directory has none. ``views`` names the columns of ``views.parquet``, whose texts are read one
-    view at a time (:func:`view_rows`). ``counts`` holds what was found odd but usable.
+    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``views``
+    are the columns of ``views.parquet``, which :func:`view_rows` reads one at a time. ``counts`` has the number of rows
+    that are unexpected but usable.
     """
 
     corpus: TitledTexts
@@ -72,7 +70,7 @@ class BeirFolder:
 
 
 def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
-    """Read a BEIR qrels file."""
+    """Read a BEIR qrels file: the grades, and the row of each pair."""
     qrels: Qrels = {}
     rows: dict[tuple[str, str], int] = {}
     for number, line in text_lines(path):
@@ -107,7 +105,7 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
             ) from error
         if abs(gain) > _GREATEST_GAIN:
             raise DataError(
-                f"the score {score} is no grade of relevance",
+                f"the score {score} is not a grade of relevance",
                 path=path,
                 row=number,
                 remedy="write 1 for relevant, 0 for not relevant",
@@ -136,8 +134,8 @@ def _queries(path: Path, empty: Counter[str]) -> Iterator[tuple[str, str]]:
         yield row["_id"], row["text"]
 
 
-def _in_another_form(key: str, known: Iterable[str]) -> str:
-    """What to do where an id is known, but written with other code points that look the same; empty where it is not."""
+def _unicode_remedy(key: str, known: Iterable[str]) -> str:
+    """Return a remedy if the id is known in another Unicode normal form, else an empty text."""
     composed = unicodedata.normalize("NFC", key)
     alike = any(unicodedata.normalize("NFC", other) == composed for other in known)
     return "the id is known in another Unicode form: write all files in one, such as NFC" if alike else ""
@@ -158,7 +156,7 @@ def _views(path: Path, known: set[str], counts: dict[str, int]) -> tuple[str, ..
 
 
 def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
-    """The ids and texts of one view of ``views.parquet``, as they are read; a null is an empty text."""
+    """Yield the ids and texts of one view of ``views.parquet``; a null is an empty text."""
     path = folder / "views.parquet"
     for batch in read_batches(path, ["_id", name]):
         check_columns(batch, {name: pa.string()}, path)
@@ -166,7 +164,7 @@ def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
 
 
 def read_beir(folder: Path) -> BeirFolder:
-    """Read and check one local directory (see the module's table for its files)."""
+    """Read and check a directory."""
     corpus_path, queries_path, qrels_path = (
         folder / "corpus.jsonl",
         folder / "queries.jsonl",
@@ -187,22 +185,21 @@ def read_beir(folder: Path) -> BeirFolder:
                 f"judgement of the unknown document '{document}'",
                 path=qrels_path,
                 row=number,
-                remedy=_in_another_form(document, corpus)
-                or f"add the document to {corpus_path.name} or delete the row",
+                remedy=_unicode_remedy(document, corpus) or f"add the document to {corpus_path.name} or delete the row",
             )
         if query not in queries:
             raise DataError(
                 f"judgement for the unknown query '{query}'",
                 path=qrels_path,
                 row=number,
-                remedy=_in_another_form(query, queries) or f"add the query to {queries_path.name} or delete the row",
+                remedy=_unicode_remedy(query, queries) or f"add the query to {queries_path.name} or delete the row",
             )
     self_judged = [(query, document) for query, document in rows if query == document]
     for query, document in self_judged:
         del qrels[query][document]
     if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
-        said = "no judgement is positive" + (" but those of a document for itself" if self_judged else "")
-        raise DataError(said, path=qrels_path, remedy="a relevant pair needs a score of at least 1")
+        problem = "no judgement is positive" + (" but those of a document for itself" if self_judged else "")
+        raise DataError(problem, path=qrels_path, remedy="a relevant pair needs a score of at least 1")
     counts["judgements with a score above 1 (gains of graded relevance)"] = sum(
         gain > 1 for judged in qrels.values() for gain in judged.values()
     )
@@ -229,7 +226,7 @@ def write_beir(
     metadata: pa.Table | None = None,
     views: pa.Table | None = None,
 ) -> list[Path]:
-    """Write one local directory; :func:`read_beir` gives the same tables back."""
+    """Write a directory that :func:`read_beir` reads."""
     _refuse_breaks(chain(corpus, queries), folder)
     files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
     write_qrels(files[2], qrels)
@@ -243,7 +240,7 @@ def write_beir(
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write judgements; :func:`read_qrels` gives them back."""
+    """Write judgements that :func:`read_qrels` reads."""
     _refuse_breaks(chain(qrels, chain.from_iterable(qrels.values())), path)
     judgements = (
         f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items()
@@ -265,34 +262,34 @@ _METADATA = {
     "coarse": pa.list_(pa.string()),
     "split": pa.string(),
 }
-"""Columns of ``metadata.parquet`` that mean something to the suite, each optional."""
+"""Columns of ``metadata.parquet`` that the suite uses, each optional."""
 
 
 class MetadataRows(Mapping[str, Mapping[str, Any]]):
-    """Rows by id, each made when it is asked for; null items of lists are left out."""
+    """Rows by id, created on access from columns; null items of lists are dropped."""
 
     def __init__(self, table: pa.Table) -> None:
-        self._place = {key: place for place, key in enumerate(table["_id"].to_pylist())}
+        self._row = {key: row for row, key in enumerate(table["_id"].to_pylist())}
         self._columns = {name: table[name].combine_chunks() for name in table.column_names if name != "_id"}
 
     def column(self, name: str) -> Iterator[tuple[str, Any]]:
-        """The values of one column with their ids; None where there is no such column."""
+        """Return the ids and values of a column; the values are None if the column is missing."""
         if name not in self._columns:
             return ((key, None) for key in self)
         return ((key, _without_nulls(value.as_py())) for key, value in zip(self, self._columns[name], strict=True))
 
     def __getitem__(self, key: str) -> Mapping[str, Any]:
-        place = self._place[key]
-        return {name: _without_nulls(column[place].as_py()) for name, column in self._columns.items()}
+        row = self._row[key]
+        return {name: _without_nulls(column[row].as_py()) for name, column in self._columns.items()}
 
     def __contains__(self, key: object) -> bool:
-        return key in self._place
+        return key in self._row
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._place)
+        return iter(self._row)
 
     def __len__(self) -> int:
-        return len(self._place)
+        return len(self._row)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -300,9 +297,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[str, int]]:
-    """The rows of ``metadata.parquet`` by id, checked against its columns, and what was found odd in them, with
-    counts.
-    """
+    """Return the checked rows of ``metadata.parquet`` by id, and the number of unexpected values by kind."""
     counts: dict[str, int] = {}
     table = tables.metadata
     if table is None:

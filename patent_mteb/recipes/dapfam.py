@@ -1,19 +1,19 @@
 """Recipe of DAPFAM: bronze, silver and gold layer (§3.2-3.5), from canonical records to the three published tables.
 
-Writes ``datalyes/DAPFAM_patent/`` with ``corpus.parquet``, ``queries.parquet`` and ``qrels_all.parquet``, columns as
-published (Tables 3 and 4 of the paper).
+It writes ``datalyes/DAPFAM_patent/`` with ``corpus.parquet``, ``queries.parquet`` and ``qrels_all.parquet`` and the
+published columns (Tables 3 and 4 of the paper).
 
-Readings where the paper is silent or can be read in two ways: the date filter and the citation threshold apply to
-queries only (§4.2: targets may be older); citations are counted between families of the input; a family's primary IPC
-code is the first code of its earliest member; target and negative families must have complete English text as query
-families do; keywords are taken from the records, and where a record has none they are the words of the abstract with
-the highest tf-idf over the input.
+Interpretations, where the paper gives no rule or is ambiguous:
 
-``require`` waives texts and the date: a family without them stays, its text is empty. The date filter then passes
-families without a date.
+* The date filter and the citation threshold apply to queries only (§4.2: targets may be older).
+* Citations are counted between families of the input.
+* The primary IPC code of a family is the first code of its earliest member.
+* Target and negative families need complete English text, as query families do.
+* Keywords come from the records. A record without keywords gets the words of its abstract with the highest tf-idf over
+  all families.
 
-Keywords of DAPFAM's queries: the records' own, else the words of the abstract with the highest tf-idf over all
-families.
+Where ``require`` waives a text, a family without it stays with an empty text. Where it waives the date, families
+without a date pass the date filter.
 """
 
 from __future__ import annotations
@@ -38,12 +38,10 @@ from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import AllBut, some_queries
+from patent_mteb.recipes.sampling import AllBut, sample_queries
 
 
 class HasKeywords(Protocol):
-    """A family."""
-
     @property
     def keywords(self) -> tuple[str, ...]: ...
     @property
@@ -53,7 +51,7 @@ class HasKeywords(Protocol):
 def keywords_of(
     queries: Mapping[str, HasKeywords], abstracts: Callable[[], Iterable[str]], number: int
 ) -> dict[str, str]:
-    """The keywords of each query, separated by commas."""
+    """Return the keywords of each query, separated by commas."""
     words = {key: ", ".join(family.keywords) for key, family in queries.items()}
     missing = {key: family.abstract for key, family in queries.items() if not family.keywords}
     if not any(missing.values()):
@@ -92,7 +90,7 @@ NEEDS = (
     Need("citations", "every table", drops="queries", fixed=True),
     Need("keywords", "view Keywords; words of the abstract where a record has none"),
 )
-"""What is made of which field, and what goes where a family lacks it (§3.3, §4.2)."""
+"""Use of each field, and what the recipe drops where a family lacks it (§3.3, §4.2)."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class Params:
         positives: most relevant targets of a query.
         queries: most queries of all domains, stratified by year and IPC section; None: all of each domain's.
         negatives: most targets of a query that no citation links to it.
-        keywords: words of an abstract that stand for the keywords of a record without any.
+        keywords: number of words of the abstract that replace missing keywords.
         require: what a family must have, and for filing_date what a query must have; the others are waived.
         seed: seed of every draw.
     """
@@ -129,12 +127,12 @@ class Params:
 
 
 SAMPLE = Params(min_citations=4, queries_per_domain=10, positives=20, negatives=20)
-"""The built-in sample's families have a handful of citations each."""
+"""Families of the built-in sample have few citations."""
 
 
 @dataclass(frozen=True)
 class FamilyRecord:
-    """One simple family after consolidation (gold layer)."""
+    """A simple family after consolidation (gold layer)."""
 
     id: str
     primary_jurisdiction: str
@@ -152,8 +150,8 @@ class FamilyRecord:
 def consolidate(members: Sequence[Patent]) -> FamilyRecord:
     """Merge the publications of one family (§3.2, gold layer).
 
-    Id, primary jurisdiction and date come from the member with the earliest claim date, list fields keep their distinct
-    values in the order of the members, each text is the most recent member's that has it.
+    Id, primary jurisdiction and date come from the member with the earliest claim date. List fields have the distinct
+    values of all members, in their order. Each text comes from the most recent member that has it.
     """
     by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
     by_publication = sorted(
@@ -191,7 +189,7 @@ def _text(patent: Patent, view: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """What is in memory of a family: what the filters and draws decide by, and which of its texts are there."""
+    """The fields of a family that filters and draws use, and the names of the texts that it has."""
 
     id: str
     earliest_claim: dt.date | None
@@ -208,29 +206,31 @@ _HAS: Mapping[str, Callable[[_Outline], bool]] = {
 
 
 class _Families:
-    """The families of some publications; their records are in a temporary file and consolidated when they are asked
-    for.
-    """
+    """The families of some publications, consolidated on demand from a temporary file."""
 
     def __init__(self, patents: Sequence[Patent]) -> None:
         self._texts: DiskList[Patent] = DiskList()
         self._members: dict[str, list[int]] = {}
-        for place, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
+        for row, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
             self._texts.append(clean_patent(patent))
-            self._members.setdefault(known.family_id, []).append(place)
+            self._members.setdefault(known.family_id, []).append(row)
 
     def record(self, family: str) -> FamilyRecord:
-        return consolidate([self._texts[place] for place in self._members[family]])
+        return consolidate([self._texts[row] for row in self._members[family]])
 
     def outlines(self) -> dict[str, _Outline]:
-        """Of each family, by its id."""
+        """Return the outline of each family by its id."""
         shared: dict[object, Any] = {}
         found = {}
         for key in sorted(self._members):
             record = self.record(key)
             texts = frozenset(name for name in _TEXTS if getattr(record, name))
-            its = shared.setdefault(record.ipc3, record.ipc3), shared.setdefault(texts, texts)
-            found[key] = _Outline(key, record.earliest_claim, *its)
+            found[key] = _Outline(
+                key,
+                record.earliest_claim,
+                shared.setdefault(record.ipc3, record.ipc3),
+                shared.setdefault(texts, texts),
+            )
         return found
 
 
@@ -250,16 +250,18 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         "silver: citation links",
         len(citations),
         graph.n_pairs,
-        f"pairs of families, either direction; {graph.left_out}",
+        f"pairs of families, either direction; {graph.dropped}",
     )
 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))
     draw = random.Random(params.seed)
     queries = _queries(candidates, complete, params, draw, log)
     keys = list(complete)
-    place_of = {key: place for place, key in enumerate(keys)}
+    position_of = {key: position for position, key in enumerate(keys)}
     relations = [
-        relation for query in queries for relation in _relations(query, complete, keys, place_of, graph, params, draw)
+        relation
+        for query in queries
+        for relation in _relations(query, complete, keys, position_of, graph, params, draw)
     ]
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
@@ -272,14 +274,14 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log.step("gold: targets", len(complete), len(targets))
 
     folder = root / DATA_SET
-    asking = {key: families.record(key) for key in queries}
-    words = keywords_of(asking, lambda: (families.record(key).abstract for key in complete), params.keywords)
+    records = {key: families.record(key) for key in queries}
+    words = keywords_of(records, lambda: (families.record(key).abstract for key in complete), params.keywords)
     write_rows(
         folder / "corpus.parquet",
         (_row("relevant_id", families.record(key)) for key in targets),
         _schema("relevant_id"),
     )
-    rows = ({**_row("query_id", record), "abstract_keywords": words[key]} for key, record in asking.items())
+    rows = ({**_row("query_id", record), "abstract_keywords": words[key]} for key, record in records.items())
     write_rows(folder / "queries.parquet", rows, _schema("query_id").append(pa.field("abstract_keywords", pa.string())))
     columns = list(zip(*relations, strict=True))
     names = ("query_id", "relevant_id", "relevance_score", "domain_rel")
@@ -289,9 +291,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
 
 def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params) -> list[Filter[_Outline]]:
-    """What makes a family a query (§3.3, §4.2)."""
+    """Return the filters of query families (§3.3, §4.2)."""
 
-    def recent(family: _Outline) -> bool:
+    def late_enough(family: _Outline) -> bool:
         return family.earliest_claim is None or family.earliest_claim >= params.earliest_claim
 
     def cited(family: _Outline) -> bool:
@@ -303,7 +305,9 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
     dated = filters_of(NEEDS, params.require, {"filing_date": lambda family: family.earliest_claim is not None})
     return [
         *dated,
-        Filter(f"with an earliest claim since {params.earliest_claim}", recent, "set earliest_claim to an earlier day"),
+        Filter(
+            f"with an earliest claim since {params.earliest_claim}", late_enough, "set earliest_claim to an earlier day"
+        ),
         Filter(f"with at least {params.min_citations} citations", cited, lower if most else MATCH_THEM),
     ]
 
@@ -311,7 +315,7 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
 def _queries(
     candidates: Sequence[str], complete: Mapping[str, _Outline], params: Params, draw: random.Random, log: BuildLog
 ) -> list[str]:
-    """Some candidates of each IPC3 domain."""
+    """Draw candidates of each IPC3 domain."""
     domains: dict[str, list[str]] = {}
     for key in candidates:
         domains.setdefault(complete[key].ipc3[0], []).append(key)
@@ -326,11 +330,11 @@ def _queries(
         len(queries),
         f"{len(domains)} IPC3 domains",
     )
-    return some_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
+    return sample_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
 
 
 def _stratum(family: _Outline) -> tuple[str, str]:
-    """Year of the earliest claim and IPC section."""
+    """Return year of the earliest claim and IPC section."""
     return str(family.earliest_claim.year) if family.earliest_claim else "", family.ipc3[0][0]
 
 
@@ -338,16 +342,16 @@ def _relations(
     query: str,
     complete: Mapping[str, _Outline],
     keys: Sequence[str],
-    place_of: Mapping[str, int],
+    position_of: Mapping[str, int],
     graph: FamilyGraph,
     params: Params,
     draw: random.Random,
 ) -> list[tuple[str, str, float, str]]:
-    """(query, target, score, domain relation) of one query: cited or citing families, and others that are neither."""
+    """Return (query, target, score, domain relation) of cited or citing families and of unlinked ones."""
     linked = graph.linked(query)
     cited = sorted(linked & complete.keys())
     positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
-    others = AllBut(keys, sorted(place_of[key] for key in {query, *cited}))
+    others = AllBut(keys, sorted(position_of[key] for key in {query, *cited}))
     unlinked = (
         list(others)
         if len(complete) <= len(linked) + 1 + params.negatives

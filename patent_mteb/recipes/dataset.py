@@ -1,16 +1,16 @@
-"""``dataset.json``: what a built directory knows of itself.
+"""``dataset.json``: the record of a built directory.
 
-The file lies in the root that ``PATENT_MTEB_DATA`` names, beside the folders of the benchmarks::
+The file is in the root that ``PATENT_MTEB_DATA`` names, next to the folders of the benchmarks::
 
     {"schema": 1, "name": "Acme", "version": "2", "owner": "Acme Corp.", "licence": "internal",
      "recipes": {"wipo_at": {"settings": {"seed": "42"}, "deviations": [], "input": "9f86d081884c7d65",
                              "counts": {"0.8 qrels": 441}, "built_with": "0.1.0", "files": {"WIPO-AT/views.parquet":
                              {"bytes": 812, "sha256": "...", "rows": 10, "filled": {"TA": 9}}}}}}
 
-:func:`patent_mteb.recipes.run` writes it with the tables. ``name`` is what the tasks on the data begin with
-(``AcmeCitationRetrieval``). ``filled`` counts the rows of a parquet column that hold something: which text views and
-label sets there are is known without opening a table. A file written by hand needs ``schema`` and ``name`` only;
-without ``recipes`` every benchmark's folder beside it is taken as it is.
+:func:`patent_mteb.recipes.run` writes it with the tables. The names of the tasks on the data begin with ``name``
+(``AcmeCitationRetrieval``). ``filled`` counts the non-empty rows of each parquet column, so that the available text
+views and label sets are known without opening a table. A file written by hand needs only ``schema`` and ``name``;
+without ``recipes``, every benchmark's folder next to it is used without checks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NAME_REMEDY = "choose a name of letters and digits that begins with a capital, 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a data set is, as ``patent-mteb data build`` is told; what is empty stays as it was."""
+    """Name, version, owner and licence of a data set; an empty field leaves the recorded value unchanged."""
 
     name: str = ""
     version: str = ""
@@ -50,14 +50,12 @@ class Identity:
 
 
 UNNAMED = Identity()
-"""Named after its directory."""
+"""The data set is named after its directory."""
 
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file: its size and hash; of a parquet table also its rows, and in how many of them each column holds
-    something.
-    """
+    """Size and hash of a file; of a parquet table also its rows and the number of non-empty rows of each column."""
 
     bytes: int
     sha256: str
@@ -67,13 +65,13 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Built:
-    """What one recipe built.
+    """The build of one recipe.
 
     Attributes:
         settings: every setting of the recipe, as a command line gives it.
-        deviations: what differs from the recipe's defaults, one phrase each.
+        deviations: differences from the paper, one phrase each.
         input: hash of the records.
-        counts: rows that came out of each step.
+        counts: number of rows that each step left.
         built_with: version of patent-mteb.
         files: by path, relative to the root.
     """
@@ -98,19 +96,19 @@ class DataSetRecord:
 
     @property
     def files(self) -> dict[str, FileRecord]:
-        """All files by path, relative to the root."""
+        """Return all files by path, relative to the root."""
         return {path: file for built in self.recipes.values() for path, file in built.files.items()}
 
 
 def default_name(root: Path) -> str:
-    """The name of a folder in camel case, as the name of the data set that is built in it."""
+    """Return the name of a data set after its folder, in camel case."""
     words = re.findall(r"[A-Za-z0-9]+", root.resolve().name)
     name = "".join(word[:1].upper() + word[1:] for word in words)[:36]
     return name if _NAME.fullmatch(name) and name.lower() not in _RESERVED else f"Own{name}"
 
 
-def named(root: Path, before: DataSetRecord | None, identity: Identity) -> DataSetRecord:
-    """The record of a root that is built in, with what is known of it before: one root has one name."""
+def with_identity(root: Path, before: DataSetRecord | None, identity: Identity) -> DataSetRecord:
+    """Return the record of a root with the identity applied; a root that has another name is refused."""
     if identity.name:
         _check_name(identity.name, None)
     if before is None:
@@ -119,24 +117,24 @@ def named(root: Path, before: DataSetRecord | None, identity: Identity) -> DataS
         raise DataError(
             f"this directory holds the data set {before.name}, not {identity.name}",
             path=root / FILE,
-            remedy=f"build {identity.name} into another directory, or leave --name out",
+            remedy=f"build {identity.name} into another directory, or omit --name",
         )
-    told = {name: value for name, value in dataclasses.asdict(identity).items() if value}
-    return dataclasses.replace(before, **told)
+    given = {name: value for name, value in dataclasses.asdict(identity).items() if value}
+    return dataclasses.replace(before, **given)
 
 
 def _check_name(name: str, path: Path | None) -> None:
     if not _NAME.fullmatch(name):
         raise DataError(f"'{name}' cannot be the name of a data set", path=path, remedy=_NAME_REMEDY)
     if name.lower() in _RESERVED:
-        problem = f"'{name}' is a word of the suite's own tasks"
+        problem = f"'{name}' is a name of the suite's own tasks"
         raise DataError(
             problem, path=path, remedy="choose another name: results would look like the published benchmark's"
         )
 
 
 def input_hash(*records: Iterable[object]) -> str:
-    """Hash of records, the same for the same records in any file format."""
+    """Return the hash of records; it does not depend on their file format."""
     found = hashlib.sha256()
     for record in chain.from_iterable(records):
         found.update(f"{record!r}\n".encode("utf-8", "surrogatepass"))
@@ -144,13 +142,13 @@ def input_hash(*records: Iterable[object]) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def described(path: Path) -> FileRecord:
-    """The record of a file."""
+def file_record(path: Path) -> FileRecord:
+    """Return the record of a file."""
     size, content = path.stat().st_size, file_hash(path)
     if path.suffix != ".parquet":
         return FileRecord(size, content)
@@ -162,71 +160,69 @@ def described(path: Path) -> FileRecord:
     return FileRecord(size, content, rows, filled)
 
 
-def outlined(path: Path) -> FileRecord:
-    """A record of a file that was not built: its size, and the columns of a parquet table, none of which is looked
-    into.
-    """
+def file_outline(path: Path) -> FileRecord:
+    """Return the size of a file and the columns of a parquet table, without reading their values."""
     names: list[str] = []
     if path.suffix == ".parquet":
-        with contextlib.suppress(DataError):  # whoever reads it says it
+        with contextlib.suppress(DataError):  # the reader of the table reports it
             names = list(parquet_schema(path).names)
     return FileRecord(path.stat().st_size, "", None, dict.fromkeys(names, 1))
 
 
 def _filled(column: pa.ChunkedArray) -> int:
-    """In how many rows a column holds something: text that is not blank, a list with an item, any other value."""
+    """Count the rows of a column with a text that is not blank, a list with an item, or any other value."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        held = pc.not_equal(pc.utf8_trim_whitespace(column), "")
+        filled = pc.not_equal(pc.utf8_trim_whitespace(column), "")
     elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        held = pc.greater(pc.list_value_length(column), 0)
+        filled = pc.greater(pc.list_value_length(column), 0)
     else:
-        held = pc.is_valid(column)
-    return int(pc.sum(held).as_py() or 0)
+        filled = pc.is_valid(column)
+    return int(pc.sum(filled).as_py() or 0)
 
 
 def data_sets(files: Iterable[str]) -> list[str]:
-    """The folders of the data sets that files belong to: ``WIPO-AT``, or ``ORG/NAME`` as on the hub."""
+    """Return the folders of the data sets that files belong to: ``WIPO-AT``, or ``ORG/NAME`` as on the hub."""
     paths = [PurePosixPath(file).parts for file in files]
     single = {parts[0] for parts in paths if len(parts) == 2}
     return sorted({parts[0] if parts[0] in single else "/".join(parts[:2]) for parts in paths})
 
 
-def document(record: DataSetRecord, recipe: str, built: Built) -> dict[str, Any]:
-    """The JSON document of a record in which a recipe's part is new."""
-    made = dataclasses.replace(built, built_with=RELEASE)
-    whole = dataclasses.asdict(dataclasses.replace(record, recipes={**record.recipes, recipe: made}))
-    for one in whole["recipes"].values():
+def to_json(record: DataSetRecord, recipe: str, built: Built) -> dict[str, Any]:
+    """Return the JSON document of a record with a new build of a recipe."""
+    built = dataclasses.replace(built, built_with=RELEASE)
+    content = dataclasses.asdict(dataclasses.replace(record, recipes={**record.recipes, recipe: built}))
+    for one in content["recipes"].values():
         one["files"] = {
             path: {name: value for name, value in file.items() if value is not None}
             for path, file in sorted(one["files"].items())
         }
-    return {"schema": SCHEMA, **whole}
+    return {"schema": SCHEMA, **content}
 
 
 def read(root: Path) -> DataSetRecord | None:
-    """The record of a root, None if it has none."""
+    """Read the record of a root, None if it has none."""
     path = root / FILE
     if not path.exists():
         return None
     content = load_json(path)
     if not isinstance(content, dict):
-        raise _damaged(path, f"a JSON {type(content).__name__} where an object is expected")
+        raise _invalid(path, f"a JSON {type(content).__name__} where an object is expected")
     schema = content.get("schema")
     if not isinstance(schema, int) or schema < 1:
-        raise _damaged(path, f"the schema is {schema!r}, not {SCHEMA}")
+        raise _invalid(path, f"the schema is {schema!r}, not {SCHEMA}")
     if schema > SCHEMA:
         raise DataError(
             f"written by a newer version of patent-mteb (schema {schema})", path=path, remedy="upgrade patent-mteb"
         )
     words = {name: content.get(name, "") for name in ("name", "version", "owner", "licence")}
     if wrong := [name for name, value in words.items() if not isinstance(value, str)]:
-        raise _damaged(path, f"{wrong[0]} is {words[wrong[0]]!r}, not a text")
+        raise _invalid(path, f"{wrong[0]} is {words[wrong[0]]!r}, not a text")
     _check_name(words["name"], path)
     recipes = content.get("recipes", {})
     try:
         built = {str(recipe): _built(entry) for recipe, entry in recipes.items()}
     except (AttributeError, TypeError, ValueError, KeyError) as error:
-        raise _damaged(path, f"what it says of its recipes cannot be read ({type(error).__name__}: {error})") from error
+        raise _invalid(path, f"the entry 'recipes' cannot be read ({type(error).__name__}: {error})") from error
     return DataSetRecord(words["name"], words["version"] or "1", words["owner"], words["licence"], built)
 
 
@@ -245,7 +241,7 @@ def _built(entry: Mapping[str, Any]) -> Built:
     )
 
 
-def _damaged(path: Path, problem: str) -> DataError:
+def _invalid(path: Path, problem: str) -> DataError:
     return DataError(
         problem, path=path, remedy='build again, or write {"schema": 1, "name": "Acme"} for tables made by hand'
     )

@@ -1,9 +1,8 @@
-"""Problem, solution, field, substance and effect of a segmented abstract (PatenTEB §3.2), and their removal from a
-text.
+"""Problem, solution, field, substance and effect of a segmented abstract (PatenTEB §3.2).
 
-Japanese and Russian abstracts name their parts in capitals: ``PROBLEM TO BE SOLVED: ... SOLUTION: ...``, ``FIELD: ...
-SUBSTANCE: ... EFFECT: ...``. :func:`extract` tries the paper's seven patterns in their order; the first whose parts are
-all there and not empty is taken:
+Japanese and Russian abstracts mark their parts in capitals: ``PROBLEM TO BE SOLVED: ... SOLUTION: ...``, ``FIELD: ...
+SUBSTANCE: ... EFFECT: ...``. :func:`extract` applies the first of the paper's seven patterns whose parts are all
+present and not empty:
 
 1. ``PROBLEM TO BE SOLVED:`` then ``SOLUTION:``
 2. ``PROBLEM:`` then ``SOLUTION:``
@@ -11,19 +10,19 @@ all there and not empty is taken:
 4. ``[problem]`` then ``[solution]``
 5. ``FIELD:``, ``SUBSTANCE:``, ``EFFECT:``
 6. ``SOLUTION:`` then ``EFFECT:``
-7. ``SOLUTION:`` alone: all before it is the problem, all after it the solution
+7. ``SOLUTION:`` alone: the text before it is the problem, the text after it the solution
 
-Special cases of the paper: everything from a ``SELECTED DRAWING`` marker on is dropped, an effect ends with its first
-sentence, of several comma-separated fields the last is kept.
+Special cases of the paper: the text from a ``SELECTED DRAWING`` marker on is dropped, an effect ends with its first
+sentence, and of several comma-separated fields the last counts.
 
-Readings, where the paper is silent:
+Interpretations, where the paper gives no rule:
 
-* A marker counts if it is written in capitals, or stands, in any case, at the start of the abstract or of a sentence.
-  "They found a solution: water" has none. Markers in square brackets count anywhere.
-* A part ends at the next marker of any kind; a marker that is repeated continues its part.
+* A marker counts if it is in capitals, or, in any case, at the start of the abstract or of a sentence. "They found a
+  solution: water" has none. Markers in square brackets count anywhere.
+* A part ends at the next marker of any kind; a repeated marker continues its part.
 * An ``EFFECT:`` after the solution of patterns 1, 2 and 4 is taken as the effect.
-* An effect loses its final full stop, a problem its leading "To": both are so in the published previews.
-* An abstract without a pattern is left whole.
+* An effect loses its final full stop, a problem its leading "To", as in the published previews.
+* An abstract without a pattern stays unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ PATTERNS: tuple[tuple[tuple[str, Role], ...], ...] = (
     (("solution", "solution"), ("effect", "effect")),
     (("solution", "solution"),),
 )
-"""The seven patterns, in the paper's order: markers and the roles of what follows them."""
+"""The seven patterns in the paper's order: markers, and the roles of the texts after them."""
 
 _SOLUTION_ALONE = 7
 _MARKER = re.compile(
@@ -66,7 +65,7 @@ def _clean(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence without its final full stop. Common abbreviations and decimal points end none."""
+    """Return the first sentence without its full stop. Abbreviations and decimal points do not end a sentence."""
     text = _clean(text)
     for end in _SENTENCE_END.finditer(text):
         words = text[: end.start()].split()
@@ -79,19 +78,19 @@ def first_sentence(text: str) -> str:
 class Fragments:
     """The parts of an abstract.
 
-    ``pattern`` is the number of the pattern (1 to 7), 0 where none fits. ``parts`` holds the whole abstract in its
-    order, without markers, as (role, text); text outside of every role has the role None.
+    ``pattern`` is the number of the pattern (1 to 7), 0 if none fits. ``parts`` is the abstract in its order, without
+    markers, as (role, text); text without a role has the role None.
     """
 
     pattern: int
     parts: tuple[tuple[Role | None, str], ...]
 
     def get(self, role: Role) -> str:
-        """The text of a role, empty where the abstract has none."""
+        """Return the text of a role, empty if the abstract has none."""
         return next((text for name, text in self.parts if name == role), "")
 
     def text(self, without: Collection[Role] = ()) -> str:
-        """The abstract as running text without markers and without the named roles."""
+        """Return the abstract as running text without markers and without some roles."""
         kept = [text for role, text in self.parts if text and (role is None or role not in without)]
         return " ".join(
             text if text[-1] in ".!?;:" or number == len(kept) else f"{text}."
@@ -100,7 +99,7 @@ class Fragments:
 
 
 def _segments(abstract: str) -> list[tuple[str, str]]:
-    """The abstract cut at its markers: (marker, text), the marker ``""`` for what comes before the first."""
+    """Split the abstract at its markers into (marker, text); the text before the first has the marker ``""``."""
     segments: list[tuple[str, str]] = []
     name, start = "", 0
     for marker in _MARKER.finditer(abstract):
@@ -122,7 +121,7 @@ def _segments(abstract: str) -> list[tuple[str, str]]:
 
 
 def _match(names: list[str], pattern: tuple[tuple[str, Role], ...]) -> dict[int, Role] | None:
-    """Positions of the pattern's markers, each after the one before, or None."""
+    """Return the role at the position of each marker of the pattern, in order, or None if one is missing."""
     roles: dict[int, Role] = {}
     start = 0
     for marker, role in pattern:
@@ -144,7 +143,7 @@ def _edited(role: Role | None, text: str) -> str:
 
 
 def extract(abstract: str) -> Fragments:
-    """Find the parts of an abstract; see the module for patterns and special cases."""
+    """Find the parts of an abstract (the module describes patterns and special cases)."""
     abstract = _clean(_SELECTED_DRAWING.sub("", abstract))
     segments = _segments(abstract)
     names = [name for name, _ in segments]
@@ -176,17 +175,15 @@ def _occurrence(words: list[str], wanted: list[str]) -> int | None:
 
 
 def contains_fragment(text: str, fragment: str) -> bool:
-    """Whether the fragment's words occur in the text one after the other; case, punctuation and spacing do not
-    matter.
-    """
+    """Whether the words of the fragment occur consecutively in the text, ignoring case, punctuation and spacing."""
     wanted = _WORD.findall(fragment.casefold())
     return bool(wanted) and _occurrence(_WORD.findall(text.casefold()), wanted) is not None
 
 
 def remove_fragment(text: str, fragment: str) -> str:
-    """The text without any occurrence of the fragment, compared word by word as in :func:`contains_fragment`.
+    """Remove every occurrence of the fragment, compared as in :func:`contains_fragment`.
 
-    Punctuation right after an occurrence goes with it. An occurrence that only arises from a removal is removed too.
+    The punctuation after an occurrence and any occurrence that a removal creates are removed too.
     """
     wanted = _WORD.findall(fragment.casefold())
     text = _clean(text)

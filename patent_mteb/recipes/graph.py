@@ -1,11 +1,10 @@
-"""Citations as edges between patent families: what WIPO-AT, DAPFAM and PatenTEB take from the citations of
-publications.
+"""The citation graph between patent families, which WIPO-AT, DAPFAM and PatenTEB use.
 
 An edge connects the families of the citing and the cited publication. Several citations between two families are one
-edge; a citation of a publication that is not among the patents, and one within a family, is none.
+edge. Citations of unknown publications and citations within a family are dropped.
 
-Sophia (:mod:`patent_mteb.recipes.sophia`) needs the category of each citation and PatentMap
-(:mod:`patent_mteb.recipes.patentmap`) the publications themselves; they read the citations on their own.
+Sophia needs the category of each citation and PatentMap the publications themselves, so both read the citations
+directly.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _Numbers = NDArray[np.int64]
 
 
 class _Neighbours(Mapping[str, frozenset[str]]):
-    """The families at the other ends of a family's edges, held as numbers; families without an edge are not in it."""
+    """The neighbours of each family that has some, stored as a compressed sparse row matrix."""
 
     def __init__(self, numbers: Mapping[str, int], names: list[str], ones: _Numbers, others: _Numbers) -> None:
         order = np.argsort(ones, kind="stable")
@@ -48,15 +47,15 @@ class _Neighbours(Mapping[str, frozenset[str]]):
 
 @dataclass(frozen=True)
 class FamilyGraph:
-    """Families with citations, by family.
+    """The citations between families.
 
     Attributes:
         cites: families that a family cites.
-        cited_by: families that cite it.
-        n_edges: directed edges.
-        n_pairs: pairs of families with an edge in either direction.
-        n_unknown: citations of or by a publication that is not among the patents.
-        n_self: families with citations within.
+        cited_by: families that cite a family.
+        n_edges: number of directed edges.
+        n_pairs: number of pairs of families with an edge in either direction.
+        n_unknown: number of citations of or by an unknown publication.
+        n_self: number of families that cite themselves.
     """
 
     cites: Mapping[str, frozenset[str]]
@@ -67,17 +66,17 @@ class FamilyGraph:
     n_self: int
 
     def linked(self, family: str) -> frozenset[str]:
-        """Families that cite the family or are cited by it."""
+        """Return the families that cite the family or are cited by it."""
         return self.cites.get(family, _NONE) | self.cited_by.get(family, _NONE)
 
     @property
-    def left_out(self) -> str:
-        """What became no edge, in words."""
+    def dropped(self) -> str:
+        """The citations that are not edges, as a note for a log."""
         return f"{self.n_unknown} name an unknown publication, {self.n_self} families cite themselves"
 
 
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
-    """The graph of the families of some publications."""
+    """Build the graph from citations between publications."""
     numbers: dict[str, int] = {}
     ends = array("q"), array("q")
     n_unknown = 0

@@ -1,14 +1,12 @@
-"""The label files of a directory, ``labels/<Set>.parquet``, as ``_id``, ``split`` and ``labels``, and
-``labels/taxonomy.json`` beside them.
+"""Label sets of WIPO-AT, and their files.
 
-A document, or a family, that stands in two splits is known to a classifier before it is tested: the score would be too
-high, and nothing in it would show why. Whoever wrote the file can mend it, so it is refused.
-
-Label sets: each landscape of the records by its coarse labels, and each coarse category by its fine labels.
-
-The paper's two landscapes give the paper's five sets (Table 2). Every other landscape gives one set of its coarse
-labels and one of the fine labels under each coarse category that has enough documents; its sets are named after it, in
+The paper's two landscapes give the paper's five sets (Table 2). Every other landscape gives a set of its coarse labels,
+and a set of the fine labels of each coarse category with enough documents. These sets are named after the landscape, in
 CamelCase.
+
+A set is the file ``labels/<Set>.parquet`` with the columns ``_id``, ``split`` and ``labels``. ``labels/taxonomy.json``
+lists the labels that each set may use. A document or a family in two splits is refused, because its label in the
+training split would inflate the score.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -28,7 +27,7 @@ from patent_mteb.recipes.log import BuildLog
 
 
 class HasLabels(Protocol):
-    """A patent, or what is held of one."""
+    """A patent, or a summary of it."""
 
     @property
     def labels(self) -> tuple[Label, ...]: ...
@@ -36,14 +35,14 @@ class HasLabels(Protocol):
 
 @dataclass(frozen=True)
 class LabelSet:
-    """Coarse labels of a landscape, or the fine labels under one coarse category."""
+    """The coarse labels of a landscape, or the fine labels of one coarse category."""
 
     name: str
     landscape: str
     coarse: str = ""
 
     def labels(self, patent: HasLabels) -> list[str]:
-        """The set's labels of a patent, distinct and sorted; empty if the patent is not in the set."""
+        """Return the distinct labels of a patent in this set, sorted; empty if the patent is not in the set."""
         rows = [label for label in patent.labels if label.landscape == self.landscape]
         if self.coarse:
             return sorted({label.fine for label in rows if label.coarse == self.coarse and label.fine})
@@ -60,27 +59,26 @@ LABEL_SETS = (
 """The paper's five sets (Table 2)."""
 
 
-_PAPER = {label_set.landscape for label_set in LABEL_SETS}
-
+_PAPER_LANDSCAPES = {label_set.landscape for label_set in LABEL_SETS}
 _PAPER_LABELS = {"Mobility", "Environment", "Self-Care", "Hearing", "Communication", "Cognition", "Vision"}
-"""Its landscapes and their coarse labels (§3.1.1)."""
+"""The coarse labels of the paper's landscapes (§3.1.1)."""
 
 
 _UNNAMED = "Topics"
 
 
 def camel_case(words: str) -> str:
-    """The words as part of a name."""
+    """Join words to a name."""
     return "".join(word[0].upper() + word[1:] for word in re.findall(r"[^\W_]+", words))
 
 
 def label_sets(patents: Sequence[HasLabels], fine_documents: int, log: BuildLog) -> list[LabelSet]:
-    """The label sets of some patents; what becomes no set is counted in the log."""
+    """Return the label sets of some patents; labels outside every set are logged."""
     coarse = _coarse(patents)
-    papers = {name for name in _PAPER & coarse.keys() if coarse[name] <= _PAPER_LABELS}
+    papers = {name for name in _PAPER_LANDSCAPES & coarse.keys() if coarse[name] <= _PAPER_LABELS}
     found = [one for one in LABEL_SETS if one.landscape in papers]
     for landscape in sorted(coarse.keys() - papers):
-        found += _own_sets(
+        found += _landscape_sets(
             landscape, sorted(coarse[landscape]), patents, fine_documents, {one.name for one in found}, log
         )
     if nameless := sum(not label.coarse for patent in patents for label in patent.labels):
@@ -89,7 +87,7 @@ def label_sets(patents: Sequence[HasLabels], fine_documents: int, log: BuildLog)
 
 
 def _coarse(patents: Sequence[HasLabels]) -> dict[str, set[str]]:
-    """The coarse labels of each landscape."""
+    """Return the coarse labels of each landscape."""
     coarse: dict[str, set[str]] = {}
     for patent in patents:
         for label in patent.labels:
@@ -98,20 +96,20 @@ def _coarse(patents: Sequence[HasLabels]) -> dict[str, set[str]]:
     return coarse
 
 
-def _own_sets(
-    landscape: str, categories: Sequence[str], patents: Sequence[HasLabels], least: int, taken: set[str], log: BuildLog
+def _landscape_sets(
+    landscape: str, categories: Sequence[str], patents: Sequence[HasLabels], least: int, used: set[str], log: BuildLog
 ) -> list[LabelSet]:
-    """The sets of a landscape that is not the paper's; one of a single label is none."""
+    """Return the sets of a landscape that is not the paper's; a set needs two different labels."""
     stem = camel_case(landscape) or _UNNAMED
     chosen = []
     for category in ("", *categories):
-        one = LabelSet(_free(stem + camel_case(category), taken), landscape, category)
+        one = LabelSet(_unused(stem + camel_case(category), used), landscape, category)
         rows = [labels for patent in patents if (labels := one.labels(patent))]
         if category and not rows:
             continue
         enough = not category or len(rows) >= least
         if enough and len({label for labels in rows for label in labels}) > 1:
-            taken.add(one.name)
+            used.add(one.name)
             chosen.append(one)
         else:
             why = (
@@ -121,13 +119,10 @@ def _own_sets(
     return chosen
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """The name, with a number where another set has it."""
-    number = 2
-    free = name
-    while free in taken:
-        free, number = f"{name}{number}", number + 1
-    return free
+def _unused(name: str, used: set[str]) -> str:
+    """Return the name, with a number if another set has it."""
+    candidates = chain([name], (f"{name}{number}" for number in count(2)))
+    return next(candidate for candidate in candidates if candidate not in used)
 
 
 SPLITS = ("train", "validation", "test")
@@ -139,7 +134,7 @@ _ONE_SPLIT = "assign all documents of a family to one split"
 
 
 class Labelled(NamedTuple):
-    """One row of a label file."""
+    """A row of a label file."""
 
     key: str
     split: str
@@ -147,26 +142,24 @@ class Labelled(NamedTuple):
 
 
 def refuse_straddling(rows: Mapping[str, str], families: Mapping[str, str], path: Path) -> None:
-    """Stop at a family whose documents stand in two splits."""
-    home: dict[str, tuple[str, str]] = {}
+    """Refuse a family with documents in two splits."""
+    first_of: dict[str, tuple[str, str]] = {}
     for key, split in rows.items():
         if not (family := families.get(key)):
             continue
-        first, its = home.setdefault(family, (key, split))
-        if split != its:
-            problem = f"family '{family}' straddles two splits: {first} is in {its}, {key} in {split}"
+        first, first_split = first_of.setdefault(family, (key, split))
+        if split != first_split:
+            problem = f"family '{family}' straddles two splits: {first} is in {first_split}, {key} in {split}"
             raise DataError(problem, path=path, remedy=_ONE_SPLIT)
 
 
 def label_names(folder: Path) -> list[str]:
-    """The label sets of a directory, as their files are named."""
+    """Return the label sets of a directory by their file names."""
     return sorted(path.stem for path in (folder / "labels").glob("*.parquet"))
 
 
 def label_files(folder: Path) -> dict[str, str]:
-    """The label sets of a directory by the names that their tasks have, which are in camel case: ``green-energy`` is
-    ``GreenEnergy``.
-    """
+    """Return the label sets of a directory by their names in tasks: ``green-energy`` is ``GreenEnergy``."""
     found: dict[str, str] = {}
     for name in label_names(folder):
         path, task = folder / "labels" / f"{name}.parquet", camel_case(name)
@@ -184,25 +177,25 @@ def label_files(folder: Path) -> dict[str, str]:
 
 
 def read_taxonomy(folder: Path) -> dict[str, list[str]]:
-    """The labels that each set may use, by set; empty if the directory has no ``labels/taxonomy.json``."""
+    """Read the labels that each set may use, empty if the directory has no ``labels/taxonomy.json``."""
     path = folder / "labels" / "taxonomy.json"
     if not path.exists():
         return {}
     taxonomy = load_json(path)
     if not isinstance(taxonomy, dict):
         raise DataError(
-            f"a JSON {type(taxonomy).__name__} where an object is expected", path=path, remedy="mend the file"
+            f"a JSON {type(taxonomy).__name__} where an object is expected", path=path, remedy="correct the file"
         )
     for name, allowed in taxonomy.items():
         if not isinstance(allowed, list) or not all(isinstance(label, str) for label in allowed):
             raise DataError(
-                f"the labels of {name} are no list of strings", path=path, remedy='write {"SET": ["label", ...]}'
+                f"the labels of {name} are not a list of strings", path=path, remedy='write {"SET": ["label", ...]}'
             )
     return taxonomy
 
 
 def read_labels(folder: Path, name: str, families: Mapping[str, str]) -> list[Labelled]:
-    """The rows of ``labels/<name>.parquet``, checked."""
+    """Read and check the rows of ``labels/<name>.parquet``."""
     path = folder / "labels" / f"{name}.parquet"
     allowed = read_taxonomy(folder).get(name)
     seen: dict[str, tuple[int, str]] = {}
@@ -215,15 +208,15 @@ def read_labels(folder: Path, name: str, families: Mapping[str, str]) -> list[La
         elif split not in SPLITS:
             problem, remedy = f"split '{split}' of '{key}' is none of {', '.join(SPLITS)}", "correct the split"
         elif key in seen:
-            first, its = seen[key]
-            two = f"in the splits {its} and {split}" if its != split else "twice"
+            first, first_split = seen[key]
+            two = f"in the splits {first_split} and {split}" if first_split != split else "twice"
             problem, remedy = f"document '{key}' occurs {two} (first in row {first})", "keep one of the two rows"
         elif not labels:
             problem, remedy = f"document '{key}' has no label", "label it or delete the row"
         elif wrong := [label for label in labels if not (label or "").strip()]:
             problem, remedy = f"a label of '{key}' is {'null' if wrong[0] is None else 'empty'}", "correct the labels"
-        elif allowed is not None and (strange := [label for label in labels if label not in allowed]):
-            problem = f"label '{strange[0]}' of '{key}' is outside the taxonomy of {name}"
+        elif allowed is not None and (unknown := [label for label in labels if label not in allowed]):
+            problem = f"label '{unknown[0]}' of '{key}' is outside the taxonomy of {name}"
             remedy = "correct the label or add it to taxonomy.json"
         if problem:
             raise DataError(problem, path=path, row=number, remedy=remedy)

@@ -1,4 +1,4 @@
-"""What a recipe did: its steps with counts in and out, where it leaves the paper, and the files that it wrote."""
+"""The log of a build: its steps with counts in and out, its deviations from the paper, and its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a recipe: how many rows went in, how many came out, and why they differ."""
+    """One step of a recipe: the number of rows in and out, and why they differ."""
 
     name: str
     rows_in: int
@@ -20,10 +20,10 @@ class Step:
 
 @dataclass
 class BuildLog:
-    """What a recipe did, step by step, and the files it wrote (relative to the root, sorted).
+    """The steps of a build, the files that it wrote (relative to the root, sorted), and its deviations.
 
-    ``deviations`` says in phrases where the tables differ from the paper's rules; they end in the description of the
-    tasks.
+    A deviation is a phrase that says where the tables differ from the paper's rules. The description of the tasks lists
+    them.
     """
 
     benchmark: str
@@ -37,6 +37,6 @@ class BuildLog:
         logger.info("%s: %s: %d -> %d%s", self.benchmark, name, rows_in, rows_out, f" ({note})" if note else "")
 
     def deviate(self, phrase: str) -> None:
-        """Record where the tables leave the paper's rules, and log it."""
+        """Record a deviation from the paper's rules and log it."""
         self.deviations.append(phrase)
         logger.info("%s: differs from the paper: %s", self.benchmark, phrase)

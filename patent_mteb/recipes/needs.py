@@ -1,9 +1,9 @@
-"""What a recipe needs of the records, and what it says when a filter leaves nothing.
+"""The fields that a recipe needs, the filters on them, and the message where a filter leaves nothing.
 
-Each recipe states its needs in one table, ``NEEDS``: the field, what is made of it, and what is left out where it is
-missing. The filters, their messages, ``patent-mteb data inspect`` and the table in ``docs/recipes.md`` read it. A need
-that drops records can be waived with the setting ``require`` of the recipe, which names the fields that stay required,
-unless the benchmark has no meaning without it (``fixed``).
+The table ``NEEDS`` of a recipe lists each field, its use, and what the recipe drops where it is missing. The filters,
+their messages, ``patent-mteb data inspect`` and the table in ``docs/recipes.md`` are made from it. The setting
+``require`` names the fields that stay required and waives the others, except those without which the benchmark has no
+meaning (``fixed``).
 """
 
 from __future__ import annotations
@@ -35,36 +35,35 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "expert": lambda patent: patent.expert != ExpertSummary(),
     "summaries": lambda patent: patent.summaries != MachineSummaries(),
 }
-"""Field of a patent -> whether one has it. ``filing_date`` is that of the application or of the priority, ``date`` any
-date."""
+"""Test for each field of a patent. ``filing_date`` is the application or the priority date, ``date`` any date."""
 
 CITATION_FIELDS = ("citations", "category")
-"""Citations between the patents, and the letter (X, Y, A) that a search report gives them."""
+"""Citations between the patents, and their category (X, Y, A) in a search report."""
 
 
 MATCH_THEM = (
     "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another"
     " form"
 )
-"""What to do where no citation connects two patents."""
+"""Remedy where no citation connects two patents."""
 
 
 CATEGORIES = (
     "add citations with categories X, Y or A between your patents; or count every citation, in one grade: "
     "a --set require=... that does not name category"
 )
-"""What to do where no citation has a letter of a search report."""
+"""Remedy where no citation has a category."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """One field that a recipe reads.
+    """A field that a recipe reads.
 
     Attributes:
         field: one of :data:`FIELDS` or :data:`CITATION_FIELDS`.
-        serves: tables or tasks that are made of it.
-        drops: what is left out where it is missing; empty: nothing.
-        fixed: it cannot be waived.
+        serves: tables or tasks that use it.
+        drops: the items that the recipe drops where the field is missing; empty: none.
+        fixed: whether the need cannot be waived.
     """
 
     field: str
@@ -74,38 +73,34 @@ class Need:
 
 
 def required(needs: Sequence[Need]) -> tuple[str, ...]:
-    """The fields without which something is left out, and which ``require`` can waive: its default."""
+    """Return the fields that ``require`` can waive, which are its default."""
     return tuple(need.field for need in needs if need.drops and not need.fixed)
 
 
 def waived(needs: Sequence[Need], require: Sequence[str]) -> tuple[str, ...]:
-    """The fields that the paper requires and the setting ``require`` does not."""
+    """Return the fields that the paper requires and the setting ``require`` does not."""
     return tuple(field for field in required(needs) if field not in require)
 
 
 def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
-    """Where settings leave the defaults, which are the paper's, in phrases."""
-    sentences = []
+    """Return a phrase for each setting that differs from its default, which is the paper's."""
+    phrases = []
     for setting in settings_of(type(params)):
         value = written(getattr(params, setting.name))
         if setting.name != "require":
             if value != setting.default:
-                sentences.append(f"{setting.name} is {value or 'empty'} instead of {setting.default or 'empty'}")
+                phrases.append(f"{setting.name} is {value or 'empty'} instead of {setting.default or 'empty'}")
             continue
         if less := waived(needs, params.require):
-            sentences.append(f"not required: {', '.join(less)}")
+            phrases.append(f"not required: {', '.join(less)}")
         if more := [field for field in params.require if field not in required(needs)]:
-            sentences.append(f"required: {', '.join(more)}")
-    return sentences
+            phrases.append(f"required: {', '.join(more)}")
+    return phrases
 
 
 @dataclass(frozen=True)
 class Filter(Generic[_Item]):
-    """One condition: its name in the log, what it keeps, and what to do where it keeps nothing.
-
-    Attributes:
-        field: the one that it asks for, empty for any other condition.
-    """
+    """A condition: its name in the log, its predicate, the remedy if nothing passes, and the field that it requires."""
 
     name: str
     keeps: Callable[[_Item], bool]
@@ -116,22 +111,20 @@ class Filter(Generic[_Item]):
 def filters_of(
     needs: Sequence[Need], require: Sequence[str], has: Mapping[str, Callable[[_Item], bool]]
 ) -> list[Filter[_Item]]:
-    """A filter for each need that drops something, unless ``require`` waives it."""
-    asked = [need for need in needs if need.drops and need.field in has and (need.fixed or need.field in require)]
-    return [Filter(f"with {need.field}", has[need.field], field=need.field) for need in asked]
+    """Return a filter for each need that drops something, unless ``require`` waives it."""
+    active = [need for need in needs if need.drops and need.field in has and (need.fixed or need.field in require)]
+    return [Filter(f"with {need.field}", has[need.field], field=need.field) for need in active]
 
 
 class Funnel:
-    """Filters one after the other, each a step of the log; the one that leaves nothing is named, with what went in and
-    out before it.
-    """
+    """A sequence of filters, each a step of the log. One that leaves nothing raises an error with all steps so far."""
 
     def __init__(self, log: BuildLog, what: str, require: Sequence[str] = (), prefix: str = "") -> None:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
         self.trail: list[Step] = []
 
     def __call__(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> dict[str, _Item]:
-        """The items that pass all filters."""
+        """Return the items that pass all filters."""
         if not items:
             raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
         left = dict(items)
@@ -150,9 +143,7 @@ class Funnel:
         return f"0 of {number} {self.what} left are {one.name}", one.remedy
 
     def _without_field(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
-        """Problem and remedy where the required fields leave nothing: how many items have each, and what could be
-        waived.
-        """
+        """Return problem and remedy where required fields leave nothing, with the number of items that have each."""
         have = {one.field: sum(map(one.keeps, items.values())) for one in filters if one.field}
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]
@@ -161,10 +152,10 @@ class Funnel:
         if not set(lacking) <= set(self.require):
             return problem, f"add {' and '.join(lacking)}"
         rest = ",".join(field for field in self.require if field not in lacking)
-        return problem, f"add {' and '.join(lacking)}, or waive what is missing with --set require={rest}"
+        return problem, f"add {' and '.join(lacking)}, or waive the missing fields with --set require={rest}"
 
 
 def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:
-    """Record that citations without a letter count, if there are some."""
+    """Record a deviation if citations without a category count."""
     if ungraded:
         log.deviate(f"{ungraded} of {used} citations have no category: they are relevant in one grade, 'cited'")

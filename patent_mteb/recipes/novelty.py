@@ -1,27 +1,31 @@
 """Recipe of PatSnap's novelty-search-bench: its published ground truth over a corpus of the user's own source.
 
-The benchmark (569 queries, CC BY-NC 4.0) publishes numbers only: whoever runs it brings the texts. ``truth`` names its
-``data/test.jsonl``, of which every published field is needed:
+The benchmark (569 queries, CC BY-NC 4.0) publishes numbers only; the user supplies the texts. ``truth`` is the path of
+its ``data/test.jsonl``, with these fields:
 
-=================================================  =====================================================================
-field                                              content
-=================================================  =====================================================================
-``id``, ``pn``                                     number of the sample; publication number of the query
-``apdt``                                           its application date, ``YYYYMMDD``
-``ipc``, ``ipc_main``                              IPC codes; section
-``lang``, ``jurisdiction``                         ``CN`` or ``EN``; office
-``type``                                           ``family`` or ``public``
-``pn_x``, ``pn_family_x``                          what examiners cited as X against it, and against its family in other
-offices ``pn_x_family``, ``pn_family_x_family``    the same with all members of their families
-``description``                                    optional: the text of the query (in the copy on the hub)
-=================================================  =====================================================================
+========================================  ==============================================================================
+field                                     content
+========================================  ==============================================================================
+``id``, ``pn``                            number of the sample; publication number of the query
+``apdt``                                  application date of the query, ``YYYYMMDD``
+``ipc``, ``ipc_main``                     IPC codes; section
+``lang``, ``jurisdiction``                ``CN`` or ``EN``; office
+``type``                                  ``family`` or ``public``
+``pn_x``, ``pn_family_x``                 X citations of examiners against the query, and against its family elsewhere
+``pn_x_family``, ``pn_family_x_family``   the same with all members of their families
+``description``                           optional: the text of the query (in the copy on the hub)
+========================================  ==============================================================================
 
-Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP2015519087A``). Written below
-``root/PatSnapNovelty``: documents and queries in BEIR's form with ``metadata.parquet`` (``family_id``, ``public``,
-``lang``, ``ipc``) and ``views.parquet`` (``Description`` of queries), relevant documents (``pn_x`` and ``pn_family_x``
-that have a record), those of their families beside them (``families/qrels/test.tsv``), and ``truth.parquet``: what is
-published of every sample, how many X documents it has, and which of them have a record. The corpus is what is judged
-and, by hash of the number, ``documents`` publications in all; no text is in memory.
+Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP2015519087A``). The recipe writes to
+``root/PatSnapNovelty``:
+
+* corpus, queries and judgements (``pn_x`` and ``pn_family_x`` with a record) in BEIR's format;
+* ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``), ``views.parquet`` (``Description`` of queries);
+* ``families/qrels/test.tsv``: the judgements of whole families;
+* ``truth.parquet``: the published fields of every sample and the number of its X documents.
+
+The corpus is all judged documents and, up to ``documents`` in total, others by hash of their number. Texts stay on
+disk.
 """
 
 from __future__ import annotations
@@ -59,7 +63,7 @@ NEEDS = (
 _LISTS = ("ipc", "pn_x", "pn_x_family", "pn_family_x", "pn_family_x_family")
 _TEXTS = ("pn", "ipc_main", "jurisdiction")
 _WORDS = {"lang": ("CN", "EN"), "type": ("family", "public")}
-_REMEDY = "take data/test.jsonl as it is published; if it is, its layout has changed: tell us"
+_REMEDY = "use the published data/test.jsonl; if you do, its layout has changed: open an issue"
 _METADATA = pa.schema(
     [
         *((name, pa.string()) for name in ("_id", "family_id", "jurisdiction", "lang")),
@@ -84,8 +88,8 @@ class Params:
 
     Attributes:
         truth: path of the benchmark's ``test.jsonl``.
-        documents: size of the corpus: all that is judged, and others by hash of their number; None: all.
-        seed: of the draw.
+        documents: size of the corpus: all judged documents, and others by hash of their number; None: all.
+        seed: seed of the draw.
     """
 
     truth: str = ""
@@ -98,7 +102,7 @@ SAMPLE = Params()
 
 @dataclass(frozen=True)
 class Sample:
-    """A published sample: its fields, numbers in their normal form; ``text`` is empty where the file brings none."""
+    """A published sample with normalised numbers; ``text`` is empty if the file has none."""
 
     number: str
     pn: str
@@ -110,13 +114,13 @@ class Sample:
 
 
 def _normal(number: str) -> str:
-    """A number in its normal form; one that cannot be read as it stands."""
+    """Return the DOCDB form of a number, or the number itself if it cannot be parsed."""
     found = read_number(number)
     return found.docdb if found else number.strip().upper()
 
 
 def read_truth(path: Path) -> list[Sample]:
-    """The published samples."""
+    """Read the published samples."""
     samples: list[Sample] = []
     seen: dict[str, int] = {}
     for row, fields in json_lines(path):
@@ -129,18 +133,18 @@ def read_truth(path: Path) -> list[Sample]:
             if value is None:
                 raise refuse(f"'{name}' is missing")
             if name in _LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-                raise refuse(f"'{name}' is no list of texts")
+                raise refuse(f"'{name}' is not a list of texts")
             if name in _TEXTS and not isinstance(value, str):
-                raise refuse(f"'{name}' is no text")
+                raise refuse(f"'{name}' is not a text")
             if name in _WORDS and value not in _WORDS[name]:
                 raise refuse(f"'{name}' is '{value}', not {' or '.join(_WORDS[name])}")
         try:
             day = dt.datetime.strptime(str(fields["apdt"]), "%Y%m%d").date()
         except ValueError:
-            raise refuse(f"'apdt' is '{fields['apdt']}', no day as YYYYMMDD") from None
+            raise refuse(f"'apdt' is '{fields['apdt']}', not a date as YYYYMMDD") from None
         number = _normal(fields["pn"])
         if number in seen:
-            raise refuse(f"'{fields['pn']}' was asked for in row {seen[number]} already")
+            raise refuse(f"'{fields['pn']}' is already the query of row {seen[number]}")
         seen[number] = row
         x, families = (
             tuple(dict.fromkeys(map(_normal, (*fields[one], *fields[other]))))
@@ -170,46 +174,44 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     samples = read_truth(Path(params.truth))
     known: dict[str, int] = {}
-    names = publications(patents)
-    for place, one in enumerate(names):
-        known.setdefault(_normal(one.publication_number), place)
-    asking = [sample for sample in samples if sample.number in known]
-    log.step("samples", len(samples), len(asking), f"{len(samples) - len(asking)} whose publication has no record")
-    judged = {sample.number: [known[one] for one in sample.x if one in known] for sample in asking}
-    lost = sum(len(sample.x) for sample in asking) - sum(map(len, judged.values()))
-    relevant = {place for places in judged.values() for place in places}
+    records = publications(patents)
+    for row, one in enumerate(records):
+        known.setdefault(_normal(one.publication_number), row)
+    queries = [sample for sample in samples if sample.number in known]
+    log.step("samples", len(samples), len(queries), f"{len(samples) - len(queries)} whose publication has no record")
+    judged = {sample.number: [known[one] for one in sample.x if one in known] for sample in queries}
+    missing = sum(len(sample.x) for sample in queries) - sum(map(len, judged.values()))
+    relevant = {row for rows in judged.values() for row in rows}
     log.step(
         "X documents",
-        sum(len(sample.x) for sample in asking),
+        sum(len(sample.x) for sample in queries),
         len(relevant),
-        f"{lost} X citations of documents without a record",
+        f"{missing} X citations of documents without a record",
     )
     corpus = _corpus(
-        names, {known[one] for sample in asking for one in (*sample.x, *sample.x_family) if one in known}, params
+        records, {known[one] for sample in queries for one in (*sample.x, *sample.x_family) if one in known}, params
     )
-    log.step("corpus", len(names), len(corpus), f"{len(relevant)} of them relevant")
+    log.step("corpus", len(records), len(corpus), f"{len(relevant)} of them relevant")
     if not relevant:
         problem = "no sample has an X document among the records"
         raise DataError(
-            problem, path=Path(params.truth), remedy="import the cited documents too: the numbers are in the file"
+            problem, path=Path(params.truth), remedy="import the cited documents too; their numbers are in the file"
         )
-    files = _write(root / NAME, patents, corpus, samples, asking, known, log)
+    files = _write(root / NAME, patents, corpus, samples, queries, known, log)
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
 
 
-def _corpus(names: Sequence[Patent], judged: set[int], params: Params) -> list[int]:
-    """Places of the documents, by number."""
+def _corpus(records: Sequence[Patent], judged: set[int], params: Params) -> list[int]:
+    """Return the positions of the documents, sorted by publication number."""
+    numbers = [record.publication_number for record in records]
     others = sorted(
-        (place for place in range(len(names)) if place not in judged),
-        key=lambda place: (
-            random_key(params.seed, "documents", names[place].publication_number),
-            names[place].publication_number,
-        ),
+        (row for row in range(len(records)) if row not in judged),
+        key=lambda row: (random_key(params.seed, "documents", numbers[row]), numbers[row]),
     )
     if params.documents is not None:
         others = others[: max(params.documents - len(judged), 0)]
-    return sorted([*judged, *others], key=lambda place: names[place].publication_number)
+    return sorted([*judged, *others], key=numbers.__getitem__)
 
 
 def _write(
@@ -217,45 +219,45 @@ def _write(
     patents: Sequence[Patent],
     corpus: Sequence[int],
     samples: Sequence[Sample],
-    asking: Sequence[Sample],
+    queries: Sequence[Sample],
     known: Mapping[str, int],
     log: BuildLog,
 ) -> list[Path]:
-    names = publications(patents)
-    number_of = {place: names[place].publication_number for place in {*corpus, *(known[one.number] for one in asking)}}
+    records = publications(patents)
+    number_of = {row: records[row].publication_number for row in {*corpus, *(known[one.number] for one in queries)}}
     files = [folder / name for name in (FAMILIES, "metadata.parquet", TRUTH, "views.parquet")]
-    silent = 0
+    n_empty = 0
 
-    def document(place: int) -> tuple[str, str]:
-        patent = clean_patent(patents[place])
+    def document(row: int) -> tuple[str, str]:
+        patent = clean_patent(patents[row])
         return patent.title, views.join_sections(views.VIEWS[one](patent) for one in ("Abstract", "Claims"))
 
-    def query(place: int) -> str:
-        nonlocal silent
-        text = views.VIEWS["TAC"](clean_patent(patents[place]))
-        silent += not text
+    def query(row: int) -> str:
+        nonlocal n_empty
+        text = views.VIEWS["TAC"](clean_patent(patents[row]))
+        n_empty += not text
         return text
 
-    def described() -> Iterator[dict[str, str]]:
-        for sample in asking:
-            own = sample.text or " ".join(clean_patent(patents[known[sample.number]]).description.lines())
-            yield {"_id": number_of[known[sample.number]], "Description": own}
+    def descriptions() -> Iterator[dict[str, str]]:
+        for sample in queries:
+            text = sample.text or " ".join(clean_patent(patents[known[sample.number]]).description.lines())
+            yield {"_id": number_of[known[sample.number]], "Description": text}
 
     def judged(members: str) -> dict[str, dict[str, int]]:
         found = {}
-        for sample in asking:
-            own = number_of[known[sample.number]]
-            found[own] = dict.fromkeys(
-                sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {own}), 1
+        for sample in queries:
+            query_number = number_of[known[sample.number]]
+            found[query_number] = dict.fromkeys(
+                sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {query_number}), 1
             )
         return found
 
-    asked = {number_of[known[sample.number]]: known[sample.number] for sample in asking}
+    query_rows = {number_of[known[sample.number]]: known[sample.number] for sample in queries}
     written = write_beir(
-        folder, Composed({number_of[place]: place for place in corpus}, document), Composed(asked, query), judged("x")
+        folder, Composed({number_of[row]: row for row in corpus}, document), Composed(query_rows, query), judged("x")
     )
     write_qrels(files[0], judged("x_family"))
-    write_rows(files[1], (_row(patents[place]) for place in sorted(number_of, key=number_of.__getitem__)), _METADATA)
+    write_rows(files[1], (_row(patents[row]) for row in sorted(number_of, key=number_of.__getitem__)), _METADATA)
     truth = [
         {"_id": number_of[known[one.number]] if one.number in known else one.number, "pn": one.pn, "apdt": one.apdt}
         | {name: one.fields[name] for name in ("lang", "jurisdiction", "type", "ipc_main")}
@@ -263,23 +265,23 @@ def _write(
         for one in samples
     ]
     write_parquet(files[2], pa.Table.from_pylist(truth, _TRUTH))
-    write_rows(files[3], described(), _VIEWS)
+    write_rows(files[3], descriptions(), _VIEWS)
     log.step(
         "queries",
-        len(asking),
-        len(asking) - silent,
-        f"{silent} queries without title, abstract and claims" if silent else "",
+        len(queries),
+        len(queries) - n_empty,
+        f"{n_empty} queries without title, abstract and claims" if n_empty else "",
     )
     return [*written, *files]
 
 
 def _row(patent: Patent) -> dict[str, Any]:
-    spoken = patent.languages
+    languages = patent.languages
     return {
         "_id": patent.publication_number,
         "family_id": patent.family_id,
         "jurisdiction": patent.jurisdiction,
-        "lang": spoken.claims or spoken.abstract or spoken.title,
+        "lang": languages.claims or languages.abstract or languages.title,
         "public": patent.publication_date,
         "publication_year": patent.publication_date.year if patent.publication_date else None,
         "ipc": list(patent.ipc),

@@ -1,9 +1,9 @@
-"""Which citations of office actions make a judgement of the open benchmark, and why the others do not.
+"""The citations that are judgements of the open benchmark, and the reasons why the others are not.
 
-A query is an application as filed: the first publication before grant of the citing application. A document is a patent
-family in the words of its earliest publication with a text and a date, and public from that day on. A citation counts
-if both are there, they are not of one family, the document was public before the query's priority date, and the
-citation has a letter X, Y or A (or, where grants are the source, was made by the examiner).
+A query is an application as filed: the first pre-grant publication of the citing application. A document is a patent
+family, with the text of its earliest publication that has a text and a date; it is public from that day on. A citation
+counts if query and document exist, belong to different families, the document was public before the priority date of
+the query, and the category is X, Y or A. Where grants are the source, citations by the examiner count instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.sampling import stratum
 
 EXAMINER = "E"
-"""Stands for the letter where grants are the source: cited by the examiner, in one grade."""
+"""The category of citations by the examiner where grants are the source, in one grade."""
 
 _NUMBERED = re.compile(r"\[\s*0*(\d{1,5})\s*\](?:\s*(?:-|–|to|through)\s*\[\s*0*(\d{1,5})\s*\])?")
 _LONGEST_RANGE = 200
@@ -30,21 +30,20 @@ _KIND = re.compile(r"[A-Z]\d?$")
 
 @dataclass(frozen=True)
 class Judgement:
-    """A citation that counts: the application as filed, the document, the letter, and what the office said."""
+    """A citation that counts, with the application as filed, the document and the category."""
 
     query: str
     document: str
-    letter: str
+    category: str
     citation: Citation
 
     @property
     def grade(self) -> int:
-        """Grade of relevance."""
-        return CATEGORIES.get(self.letter, UNGRADED).gain
+        return CATEGORIES.get(self.category, UNGRADED).gain
 
 
 def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
-    """The numbers of the paragraphs that passages name in square brackets, as publications before grant are cited."""
+    """Return the paragraph numbers that passages give in square brackets, as in pre-grant publications."""
     found: set[int] = set()
     for passage in passages:
         for first, last in _NUMBERED.findall(passage):
@@ -54,19 +53,19 @@ def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """What decides of a publication whether it asks or is a document, without its texts.
+class Header:
+    """The data of a publication that decide whether it is a query or a document, without its texts.
 
     Attributes:
-        place: where its record is among the patents.
-        application: its number, or family and office where it has none: publications of one application are told by it.
-        before_grant: whether it is a publication before grant (kind A).
-        limit: its priority date, else the day on which it was filed.
-        text: whether it has a text besides the title.
+        position: index of its record among the patents.
+        application: the application number, or family and office where it is missing.
+        before_grant: whether it is a pre-grant publication (kind A).
+        limit: the priority date, else the filing date.
+        text: whether it has a text in addition to the title.
         stratum: year and IPC section.
     """
 
-    place: int
+    position: int
     number: str
     family: str
     application: tuple[str, ...]
@@ -79,23 +78,23 @@ class Name:
 
     @property
     def age(self) -> tuple[str, str]:
-        """What orders publications from the earliest on."""
+        """The sort key from the earliest publication on."""
         return (self.public.isoformat() if self.public else "9999", self.number)
 
 
-def names_of(patents: Sequence[Patent]) -> list[Name]:
-    """The names of patents, each read once and not kept."""
+def headers_of(patents: Sequence[Patent]) -> list[Header]:
+    """Read the headers of patents, one record at a time."""
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     found = []
-    for place, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
+    for position, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
         kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
         application = (
             (patent.application_number,) if patent.application_number else (known.family_id, patent.jurisdiction)
         )
         group = stratum(patent)
         found.append(
-            Name(
-                place,
+            Header(
+                position,
                 known.publication_number,
                 known.family_id,
                 shared.setdefault(application, application),
@@ -110,34 +109,32 @@ def names_of(patents: Sequence[Patent]) -> list[Name]:
     return found
 
 
-def as_filed(names: Iterable[Name]) -> dict[str, Name]:
-    """The application as filed of each publication: the first publication before grant of its application, where there
-    is one.
-    """
-    first: dict[tuple[str, ...], Name] = {}
-    names = sorted(names, key=lambda name: name.age)
-    for name in names:
-        if name.before_grant:
-            first.setdefault(name.application, name)
-    return {name.number: first[name.application] for name in names if name.application in first}
+def as_filed(headers: Iterable[Header]) -> dict[str, Header]:
+    """Return the first pre-grant publication of the same application, for each publication that has one."""
+    first: dict[tuple[str, ...], Header] = {}
+    headers = sorted(headers, key=lambda header: header.age)
+    for header in headers:
+        if header.before_grant:
+            first.setdefault(header.application, header)
+    return {header.number: first[header.application] for header in headers if header.application in first}
 
 
-def documents_of(names: Iterable[Name]) -> dict[str, Name]:
-    """The document of each family: its earliest publication that has a date and a text besides the title."""
-    documents: dict[str, Name] = {}
-    for name in sorted(names, key=lambda name: name.age):
-        if name.public and name.text:
-            documents.setdefault(name.family, name)
+def documents_of(headers: Iterable[Header]) -> dict[str, Header]:
+    """Return the document of each family: its earliest publication with a date and a text."""
+    documents: dict[str, Header] = {}
+    for header in sorted(headers, key=lambda header: header.age):
+        if header.public and header.text:
+            documents.setdefault(header.family, header)
     return documents
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What decides whether a citation counts.
+    """The rules that decide whether a citation counts.
 
     Attributes:
-        offices: offices whose applications are queries; empty for all.
-        graded: whether citations need a letter; else those of examiners count, in one grade.
+        offices: offices whose applications are queries; empty: all.
+        graded: whether citations need a category; otherwise those of examiners count, in one grade.
         last: last day of the window; later office actions do not count.
     """
 
@@ -146,27 +143,27 @@ class Rules:
     last: dt.date | None
 
 
-def usable(
-    citations: Iterable[Citation], names: Sequence[Name], documents: Mapping[str, Name], rules: Rules
+def usable_citations(
+    citations: Iterable[Citation], headers: Sequence[Header], documents: Mapping[str, Header], rules: Rules
 ) -> tuple[list[Judgement], dict[str, int]]:
-    """The citations that count, and why how many of the others do not."""
-    family = {name.number: name.family for name in names}
-    filed = as_filed(names)
+    """Return the citations that count, and the number of the others by reason."""
+    family = {header.number: header.family for header in headers}
+    filed = as_filed(headers)
     counts: Counter[str] = Counter()
     found = []
     for citation in citations:
         query, document = filed.get(citation.citing), documents.get(family[citation.cited])
-        letter = _letter(citation, rules)
-        reason = _reason(query, document, letter, citation, rules)
-        if reason or query is None or document is None or letter is None:
+        category = _category(citation, rules)
+        reason = _reason(query, document, category, citation, rules)
+        if reason or query is None or document is None or category is None:
             counts[reason] += 1
         else:
-            found.append(Judgement(query.number, document.number, letter, citation))
+            found.append(Judgement(query.number, document.number, category, citation))
     return found, dict(counts)
 
 
-def _letter(citation: Citation, rules: Rules) -> str | None:
-    """The category that counts; empty if none does, None if no search report uses it."""
+def _category(citation: Citation, rules: Rules) -> str | None:
+    """Return the strongest category, empty if none counts, None if no search report uses it."""
     if not rules.graded:
         return EXAMINER if citation.origin == "examiner" else ""
     try:
@@ -175,17 +172,19 @@ def _letter(citation: Citation, rules: Rules) -> str | None:
         return None
 
 
-def _reason(query: Name | None, document: Name | None, letter: str | None, citation: Citation, rules: Rules) -> str:
-    """Why a citation does not count; empty if it does."""
+def _reason(
+    query: Header | None, document: Header | None, category: str | None, citation: Citation, rules: Rules
+) -> str:
+    """Return the reason why a citation does not count, empty if it counts."""
     if query is None:
         return "citations of applications without a publication before grant"
     if rules.offices and query.office not in rules.offices:
         return "citations of applications of other offices"
     if query.limit is None:
         return "citations of applications without a priority or filing date"
-    if letter is None:
+    if category is None:
         return "citations with a category that no search report uses"
-    if not letter:
+    if not category:
         return f"citations {'without a letter X, Y or A' if rules.graded else 'that are not by the examiner'}"
     if rules.last is not None and citation.date is not None and citation.date > rules.last:
         return "citations after the window"

@@ -1,19 +1,16 @@
-"""Recipe of PatentOpenEP: a cross-lingual citation benchmark from the EPO's full text and the letters of its search
-reports.
+"""Recipe of PatentOpenEP: a cross-lingual citation benchmark from EP full text and the categories of search reports.
 
-Texts come from EP full text (XML of the publication server, or the TSV for text analytics), letters and claims from
-PATSTAT (``tls212`` with ``tls215``, ``tls211``) or DOCDB, whose citations name the publication of the search report.
-Queries, documents, grades, gate and sampling are those of :mod:`patent_mteb.recipes.open_us`: applications as filed at
-the EPO, families in the words of their earliest publication; the window is of the publications that the citations came
-with, where they have no date of their own. To them come the texts of documents in German, English and French
-(:mod:`patent_mteb.recipes.open_ep`).
+Texts come from EP full text (XML of the publication server, or the TSV for text analytics). Categories and claims come
+from PATSTAT (``tls212`` with ``tls215``, ``tls211``) or DOCDB, whose citations name the publication of the search
+report. Queries, documents, grades, gate and sampling are those of :mod:`patent_mteb.recipes.open_us`: applications as
+filed at the EPO, and families with the text of their earliest publication. A citation without a date has that of the
+publication of its search report.
 
-A claim asks in the language of the proceedings, the one that the application was published in. Applications that the
-EPO did not publish (Euro-PCT) have no application as filed among its texts: their citations are counted as left out.
+A query is in the language of the proceedings, in which the application was published. The EPO does not publish
+Euro-PCT applications, so their citations are dropped and counted.
 
-The texts of documents in each language of the EPO: what makes the cross-lingual tasks of ``PatentOpenEP``.
-
-Beside the files of :mod:`patent_mteb.recipes.open_layout`:
+The cross-lingual tasks read the texts of the documents in German, English and French. In addition to the files of
+:mod:`patent_mteb.recipes.open_layout` the recipe writes:
 
 ====================================  ==================================================================================
 file                                  content
@@ -23,10 +20,10 @@ file                                  content
 ``languages.parquet``                 of applications: ``_id``, ``claims`` (the language of their claims as filed)
 ====================================  ==================================================================================
 
-A document is a patent family, and its text in a language that of its earliest publication that has one: claims of a
-European patent as granted (B1) stand in German, English and French, a description only in the language of the
-proceedings. A family is public from its first publication on, whatever language that had: a text of the grant stands
-for it. What was cited against a claim is relevant in every language.
+The text of a family in a language is that of its earliest publication with such a text. Granted claims (B1) exist in
+German, English and French, a description only in the language of the proceedings. A family is public from its first
+publication on, even if its text in a language comes from the grant. A document cited against a claim is relevant in
+every language.
 """
 
 from __future__ import annotations
@@ -46,30 +43,29 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import open_us
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.open_citations import Judgement, Name
+from patent_mteb.recipes.open_citations import Header, Judgement
 from patent_mteb.recipes.open_layout import document_of
 
 LANGUAGES = ("de", "en", "fr")
 """The official languages of the EPO."""
 
 KINDS = {"Claims": "claim_texts", "Description": "description_texts"}
-"""Folders of the texts, by section."""
+"""Folder of the texts of each section."""
 
 _QUERIES = pa.schema([("_id", pa.string()), ("claims", pa.string())])
 
 
-def part_of(kind: str, language: str) -> str:
-    """The folder of one section in one language."""
+def text_folder(kind: str, language: str) -> str:
+    """Return the folder of a section in a language."""
     return f"{KINDS[kind]}/{language}"
 
 
 def text_id(document: str, language: str) -> str:
-    """The id of a text of a document."""
     return f"{document}#{language}"
 
 
 def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
-    """Language (empty where unknown) and text of each version of a section of a publication."""
+    """Yield language (empty if unknown) and text of each version of a section of a publication."""
     if kind == "Claims":
         found = [
             (patent.languages.claims, claims_text(patent.claims)),
@@ -86,57 +82,57 @@ def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
 def write_languages(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Sequence[Name],
-    asking: Mapping[str, Sequence[Judgement]],
+    corpus: Sequence[Header],
+    by_claim: Mapping[str, Sequence[Judgement]],
     log: BuildLog,
 ) -> list[Path]:
-    """Write the texts of the documents in each language, and the language of the applications that ask."""
+    """Write the texts of the documents in each language, and the language of each query."""
     document = {name.family: name.number for name in corpus}
     known = publications(patents)
     members = sorted(
-        (place for place, one in enumerate(known) if one.family_id in document), key=lambda place: age(known[place])
+        (row for row, one in enumerate(known) if one.family_id in document), key=lambda row: age(known[row])
     )
-    asked = {document_of(claim) for claim in asking}
+    queries = {document_of(claim) for claim in by_claim}
     counts: Counter[str] = Counter()
     texts: dict[tuple[str, str], dict[str, int]] = {(kind, language): {} for kind in KINDS for language in LANGUAGES}
-    held: DiskList[str] = DiskList()
-    for place in members:
-        patent = patents[place]
+    buffer: DiskList[str] = DiskList()
+    for row in members:
+        patent = patents[row]
         for kind in KINDS:
             for language, text in texts_of(patent, kind):
                 if language not in LANGUAGES:
-                    counts[f"texts in {language or 'an unknown language'} (left out)"] += 1
-                elif (number := document[known[place].family_id]) not in texts[kind, language]:
-                    texts[kind, language][number] = len(held)
-                    held.append(text)
+                    counts[f"texts in {language or 'an unknown language'} (dropped)"] += 1
+                elif (number := document[known[row].family_id]) not in texts[kind, language]:
+                    texts[kind, language][number] = len(buffer)
+                    buffer.append(text)
     files = []
-    for (kind, language), places in texts.items():
-        counts[f"documents with {kind.lower()} in {language}"] = len(places)
-        if places:
-            files.append(folder / part_of(kind, language) / "corpus.jsonl")
+    for (kind, language), positions in texts.items():
+        counts[f"documents with {kind.lower()} in {language}"] = len(positions)
+        if positions:
+            files.append(folder / text_folder(kind, language) / "corpus.jsonl")
             rows = (
-                {"_id": text_id(number, language), "title": "", "text": held[places[number]]}
-                for number in sorted(places)
+                {"_id": text_id(number, language), "title": "", "text": buffer[positions[number]]}
+                for number in sorted(positions)
             )
             write_jsonl(files[-1], rows)
-    spoken = {one.publication_number: place for place, one in enumerate(known) if one.publication_number in asked}
+    records = {one.publication_number: row for row, one in enumerate(known) if one.publication_number in queries}
     files.append(folder / "languages.parquet")
     write_rows(
         files[-1],
-        ({"_id": number, "claims": patents[spoken[number]].languages.claims} for number in sorted(spoken)),
+        ({"_id": number, "claims": patents[records[number]].languages.claims} for number in sorted(records)),
         _QUERIES,
     )
     log.step(
         "texts in languages",
         len(members),
-        len(held),
+        len(buffer),
         "; ".join(f"{number} {what}" for what, number in sorted(counts.items())),
     )
     return files
 
 
 def read_languages(folder: Path) -> dict[str, str]:
-    """The language of the claims of each application; empty where the source does not say it."""
+    """Return the language of the claims of each application, empty if the source does not state it."""
     table = read_keyed(folder / "languages.parquet", {"claims": pa.string()})
     return {
         key: language or "" for key, language in zip(table["_id"].to_pylist(), table["claims"].to_pylist(), strict=True)
@@ -159,10 +155,9 @@ class Params(open_us.Params):
         last: last day of the window; None: no limit.
         offices: offices whose applications are queries.
         queries: most queries, stratified by year and IPC section; None: all.
-        documents: size of the corpus: all that is judged, and others by hash of their number; None: all.
-        passages: whose paragraphs are documents: those of the documents that are judged for a claim, or of the whole
-            corpus.
-        seed: of every draw.
+        documents: size of the corpus: all judged documents, and others by hash of their number; None: all.
+        passages: the documents whose paragraphs are searched: those judged for a claim, or the whole corpus.
+        seed: seed of every draw.
     """
 
     offices: tuple[str, ...] = ("EP",)
@@ -173,4 +168,6 @@ SAMPLE = Params()
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
     """Write ``root/PatentOpenEP``."""
-    return open_us.build_as(NAME, patents, citations, root, params, open_us.Source(reports=True, parts=write_languages))
+    return open_us.build_as(
+        NAME, patents, citations, root, params, open_us.Source(reports=True, write_more=write_languages)
+    )

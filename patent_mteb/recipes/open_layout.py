@@ -1,4 +1,6 @@
-"""The directory of the open benchmark: three BEIR folders in one, two of which share a corpus and two the queries.
+"""The directory layout of the open benchmarks: three BEIR folders in one.
+
+Applications and claims share the corpus, claims and passages share the queries.
 
 ===============================  =======================================================================================
 file                             content
@@ -60,30 +62,26 @@ _JUDGEMENTS = {
 }
 
 
-def part_id(number: str, part: int) -> str:
-    """The id of a claim of an application, or of a paragraph of a document."""
-    return f"{number}#{part}"
+def numbered_id(publication: str, number: int) -> str:
+    """Return the id of a claim or a paragraph of a publication."""
+    return f"{publication}#{number}"
 
 
-def there(folder: Path, part: str) -> Path:
-    """The folder of a part."""
-    if not (folder / part).is_dir():
-        problem = f"the data have no {part}: no citation names one"
-        raise NotThereError(
-            problem, path=folder / part, remedy="build it from citations that do, or leave out this task"
-        )
-    return folder / part
+def subset_folder(folder: Path, subset: str) -> Path:
+    """Return the folder of :data:`CLAIMS` or :data:`PASSAGES`, which a build without cited ones lacks."""
+    if not (folder / subset).is_dir():
+        problem = f"the data have no {subset}: no citation names one"
+        raise NotThereError(problem, path=folder / subset, remedy="build it from citations that do, or omit this task")
+    return folder / subset
 
 
-def document_of(part: str) -> str:
-    """The publication that a claim or paragraph is of; any other id is its own."""
-    return part.partition("#")[0]
+def document_of(key: str) -> str:
+    """Return the publication of a claim or a paragraph; any other id is returned unchanged."""
+    return key.partition("#")[0]
 
 
-def numbered(patent: Patent) -> dict[int, str]:
-    """The numbered paragraphs of a description, cleaned, without empty ones; of a number that occurs twice the
-    first.
-    """
+def numbered_paragraphs(patent: Patent) -> dict[int, str]:
+    """Return the numbered paragraphs of a description, cleaned and not empty; the first of each number counts."""
     lines = patent.description.lines()
     if len(patent.paragraphs) != len(lines):
         return {}
@@ -101,10 +99,10 @@ def write_documents(
     queries: Sequence[str],
     judgements: Iterable[Judgement],
 ) -> list[Path]:
-    """Write documents, applications and their judgements; return the files."""
+    """Write documents, applications and judgements, and return the files."""
     by_pair = _pairs(judgements, lambda one: one.query)
     qrels = {
-        query: {document: max(one.grade for one in own) for document, own in sorted(by_pair[query].items())}
+        query: {document: max(one.grade for one in group) for document, group in sorted(by_pair[query].items())}
         for query in queries
     }
     files = beir.write_beir(
@@ -131,22 +129,23 @@ def _title_and_rest(patent: Patent) -> tuple[str, str]:
 def write_claims(
     folder: Path,
     texts: Mapping[str, Patent],
-    asking: Mapping[str, Sequence[Judgement]],
+    by_claim: Mapping[str, Sequence[Judgement]],
     judgements: Iterable[Judgement],
 ) -> list[Path]:
-    """Write rejected claims as queries, each behind the claims that it depends on, with what was cited against them and
-    against others.
+    """Write rejected claims as queries, each after the claims that it depends on, with their judgements.
+
+    Documents cited only against other claims of the application have grade 0.
     """
-    place = folder / CLAIMS
+    subset = folder / CLAIMS
     cited: dict[str, set[str]] = {}
     for one in judgements:
         cited.setdefault(one.query, set()).add(one.document)
-    pairs = {claim: _pairs(own, lambda one: "")[""] for claim, own in asking.items()}
+    pairs = {claim: _pairs(group, lambda one: "")[""] for claim, group in by_claim.items()}
     qrels: Qrels = {}
     for claim, documents in pairs.items():
-        grades = {document: max(one.grade for one in own) for document, own in documents.items()}
+        grades = {document: max(one.grade for one in group) for document, group in documents.items()}
         qrels[claim] = {document: grades.get(document, 0) for document in sorted(cited[document_of(claim)])}
-    files = [place / "queries.jsonl", place / "qrels" / "test.tsv"]
+    files = [subset / "queries.jsonl", subset / "qrels" / "test.tsv"]
     write_jsonl(
         files[0],
         (
@@ -155,23 +154,27 @@ def write_claims(
         ),
     )
     beir.write_qrels(files[1], qrels)
-    return [*files, _write_judgements(place, pairs)]
+    return [*files, _write_judgements(subset, pairs)]
 
 
 def write_passages(
     folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, str]]], qrels: Mapping[str, Mapping[str, int]]
 ) -> list[Path]:
-    """Write paragraphs as documents, with those that were cited against claims."""
-    place = folder / PASSAGES
-    files = [place / "corpus.jsonl", place / "qrels" / "test.tsv"]
-    rows = ((part_id(document, number), text) for document, own in paragraphs for number, text in sorted(own.items()))
+    """Write paragraphs as documents, with their judgements for claims."""
+    subset = folder / PASSAGES
+    files = [subset / "corpus.jsonl", subset / "qrels" / "test.tsv"]
+    rows = (
+        (numbered_id(document, number), text)
+        for document, texts in paragraphs
+        for number, text in sorted(texts.items())
+    )
     write_jsonl(files[0], ({"_id": key, "title": "", "text": text} for key, text in rows))
     beir.write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
     return files
 
 
 def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> dict[str, dict[str, list[Judgement]]]:
-    """What was said of each pair of a query and a document."""
+    """Group judgements by query and document."""
     found: dict[str, dict[str, list[Judgement]]] = {}
     for one in judgements:
         found.setdefault(key(one), {}).setdefault(one.document, []).append(one)
@@ -180,21 +183,21 @@ def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> 
 
 def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> Path:
     rows = [
-        (query, document, own)
+        (query, document, group)
         for query, documents in sorted(pairs.items())
-        for document, own in sorted(documents.items())
+        for document, group in sorted(documents.items())
     ]
 
-    def said(name: str) -> list[list[str]]:
-        return [sorted({getattr(one.citation, name) for one in own} - {""}) for _, _, own in rows]
+    def values(name: str) -> list[list[str]]:
+        return [sorted({getattr(one.citation, name) for one in group} - {""}) for _, _, group in rows]
 
     columns = {
         "query": [query for query, _, _ in rows],
         "document": [document for _, document, _ in rows],
-        "letter": [max(own, key=lambda one: one.grade).letter for _, _, own in rows],
-        "origins": said("origin"),
-        "phases": said("phase"),
-        "units": said("unit"),
+        "letter": [max(group, key=lambda one: one.grade).category for _, _, group in rows],
+        "origins": values("origin"),
+        "phases": values("phase"),
+        "units": values("unit"),
     }
     path = folder / "judgements.parquet"
     write_parquet(path, pa.table(columns, schema=pa.schema(list(_JUDGEMENTS.items()))))
@@ -216,39 +219,38 @@ def _metadata(patent: Patent) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Queries and judgements of a part; its own documents where it has some."""
+class Subset:
+    """Queries and judgements of claims or passages, and their documents if they differ from the corpus."""
 
     queries: Texts
     qrels: Qrels
     documents: Texts | None = None
 
 
-def read_part(folder: Path, queries: Path | None = None) -> Part:
-    """Read claims or passages."""
-    path, asked = folder / "qrels" / "test.tsv", (queries or folder) / "queries.jsonl"
+def read_subset(folder: Path, queries: Path | None = None) -> Subset:
+    """Read claims or passages; the folder of the queries is that of the judgements by default."""
+    path, corpus = folder / "qrels" / "test.tsv", folder / "corpus.jsonl"
     qrels, rows = beir.read_qrels(path)
-    known = Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(asked, ("_id", "text")))
-    held = folder / "corpus.jsonl"
-    documents = (
-        Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(held, ("_id", "text"), ("title",)))
-        if held.exists()
-        else None
-    )
+    texts = _read_texts((queries or folder) / "queries.jsonl")
+    documents = _read_texts(corpus, "title") if corpus.exists() else None
     for (query, document), row in rows.items():
-        strange = (
-            query if query not in known else document if documents is not None and document not in documents else ""
+        unknown = (
+            query if query not in texts else document if documents is not None and document not in documents else ""
         )
-        if strange:
+        if unknown:
             raise DataError(
-                f"judgement of the unknown '{strange}'", path=path, row=row, remedy="build the directory again"
+                f"judgement of the unknown '{unknown}'", path=path, row=row, remedy="build the directory again"
             )
-    return Part(known, qrels, documents)
+    return Subset(texts, qrels, documents)
+
+
+def _read_texts(path: Path, *optional: str) -> Texts:
+    return Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(path, ("_id", "text"), optional))
 
 
 @dataclass(frozen=True)
 class Dates:
-    """``metadata.parquet`` by id: first public day, priority date, and the rows."""
+    """Publication date, priority date and row of ``metadata.parquet``, by id."""
 
     public: Mapping[str, dt.date]
     priority: Mapping[str, dt.date]
@@ -263,18 +265,18 @@ def read_dates(folder: Path) -> Dates:
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:
-    """The rows of ``judgements.parquet`` by query and document, for these queries; what is null is nothing said."""
+    """Read the rows of ``judgements.parquet`` of some queries, by query and document; nulls become empty."""
     path = folder / "judgements.parquet"
     found: dict[tuple[str, str], Mapping[str, object]] = {}
     for number, row in enumerate(read_parquet(path, _JUDGEMENTS).to_pylist(), start=1):
         if not row["query"] or not row["document"]:
             raise DataError(
-                "a judgement without its query or its document",
+                "the judgement has no query or no document",
                 path=path,
                 row=number,
                 remedy="build the directory again",
             )
         if row["query"] in queries:
-            said = {name: [one for one in row[name] or () if one] for name in ("origins", "phases", "units")}
-            found[row["query"], row["document"]] = {**row, **said, "letter": row["letter"] or ""}
+            lists = {name: [one for one in row[name] or () if one] for name in ("origins", "phases", "units")}
+            found[row["query"], row["document"]] = {**row, **lists, "letter": row["letter"] or ""}
     return found

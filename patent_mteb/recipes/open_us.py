@@ -1,21 +1,20 @@
 """Recipe of PatentOpenUS: a citation benchmark that anyone can rebuild from open bulk data of the USPTO.
 
 Queries are applications as filed, the text that the examiner searched, with at least one usable X or Y citation in an
-office action of the window. Documents are patent families in the words of their earliest publication
-(:mod:`patent_mteb.recipes.open_citations`). The directory is ours (:mod:`patent_mteb.recipes.open_layout`), in BEIR's
-form: documents and queries, the claims that were rejected as queries of their own, and the numbered paragraphs of cited
-documents as documents of their own.
+office action of the window. Documents are patent families with the text of their earliest publication
+(:mod:`patent_mteb.recipes.open_citations`). The directory has the layout of :mod:`patent_mteb.recipes.open_layout`, in
+BEIR's format: documents and queries, the rejected claims as further queries, and the numbered paragraphs of cited
+documents as further documents.
 
 * **Grades**: X 3, Y 2, A 1, the strongest of all citations of a pair. All usable citations of a query count that were
   raised until the end of the window, whenever they were raised.
-* **Claims**: one query a rejected claim of the application as filed, with the claims that it depends on; relevant is
-  what was cited against it, not relevant (grade 0) what was cited against other claims of the application only. Claims
-  are as filed, while a later office
-  action may be on amended ones: the slices by kind of office action tell them apart.
-* **Passages**: relevant to a claim are the paragraphs that were cited against it, where the cited publication is the
-  document itself and numbers its paragraphs. Citations of columns and lines, of figures or of whole pages name no
-  paragraph.
-* **Sampling** to a stated size is by hash of the number: neither the order of files nor what else is there matters.
+* **Claims**: a query is a rejected claim of the application as filed, with the claims that it depends on. Documents
+  cited against it are relevant; documents cited only against other claims of the application have grade 0. The claims
+  are those as filed, but a later office action may concern amended claims: the slices by kind of office action separate
+  the two.
+* **Passages**: the paragraphs cited against a claim are relevant, if the cited publication is the document itself and
+  numbers its paragraphs. Citations of columns and lines, figures or whole pages do not name a paragraph.
+* **Sampling** to a given size is by hash of the number: neither the order of files nor other records matter.
 """
 
 from __future__ import annotations
@@ -36,15 +35,22 @@ from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
-from patent_mteb.recipes.open_citations import Judgement, Name, Rules, documents_of, names_of, paragraphs_in, usable
+from patent_mteb.recipes.open_citations import (
+    Header,
+    Judgement,
+    Rules,
+    documents_of,
+    headers_of,
+    paragraphs_in,
+    usable_citations,
+)
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.sampling import random_key, some_queries
+from patent_mteb.recipes.sampling import random_key, sample_queries
 from patent_mteb.sample.office_actions import examined
 
 NAME = "PatentOpenUS"
 EACH_CITATION = True
-"""An office action cites a document against some claims as X and against others as A: no citation of a pair is like
-another."""
+"""An office action may cite a document as X against some claims and as A against others."""
 
 NEEDS = (
     Need("title", "TAC"),
@@ -56,11 +62,11 @@ NEEDS = (
     Need("category", "every table", drops="queries", fixed=True),
 )
 
-Asking = Mapping[str, Sequence[Judgement]]
-"""What was said against each claim that asks."""
+ByClaim = Mapping[str, Sequence[Judgement]]
+"""Judgements of each claim that is a query."""
 
 _NO_DESCRIPTION = Description()
-_ADD = "import enriched citations beside the publications of both sides, or widen the window (first, last)"
+_ADD = "import enriched citations and the publications of both sides, or widen the window (first, last)"
 
 
 @dataclass(frozen=True)
@@ -72,10 +78,9 @@ class Params:
         last: last day of the window; None: no limit.
         offices: offices whose applications are queries.
         queries: most queries, stratified by year and IPC section; None: all.
-        documents: size of the corpus: all that is judged, and others by hash of their number; None: all.
-        passages: whose paragraphs are documents: those of the documents that are judged for a claim, or of the whole
-            corpus.
-        seed: of every draw.
+        documents: size of the corpus: all judged documents, and others by hash of their number; None: all.
+        passages: the documents whose paragraphs are searched: those judged for a claim, or the whole corpus.
+        seed: seed of every draw.
     """
 
     first: dt.date | None = None
@@ -95,7 +100,7 @@ SAMPLE = Params()
 
 
 def sample_records() -> tuple[list[Patent], list[Citation]]:
-    """The records of the built-in sample, with what office actions say."""
+    """Return the records of the built-in sample with their office actions."""
     return examined()
 
 
@@ -106,31 +111,31 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
 @dataclass(frozen=True)
 class Source:
-    """What an open benchmark is made of.
+    """The source of the judgements of an open benchmark.
 
     Attributes:
-        graded: from citations with letters, claim by claim; else from what examiners cited on grants, in one grade.
-        reports: citations are those of search reports, which are dated by the publication that they came with.
-        parts: writes further files, from the folder, the patents, the corpus, the claims that ask and the log.
+        graded: whether citations have categories and claims; otherwise examiners' citations on grants, in one grade.
+        reports: whether citations come from search reports, which have the date of their publication.
+        write_more: writes further files.
     """
 
     graded: bool = True
     reports: bool = False
-    parts: Callable[[Path, Sequence[Patent], Sequence[Name], Asking, BuildLog], list[Path]] | None = None
+    write_more: Callable[[Path, Sequence[Patent], Sequence[Header], ByClaim, BuildLog], list[Path]] | None = None
 
 
 def build_as(
     name: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params, source: Source
 ) -> BuildLog:
-    """Write ``root/<name>``. Of the patents only names are in memory, and what the office said in the citations that
-    count.
-    """
+    """Write ``root/<name>``. Only headers and the citations that count are in memory."""
     log = BuildLog(name, deviations=deviations(params, NEEDS))
-    names = names_of(patents)
-    documents = documents_of(names)
-    families = len({one.family for one in names})
+    headers = headers_of(patents)
+    documents = documents_of(headers)
+    families = len({one.family for one in headers})
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
-    judgements, reasons = usable(citations, names, documents, Rules(params.offices, source.graded, params.last))
+    judgements, reasons = usable_citations(
+        citations, headers, documents, Rules(params.offices, source.graded, params.last)
+    )
     judgements.sort(key=_order)
     log.step(
         "citations",
@@ -138,12 +143,12 @@ def build_as(
         len(judgements),
         "; ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())),
     )
-    known = {one.number: one for one in names}
+    known = {one.number: one for one in headers}
     queries = _queries(judgements, known, params, source, log)
-    asking = set(queries)
-    judgements = [one for one in judgements if one.query in asking]
+    chosen = set(queries)
+    judgements = [one for one in judgements if one.query in chosen]
     corpus = _corpus(judgements, documents.values(), [known[query] for query in queries], params, log)
-    texts = Cleaned(patents, {number: known[number].place for number in (*corpus, *queries)})
+    texts = CleanedTexts(patents, {number: known[number].position for number in (*corpus, *queries)})
     folder = root / name
     files = layout.write_documents(folder, texts, corpus, queries, judgements)
     if source.graded:
@@ -154,72 +159,68 @@ def build_as(
     return log
 
 
-class Cleaned(Mapping[str, Patent]):
-    """Cleaned patents by number, without their descriptions: each is read and cleaned once, and lies in a temporary
-    file.
-    """
+class CleanedTexts(Mapping[str, Patent]):
+    """Cleaned patents by number, without their descriptions, in a temporary file."""
 
-    def __init__(self, patents: Sequence[Patent], places: Mapping[str, int]) -> None:
-        self._places = {number: row for row, number in enumerate(sorted(places))}
+    def __init__(self, patents: Sequence[Patent], positions: Mapping[str, int]) -> None:
+        self._rows = {number: row for row, number in enumerate(sorted(positions))}
         self._texts = DiskList(
-            replace(clean_patent(patents[places[number]]), description=_NO_DESCRIPTION) for number in self._places
+            replace(clean_patent(patents[positions[number]]), description=_NO_DESCRIPTION) for number in self._rows
         )
 
     def __getitem__(self, number: str) -> Patent:
-        return self._texts[self._places[number]]
+        return self._texts[self._rows[number]]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._rows)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._rows)
 
 
 def _order(one: Judgement) -> tuple[str, ...]:
-    """Not the order of the input."""
-    return one.query, one.document, one.letter, repr(one.citation)
+    """Return a sort key that does not depend on the order of the input."""
+    return one.query, one.document, one.category, repr(one.citation)
 
 
 def _queries(
-    judgements: Sequence[Judgement], known: Mapping[str, Name], params: Params, source: Source, log: BuildLog
+    judgements: Sequence[Judgement], known: Mapping[str, Header], params: Params, source: Source, log: BuildLog
 ) -> list[str]:
-    """The applications with a citation that makes a query, by number."""
+    """Draw the queries among the applications with a citation in the window."""
 
-    def asks(one: Judgement) -> bool:
+    def makes_query(one: Judgement) -> bool:
         by_publication = source.reports or not source.graded
         day = one.citation.date or (known[one.citation.citing].public if by_publication else None)
         inside = (params.first is None or (day is not None and day >= params.first)) and (
             params.last is None or (day is not None and day <= params.last)
         )
-        return inside and (not source.graded or degree(one.letter) == "xy")
+        return inside and (not source.graded or degree(one.category) == "xy")
 
     cited = sorted({one.query for one in judgements})
-    asking = {one.query: known[one.query].stratum for one in judgements if asks(one)}
+    strata = {one.query: known[one.query].stratum for one in judgements if makes_query(one)}
     report = "a search report" if source.reports else "an office action"
     what = f"an X or Y citation in {report}" if source.graded else "a citation by the examiner"
     log.step(
         "queries",
         len(cited),
-        len(asking),
+        len(strata),
         f"applications with {what} of the window {params.first or ''} to {params.last or ''}",
     )
-    if not asking:
+    if not strata:
         raise DataError(
             f"no application has {what} of the window ({len(judgements)} usable citations in all)", remedy=_ADD
         )
-    return some_queries(asking, params.queries, params.seed, log)
+    return sample_queries(strata, params.queries, params.seed, log)
 
 
 def _corpus(
     judgements: Sequence[Judgement],
-    documents: Collection[Name],
-    queries: Sequence[Name],
+    documents: Collection[Header],
+    queries: Sequence[Header],
     params: Params,
     log: BuildLog,
 ) -> list[str]:
-    """The numbers of the documents that some query may see: those that are judged, and of the others as many as are
-    asked for.
-    """
+    """Return the numbers of the judged documents and of a sample of the others that some query may find."""
     latest = max(query.limit or dt.date.min for query in queries)
     judged = {one.document for one in judgements}
     public = [one for one in documents if one.public and one.public < latest]
@@ -240,7 +241,7 @@ def _corpus(
 def _write_claims(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Sequence[Name],
+    corpus: Sequence[Header],
     texts: Mapping[str, Patent],
     judgements: Sequence[Judgement],
     params: Params,
@@ -250,52 +251,56 @@ def _write_claims(
     """Write the claims as queries, and the paragraphs as documents."""
     counts: Counter[str] = Counter()
     against: dict[str, list[Judgement]] = {}
-    for query, own in groupby(judgements, key=lambda one: one.query):
+    for query, judged_pairs in groupby(judgements, key=lambda one: one.query):
         claims = {claim.number for claim in texts[query].claims}
-        for one in own:
+        for one in judged_pairs:
             if not one.citation.claims:
                 counts["citations without a claim"] += 1
             for claim in one.citation.claims:
                 if claim in claims:
-                    against.setdefault(layout.part_id(query, claim), []).append(one)
+                    against.setdefault(layout.numbered_id(query, claim), []).append(one)
                 else:
                     counts["rejected claims that the application did not have as filed"] += 1
-    asking = {claim: own for claim, own in sorted(against.items()) if any(degree(one.letter) == "xy" for one in own)}
-    counts["claims with A citations only"] = len(against) - len(asking)
+    by_claim = {
+        claim: group for claim, group in sorted(against.items()) if any(degree(one.category) == "xy" for one in group)
+    }
+    counts["claims with A citations only"] = len(against) - len(by_claim)
     log.step(
         "claims",
         len(judgements),
-        len(asking),
+        len(by_claim),
         "; ".join(f"{number} {what}" for what, number in counts.items() if number),
     )
-    if not asking:
+    if not by_claim:
         return []
-    files = layout.write_claims(folder, texts, asking, judgements)
+    files = layout.write_claims(folder, texts, by_claim, judgements)
 
-    judged = {one.document for own in asking.values() for one in own}
-    shown = {one.number: one.place for one in corpus if params.passages == "all" or one.number in judged}
-    numbered = {number: frozenset(layout.numbered(patents[place])) for number, place in shown.items()}
-    cited, unnamed = _cited_paragraphs(asking, numbered)
-    n_paragraphs = sum(map(len, numbered.values()))
+    judged = {one.document for group in by_claim.values() for one in group}
+    positions = {one.number: one.position for one in corpus if params.passages == "all" or one.number in judged}
+    paragraphs = {number: frozenset(layout.numbered_paragraphs(patents[row])) for number, row in positions.items()}
+    cited, unnamed = _cited_paragraphs(by_claim, paragraphs)
+    n_paragraphs = sum(map(len, paragraphs.values()))
     note = (
-        f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, numbered.values()))} documents; {unnamed} citations"
+        f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, paragraphs.values()))} documents; {unnamed} citations"
         " name none of them"
     )
-    log.step("passages", len(asking), len(cited), f"claims with a cited paragraph; {note}")
+    log.step("passages", len(by_claim), len(cited), f"claims with a cited paragraph; {note}")
     if cited:
         rows = (
-            (number, layout.numbered(patents[place])) for number, place in sorted(shown.items()) if numbered[number]
+            (number, layout.numbered_paragraphs(patents[row]))
+            for number, row in sorted(positions.items())
+            if paragraphs[number]
         )
         files += layout.write_passages(folder, rows, cited)
-    return files + (source.parts(folder, patents, corpus, asking, log) if source.parts else [])
+    return files + (source.write_more(folder, patents, corpus, by_claim, log) if source.write_more else [])
 
 
-def _cited_paragraphs(asking: Asking, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:
-    """Grade of each paragraph that was cited against a claim, by claim, and the number of citations that name none."""
+def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:
+    """Return the grades of the cited paragraphs of each claim, and the number of citations that name none."""
     found: dict[str, dict[str, int]] = {}
     unnamed: set[Judgement] = set()
-    for claim, own in asking.items():
-        for one in own:
+    for claim, group in by_claim.items():
+        for one in group:
             same = one.citation.cited == one.document
             numbers = [
                 number
@@ -305,8 +310,8 @@ def _cited_paragraphs(asking: Asking, paragraphs: Mapping[str, Set[int]]) -> tup
             if not numbers:
                 unnamed.add(one)
             for number in numbers:
-                key = layout.part_id(one.document, number)
-                held = found.setdefault(claim, {})
-                held[key] = max(one.grade, held.get(key, 0))
+                key = layout.numbered_id(one.document, number)
+                grades = found.setdefault(claim, {})
+                grades[key] = max(one.grade, grades.get(key, 0))
     strong = {claim: judged for claim, judged in found.items() if max(judged.values()) > CATEGORIES["A"].gain}
     return strong, len(unnamed)

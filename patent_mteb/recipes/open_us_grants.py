@@ -1,8 +1,8 @@
-"""Recipe of PatentOpenUSGrants: the queries and documents of PatentOpenUS without office actions, from the grants' own
-citations.
+"""Recipe of PatentOpenUSGrants: PatentOpenUS from the citations of grants, without office actions.
 
-Grants say who cited a document, not how relevant it is: what the examiner cited is relevant in one grade. Queries are
-the applications as filed of grants that were published in the window. There are no claims and no passages.
+Grants say who cited a document, not how relevant it is: documents cited by the examiner are relevant, in one grade.
+Queries are the applications as filed of grants that were published in the window. The benchmark has neither claims nor
+passages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Settings of a recipe: the fields of its ``Params`` that a command line can give, read and written by their
-annotations.
+"""Settings of a recipe: the fields of its ``Params`` that a command line can give.
 
-A field is a setting if its annotation is made of what a word can stand for:
+The annotation of a field says how its value is read and written. These annotations and their combinations make a
+setting:
 
 ==================================  ====================================================================
 annotation                          written as
@@ -15,7 +15,7 @@ annotation                          written as
 ``Annotated[X, Bounds(...)]``       as X, within the bounds
 ==================================  ====================================================================
 
-Every other field (a summariser, a cache) can be given in Python only.
+Any other field (a summariser, a cache) can be given in Python only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from patent_mteb.errors import DataError
 
 @dataclass(frozen=True)
 class Bounds:
-    """Least and greatest value of a number, both allowed."""
+    """Least and greatest value of a number, both included."""
 
     least: float = -math.inf
     greatest: float = math.inf
@@ -46,13 +46,13 @@ class Bounds:
 
 
 Count = Annotated[int, Bounds(0)]
-"""A number of things, maybe none."""
+"""A count that may be zero."""
 
 Positive = Annotated[int, Bounds(1)]
-"""A number of things, at least one."""
+"""A count of at least one."""
 
 Share = Annotated[float, Bounds(0, 1)]
-"""A share of a whole."""
+"""A fraction from 0 to 1."""
 
 _SCALARS: dict[Any, str] = {
     bool: "true or false",
@@ -66,7 +66,7 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of a recipe, as a command line shows it: ``type`` in words, ``default`` as it would be given."""
+    """A setting of a recipe as a command line shows it."""
 
     name: str
     type: str
@@ -75,9 +75,7 @@ class Setting:
 
 
 def settings_of(params: type) -> list[Setting]:
-    """The settings of a ``Params`` dataclass in the order of its fields, described by the ``Attributes`` of its
-    docstring.
-    """
+    """Return the settings of a ``Params`` dataclass, described by the ``Attributes`` of its docstring."""
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params(), _descriptions(params)
     return [
@@ -93,7 +91,7 @@ def settings_of(params: type) -> list[Setting]:
 
 
 def read_params(params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = ()) -> Any:
-    """An instance of a ``Params`` dataclass with some of its settings changed."""
+    """Return an instance of a ``Params`` dataclass with some settings changed, each as ``NAME=VALUE``."""
     hints = get_type_hints(params, include_extras=True)
     settings = {setting.name: setting for setting in settings_of(params)}
     changes: dict[str, Any] = {}
@@ -115,7 +113,7 @@ def read_params(params: type, assignments: Sequence[str], recipe: str, others: S
             changes[setting.name] = _read(hints[setting.name], text.strip())
         except (ValueError, KeyError) as error:
             problem = f"setting {setting.name} of recipe {recipe} cannot be '{text}', {expected}"
-            raise DataError(problem, remedy=f"correct the value or leave the setting out; {default}") from error
+            raise DataError(problem, remedy=f"correct the value or omit the setting; {default}") from error
     try:
         return params(**changes)
     except ValueError as error:
@@ -125,7 +123,7 @@ def read_params(params: type, assignments: Sequence[str], recipe: str, others: S
 
 
 def _optional(annotation: Any) -> Any | None:
-    """X of an annotation ``X | None``, None for any other."""
+    """Return X of an annotation ``X | None``, None for any other annotation."""
     if get_origin(annotation) not in (Union, types.UnionType):
         return None
     rest = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -133,7 +131,7 @@ def _optional(annotation: Any) -> Any | None:
 
 
 def _items(annotation: Any) -> tuple[tuple[Any, ...], bool]:
-    """Annotations of the items of a tuple, and whether the one of them stands for any number."""
+    """Return the annotations of the items of a tuple, and whether its length is variable."""
     kinds = get_args(annotation)
     return (kinds[:1], True) if kinds[1:] == (Ellipsis,) else (kinds, False)
 
@@ -155,8 +153,8 @@ def _in_words(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return f"one of {', '.join(map(written, get_args(annotation)))}"
     if get_origin(annotation) is tuple:
-        kinds, any_number = _items(annotation)
-        number = "values" if any_number else f"{len(kinds)} values"
+        kinds, variable = _items(annotation)
+        number = "values" if variable else f"{len(kinds)} values"
         each = f"each {_in_words(kinds[0])}" if len(set(kinds)) == 1 else ", ".join(map(_in_words, kinds))
         return f"{number} separated by commas ({each})"
     if (rest := _optional(annotation)) is not None:
@@ -165,14 +163,14 @@ def _in_words(annotation: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """The text of a setting's value, as :func:`read_params` takes it."""
+    """Return the text of a value, as :func:`read_params` reads it."""
     if isinstance(value, tuple):
         return ",".join(map(written, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _read(annotation: Any, text: str) -> Any:
-    """The value that a text stands for; ValueError or KeyError if there is none."""
+    """Parse a text by an annotation; raise ValueError or KeyError if it is invalid."""
     if get_origin(annotation) is Annotated:
         kind, *bounds = get_args(annotation)
         value = _read(kind, text)
@@ -182,11 +180,11 @@ def _read(annotation: Any, text: str) -> Any:
     if get_origin(annotation) is Literal:
         return {written(choice): choice for choice in get_args(annotation)}[text]
     if get_origin(annotation) is tuple:
-        kinds, any_number = _items(annotation)
+        kinds, variable = _items(annotation)
         words = [word.strip() for word in text.split(",")] if text else []
         if not all(words):
             raise ValueError("an empty value between commas")
-        if any_number:
+        if variable:
             kinds = kinds * len(words)
         return tuple(_read(kind, word) for kind, word in zip(kinds, words, strict=True))
     if (rest := _optional(annotation)) is not None:
@@ -202,7 +200,7 @@ def _read(annotation: Any, text: str) -> Any:
 
 
 def _descriptions(params: type) -> dict[str, str]:
-    """The texts of the ``Attributes`` of a docstring by name; ``first, second: text`` describes both."""
+    """Return the ``Attributes`` of a docstring by name; ``first, second: text`` describes both."""
     _, _, section = inspect.cleandoc(params.__doc__ or "").partition("Attributes:\n")
     descriptions: dict[str, str] = {}
     names: list[str] = []

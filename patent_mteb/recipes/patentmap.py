@@ -3,29 +3,24 @@
 * ``perf200/`` and ``perf20/``: ``content/queries.json`` and ``content/documents.json`` (JSON lines ``{"dnum",
   "Content": {"title", "pa01", "c-en-0001", ..., "p0001", ...}}``: abstract, claims, paragraphs of the description) and
   ``mapping/gold.json`` (``{citing: [{"cited_id", "type"}]}``, types X, Y and A), for 200 and 20 queries.
-* ``IPC-Classification/``: ``train_512.csv`` and ``test_512.csv`` with ``text`` (title and abstract), ``ipcr_labels`` (a
-  printed list of codes) and ``section`` (``abstract``); see :mod:`patent_mteb.recipes.patentmap`.
+* ``IPC-Classification/``: ``train_512.csv`` and ``test_512.csv``. ``text`` is ``title [SEP] abstract``, which may have
+  section tags. ``ipcr_labels`` is a printed list of IPC codes, ``['A01B1/02' 'H04L12/28']``, separated by blanks or
+  commas; a label is the first four characters of a code. The benchmark uses the rows whose ``section`` is ``abstract``.
 
-Readings where the paper is silent: a candidate query has abstract and claims and cites a document of the input as X, Y
-or A; in the first half of the draws the IPC section with the fewest queries so far comes next ("early rounds"), in the
-second half any; each draw takes the candidate with most second-level citations that no query has yet, then the smaller
-number. "More like this" is the cosine of tf-idf vectors of title, abstract and claims. The family of a query stays out
-of the pool unless a query cites it. The classification split is drawn by family.
+Interpretations, where the paper gives no rule:
 
-``require`` waives what a query must have, and for the abstract a patent to classify; a query without a date is of any
-year. Without ``category`` a citation without a letter counts too, with the type ``cited`` and the gain of an A. Where
-there are no queries, or too few patents to classify, the other tables are written all the same, and a step of the log
-says why.
+* A candidate query has abstract and claims, and cites a document of the input as X, Y or A.
+* In the first half of the draws ("early rounds"), the next query is of the IPC section with the fewest queries, in the
+  second half of any. Each draw takes the candidate with most second-level citations that no query has yet, then the
+  smaller number.
+* "More like this" is the cosine of tf-idf vectors of title, abstract and claims.
+* The family of a query is not in the pool unless a query cites it.
+* The classification split is drawn by family.
 
-The search for negatives of PatentMap (Table 4): publications like a query by tf-idf, and those of its IPC
-subclasses.
-
-The files of ``IPC-Classification``, as they are published: CSV with the columns ``text``, ``ipcr_labels`` and
-``section``.
-
-``text`` is ``title [SEP] abstract``, which may carry section tags; ``ipcr_labels`` is the printed form of a list of IPC
-codes, ``['A01B1/02' 'H04L12/28']``, with blanks or commas between them; the rows whose ``section`` is ``abstract`` are
-the benchmark's. A label is the first four characters of a code.
+``require`` waives requirements on queries, and that of an abstract also on patents to classify; a patent without a date
+passes the filters by year. Without ``category``, citations without a category count too, with the type ``cited`` and
+the gain of an A. If there are no queries or too few patents to classify, the other tables are written, and a step of
+the log gives the reason.
 """
 
 from __future__ import annotations
@@ -70,8 +65,7 @@ logger = logging.getLogger(__name__)
 
 
 FILES = {"train": "train_512.csv", "test": "test_512.csv"}
-"""File of each part."""
-
+"""File of each split."""
 
 COLUMNS = ("text", "ipcr_labels", "section")
 
@@ -95,18 +89,18 @@ class Labelled:
 
 
 def without_tags(text: str) -> str:
-    """A text without the section tags that it may carry."""
+    """Return a text without section tags."""
     return _TAG.sub("", text)
 
 
 def with_tag(text: str) -> str:
-    """A text ``title [SEP] abstract`` with the tag before its abstract; a title alone has none."""
+    """Return ``title [SEP] abstract`` with the tag before the abstract; a title alone has none."""
     title, separator, abstract = text.partition(SEPARATOR)
     return f"{title}{separator}{SECTION_TAGS[SECTION]} {abstract}" if separator else text
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows with the line that each begins in."""
+    """Yield the rows with the line in which each begins."""
     csv.field_size_limit(_LONGEST)
     reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), strict=True)
     header: Sequence[str] | None = None
@@ -126,35 +120,36 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             elif cells and len(cells) != len(header):
                 problem = f"{len(cells)} cells where the header names {len(header)} columns"
                 raise DataError(
-                    problem, path=path, row=line, remedy="mend the quotes of the row, or download the file again"
+                    problem, path=path, row=line, remedy="correct the quotes of the row, or download the file again"
                 )
             elif cells:
                 yield line, dict(zip(header, cells, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"malformed CSV ({error})", path=path, row=line, remedy="mend the quotes, or download the file again"
+            f"malformed CSV ({error})", path=path, row=line, remedy="correct the quotes, or download the file again"
         ) from error
     if header is None:
         raise DataError("the file is empty", path=path, remedy="download the file again")
 
 
 def _codes_in(cell: str, path: Path, row: int) -> list[str]:
-    """The codes of a printed list; none where the cell is empty."""
+    """Parse a printed list of codes, which may be empty."""
     if not cell.strip():
         return []
     if not _LIST.fullmatch(cell.strip()):
-        problem = f"ipcr_labels {cell[:60]!r} is no list of quoted codes such as ['A01B1/02' 'H04L12/28']"
+        problem = f"ipcr_labels {cell[:60]!r} is not a list of quoted codes such as ['A01B1/02' 'H04L12/28']"
         raise DataError(problem, path=path, row=row, remedy="write the list, or download the file again")
     return _CODE.findall(cell)
 
 
 def read_labelled(path: Path) -> list[Labelled]:
-    """The patents of one part. Rows of other sections, rows without a text or a subclass, and codes that are none are
-    left out and counted.
+    """Read the patents of a split.
+
+    Rows of other sections, rows without a text or a subclass, and invalid codes are dropped and counted.
     """
-    kept: list[Labelled] = []
-    other = unread = empty = 0
+    patents: list[Labelled] = []
+    other = invalid = empty = 0
     for row, cells in _rows(path):
         if cells["section"].strip() != SECTION:
             other += 1
@@ -162,24 +157,24 @@ def read_labelled(path: Path) -> list[Labelled]:
         codes, unusable = ipc.codes_at(
             [code.strip()[:4] for code in _codes_in(cells["ipcr_labels"], path, row)], "subclass", errors="skip"
         )
-        unread += len(unusable)
+        invalid += len(unusable)
         text = without_tags(cells["text"]).strip()
         if codes and text:
-            kept.append(Labelled(text, codes))
+            patents.append(Labelled(text, codes))
         else:
             empty += 1
     for number, what in (
-        (other, f"rows are of another section than '{SECTION}' and are left out"),
-        (unread, "IPC codes cannot be read or stop above the subclass"),
-        (empty, "patents have no text or no subclass and are left out"),
+        (other, f"rows are of another section than '{SECTION}' and are dropped"),
+        (invalid, "IPC codes cannot be read or stop above the subclass"),
+        (empty, "patents have no text or no subclass and are dropped"),
     ):
         if number:
             logger.warning("%s: %d %s", path, number, what)
-    return kept
+    return patents
 
 
 def write_labelled(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Write texts and their IPC codes in the published form."""
+    """Write texts and their IPC codes in the published format."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(COLUMNS)
@@ -193,7 +188,7 @@ def _quoted(code: str) -> str:
 
 
 def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
-    """The rows of the least values in their order, equal ones by row; only those that can be among them are sorted."""
+    """Return the rows of the least values in order; ties are in order of the rows, as in a stable sort."""
     rows = (
         np.arange(len(values))
         if number >= len(values)
@@ -204,7 +199,7 @@ def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
 
 
 class MoreLikeThis:
-    """Publications in order of tf-idf cosine to one of them."""
+    """Ranks publications by tf-idf cosine to a query publication (negatives of Table 4)."""
 
     def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -212,45 +207,45 @@ class MoreLikeThis:
         vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
             text or "empty" for text in texts
         )
-        asking = set(queries)
-        rows = [row for row, key in enumerate(keys) if key in asking]
+        wanted = set(queries)
+        rows = [row for row, key in enumerate(keys) if key in wanted]
         self._keys = keys
-        self._place = {keys[row]: place for place, row in enumerate(rows)}
+        self._query_row = {keys[row]: number for number, row in enumerate(rows)}
         self._queries = vectors[rows]
-        self._of_term = vectors.tocsc()
+        self._documents = vectors.tocsc()
 
     def __call__(self, query: str, forbidden: Set[str], number: int) -> list[str]:
-        """The first publications that are not forbidden."""
-        best = first_rows(-self._likeness(self._place[query]), number + len(forbidden))
+        """Return the most similar publications that are not forbidden."""
+        best = first_rows(-self._cosines(self._query_row[query]), number + len(forbidden))
         return [key for row in best if (key := self._keys[row]) not in forbidden][:number]
 
-    def _likeness(self, place: int) -> NDArray[np.float64]:
-        """The cosines of all publications to a query, added up term by term: only what shares a term is looked at."""
-        found = np.zeros(len(self._keys))
-        its, held = self._queries, self._of_term
-        here = slice(*its.indptr[place : place + 2])
-        for term, weight in zip(its.indices[here].tolist(), its.data[here].tolist(), strict=True):
-            there = slice(*held.indptr[term : term + 2])
-            found[held.indices[there]] += weight * held.data[there]
-        return found
+    def _cosines(self, row: int) -> NDArray[np.float64]:
+        """Return the cosines of all publications to a query, summed term by term over those that share the term."""
+        cosines = np.zeros(len(self._keys))
+        queries, documents = self._queries, self._documents
+        terms = slice(*queries.indptr[row : row + 2])
+        for term, weight in zip(queries.indices[terms].tolist(), queries.data[terms].tolist(), strict=True):
+            postings = slice(*documents.indptr[term : term + 2])
+            cosines[documents.indices[postings]] += weight * documents.data[postings]
+        return cosines
 
 
 class BySubclass:
-    """Publications that share an IPC subclass with one of them."""
+    """Finds publications that share an IPC subclass with a query publication (negatives of Table 4)."""
 
     def __init__(self, keys: Sequence[str], subclasses: Iterable[tuple[str, ...]]) -> None:
         self._keys = keys
-        self._of: dict[str, tuple[str, ...]] = {}
+        self._subclasses: dict[str, tuple[str, ...]] = {}
         rows: dict[str, list[int]] = {}
         for row, (key, codes) in enumerate(zip(keys, subclasses, strict=True)):
-            self._of[key] = codes
+            self._subclasses[key] = codes
             for code in codes:
                 rows.setdefault(code, []).append(row)
-        self._rows = {code: np.array(its) for code, its in rows.items()}
+        self._rows = {code: np.array(numbers) for code, numbers in rows.items()}
 
     def __call__(self, query: str, forbidden: Container[str]) -> list[str]:
-        """Those that are not forbidden, in the order of the keys."""
-        if not (codes := self._of[query]):
+        """Return those that are not forbidden, in the order of the keys."""
+        if not (codes := self._subclasses[query]):
             return []
         shared = np.unique(np.concatenate([self._rows[code] for code in codes])).tolist()
         return [key for row in shared if (key := self._keys[row]) not in forbidden]
@@ -269,7 +264,7 @@ NEEDS = (
     Need("citations", "perf200, perf20", drops="queries", fixed=True),
     Need("category", "grades, slices xy and a", drops="citations"),
 )
-"""What is made of which field, and what goes where it is missing (§6.1, appendix C)."""
+"""Use of each field, and what the recipe drops where it is missing (§6.1, appendix C)."""
 
 
 @dataclass(frozen=True)
@@ -288,8 +283,8 @@ class Params:
         ipc_first_year: least filing year of a patent to classify; None: any.
         ipc_last_year: greatest filing year of a patent to classify; None: any.
         ipc_per_year: most patents to classify of a year.
-        ipc_test: share of the families to classify in the test part.
-        require: what a query must have; without category a citation needs no letter. The others are waived.
+        ipc_test: share of the families to classify in the test split.
+        require: fields that a query must have; without category, citations need none. The others are waived.
         seed: seed of every draw.
     """
 
@@ -336,7 +331,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     known = Sketched(map(clean_patent, patents))
     log.step("publications", len(patents), len(known))
     failed = []
-    for what, write in _PARTS.items():
+    for what, write in _TABLES.items():
         try:
             write(known, citations, root, params, log)
         except DataError as error:
@@ -377,7 +372,7 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
 def _cited(
     citations: Sequence[Citation], known: Mapping[str, Patent], graded: bool, log: BuildLog
 ) -> dict[str, dict[str, str]]:
-    """``{citing: {cited: letter}}`` among the publications; of two letters for one pair the graver counts."""
+    """Return ``{citing: {cited: category}}``; of several categories of a pair the strongest counts."""
     cited: dict[str, dict[str, str]] = {}
     n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
     for citation in citations:
@@ -393,8 +388,8 @@ def _cited(
         else:
             n_used += 1
             n_ungraded += strongest == CITED
-            letters = cited.setdefault(citation.citing, {})
-            letters[citation.cited] = max(strongest, letters.get(citation.cited, CITED), key=_strength)
+            types = cited.setdefault(citation.citing, {})
+            types[citation.cited] = max(strongest, types.get(citation.cited, CITED), key=_strength)
     log.step(
         "citations X, Y or A" if graded else "citations, with a category or not",
         len(citations),
@@ -416,7 +411,7 @@ def _year(patent: Patent) -> int | None:
 
 
 def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool) -> bool:
-    """Whether a patent is of the years, or of none and not required to be of any."""
+    """Whether a patent is of the years; one without a date passes unless dates are required."""
     if first is None and last is None:
         return True
     year = _year(patent)
@@ -428,7 +423,7 @@ def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool)
 def _bounds(
     name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool
 ) -> list[Filter[Patent]]:
-    """The filters by office and year; ``name`` is what their settings begin with."""
+    """Return the filters by office and year; ``name`` is the prefix of their settings."""
     return [
         Filter(
             f"of the offices {', '.join(offices) or 'of any name'}",
@@ -450,7 +445,7 @@ def _section(patent: Patent) -> str:
 def _queries(
     known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params, log: BuildLog
 ) -> list[str]:
-    """The queries in the order in which they are drawn; one a family."""
+    """Draw the queries, at most one of each family, in their order."""
     has = {
         "abstract": lambda patent: bool(patent.abstract),
         "claims": FIELDS["claims"],
@@ -556,21 +551,21 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
     years: dict[int, list[Patent]] = {}
     for patent in usable:
         years.setdefault(_year(patent) or 0, []).append(patent)
-    taken = [
+    chosen = [
         patent
         for _, group in sorted(years.items())
         for patent in draw.sample(group, min(params.ipc_per_year, len(group)))
     ]
-    families = sorted({patent.family_id for patent in taken})
+    families = sorted({patent.family_id for patent in chosen})
     draw.shuffle(families)
     test = set(families[: round(len(families) * params.ipc_test)])
     split = {
-        "train": [patent for patent in taken if patent.family_id not in test],
-        "test": [p for p in taken if p.family_id in test],
+        "train": [patent for patent in chosen if patent.family_id not in test],
+        "test": [p for p in chosen if p.family_id in test],
     }
     if not all(split.values()):
         raise DataError(
-            f"{len(taken)} publications in {len(families)} families are too few for a training and a test part",
+            f"{len(chosen)} publications in {len(families)} families are too few for a training and a test part",
             remedy=(
                 "add patents with abstract and IPC codes, or widen offices and years (ipc_offices, ipc_first_year,"
                 " ipc_last_year)"
@@ -581,7 +576,9 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
         path = f"{DATA_SET}/IPC-Classification/{FILES[name]}"
         write_labelled(root / path, (_labelled(known.record(patent.publication_number)) for patent in rows))
         log.files.append(path)
-    log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(split['test'])} for testing")
+    log.step(
+        "IPC classification: training and test part", len(usable), len(chosen), f"{len(split['test'])} for testing"
+    )
 
 
 def _subclasses(patent: Patent) -> tuple[str, ...]:
@@ -589,13 +586,13 @@ def _subclasses(patent: Patent) -> tuple[str, ...]:
 
 
 def _labelled(patent: Patent) -> tuple[str, list[str]]:
-    """Text and codes of a patent."""
+    """Return text and codes of a patent."""
     return views.join_sections((patent.title, patent.abstract), views.SEPARATOR), _codes(patent)
 
 
 def _codes(patent: Patent) -> list[str]:
-    """The IPC codes of a patent in compact form; what is no code is left out."""
+    """Return the valid IPC codes of a patent in compact form."""
     return [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section", errors="skip").codes]
 
 
-_PARTS = {"retrieval": _retrieval, "IPC classification": _classification}
+_TABLES = {"retrieval": _retrieval, "IPC classification": _classification}

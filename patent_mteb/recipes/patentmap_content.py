@@ -1,11 +1,12 @@
-"""The content files of PatentMap's data: the sections of a patent, as they are published and as a model reads them.
+"""The content files of PatentMap's data: the sections of a patent, as published and as a model reads them.
 
-A text is ``title [SEP] abstract``, the claims, or the description. Models that were made for them read section tags
-(``title [SEP] [abstract] ...``, ``[claim] ...``, ``[invention] ...``). Sections are prepared as in the authors'
-evaluation: backslash escapes of claims and description are resolved, the mark-up remnant `` -->`` goes, and of what
-single blanks separate the first 500 pieces stay, so that a line break between two claims parts no piece. Of these the
-suite reads the first 500 words, a blank between two; the authors embed them as they are
-(:meth:`Content.paper_section`). Titles stay whole.
+A text is ``title [SEP] abstract``, the claims, or the description. The authors' models read section tags (``title [SEP]
+[abstract] ...``, ``[claim] ...``, ``[invention] ...``).
+
+Sections are prepared as in the authors' evaluation. Backslash escapes of claims and description are resolved, and the
+mark-up remnant `` -->`` is removed. A section is split at single blanks, not at line breaks, and cut to 500 pieces. The
+authors embed the result (:meth:`Content.paper_section`); the suite reads its first 500 words, separated by blanks. A
+title is not cut.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ logger = logging.getLogger(__name__)
 
 
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
-"""Tag of each section: abstract, claims, description."""
+"""Tags of abstract, claims and description."""
 
 WORDS = 500
-"""Pieces that are kept of each section."""
+"""Length of a section in pieces."""
 
 CITED = "cited"
-"""Type of a citation without a letter, where a recipe was told to take every citation."""
+"""Type of a citation without a category, where the recipe does not require one."""
 
 GAINS = {category: row.gain for category, row in CATEGORIES.items()} | {CITED: UNGRADED.gain}
-"""Gains of the graded nDCG by type."""
+"""Gains of the graded nDCG by type of citation."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """The sections of one patent, each cut to :data:`WORDS` pieces."""
+    """The sections of a patent, cut to :data:`WORDS` pieces."""
 
     title: str
     abstract: str
@@ -49,18 +50,14 @@ class Content:
     description: str
 
     def section(self, name: str, tags: bool) -> str:
-        """Text of the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if the patent lacks
-        it.
-        """
+        """Return the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if it is missing."""
         if name == "abstract":
             return title_and_abstract(_words(self.title), _words(self.abstract), tags)
         text = _words(self.claims if name == "claim" else self.description)
         return f"{SECTION_TAGS[name]} {text}" if tags and text else text
 
     def paper_section(self, name: str, tags: bool) -> str:
-        """The text that the authors embed: a section that the patent lacks leaves its separator or its tag, or nothing
-        at all.
-        """
+        """Return the text that the authors embed: a missing section leaves its separator or its tag."""
         tag = f"{SECTION_TAGS[name]} " if tags else ""
         if name == "abstract":
             return f"{self.title}{SEPARATOR}{tag}{self.abstract}".strip()
@@ -72,9 +69,7 @@ def _words(text: str) -> str:
 
 
 def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
-    """``title [SEP] [abstract] abstract``, without the tag if ``tags`` is False; what is missing leaves no
-    separator.
-    """
+    """Return ``title [SEP] [abstract] abstract``; a missing part leaves neither separator nor tag."""
     tagged = f"{SECTION_TAGS['abstract']} {abstract}" if tags and abstract else abstract
     return join_sections((title, tagged), SEPARATOR)
 
@@ -86,27 +81,25 @@ _NO_ESCAPE = re.compile(r"\\[^nrtbfav\"'\\]")
 
 
 def cut(text: str) -> str:
-    """The first :data:`WORDS` pieces that single blanks separate, without ``-->``."""
+    """Return the first :data:`WORDS` pieces between single blanks, without ``-->``."""
     return " ".join(text.replace(" -->", "").split(" ")[:WORDS]).strip()
 
 
 def unescaped(text: str) -> str:
-    r"""A text whose backslash escapes are resolved; in one that cannot be read so, those that escape nothing go
-    instead.
-    """
+    r"""Resolve backslash escapes; if that fails, remove the backslashes that escape nothing."""
     if "\\" not in text:
         return text
     plain = text.replace("\\/", "/").replace('\\"', '"')
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # a backslash that begins no escape stays
+            warnings.simplefilter("ignore", DeprecationWarning)  # a backslash that does not begin an escape stays
             return plain.encode().decode("unicode_escape").encode("latin-1").decode()
     except UnicodeError:
         return _NO_ESCAPE.sub("", _BROKEN_BYTE.sub("", plain))
 
 
 def strongest_type(category: str) -> str:
-    """The type of a citation: its strongest category, or :data:`CITED` if it is that."""
+    """Return the type of a citation: its strongest category, or :data:`CITED`."""
     return CITED if category == CITED else strongest(category)
 
 
@@ -116,15 +109,15 @@ def _numbered(content: Mapping[str, str], pattern: re.Pattern[str], separator: s
 
 
 def _patent(record: Mapping[str, Any]) -> tuple[str, Content]:
-    """Number and sections of one record; KeyError, TypeError or AttributeError if it is none."""
+    """Return number and sections of a record; raise KeyError, TypeError or AttributeError if it is invalid."""
     key, content = record["dnum"], record["Content"]
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
     if not isinstance(key, str) or not key:
-        raise TypeError("dnum is no text and no number")
+        raise TypeError("dnum is neither a text nor a number")
     texts = {name: text for name, text in content.items() if text is not None}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
-        raise TypeError(f"'{wrong[0]}' is no text")
+        raise TypeError(f"'{wrong[0]}' is not a text")
     claims, description = (
         cut(unescaped(text)) for text in (_numbered(texts, _CLAIM, "\n"), _numbered(texts, _PARAGRAPH, " "))
     )
@@ -138,15 +131,12 @@ def _patents(path: Path) -> Iterator[tuple[int, tuple[str, Content]]]:
         except (KeyError, TypeError, AttributeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise DataError(
-                f"no patent of the form {{dnum, Content}} ({reason})", path=path, row=row, remedy="mend the line"
+                f"not a patent of the form {{dnum, Content}} ({reason})", path=path, row=row, remedy="correct the line"
             ) from error
 
 
 def read_content(path: Path) -> dict[str, Content]:
-    """Read a file of ``content/``.
-
-    A line that occurs twice, as some of the published ones do, is one patent and counted.
-    """
+    """Read a file of ``content/``. Repeated lines, of which the published files have some, are counted."""
     patents: dict[str, Content] = {}
     rows: dict[str, int] = {}
     again = 0
@@ -162,13 +152,11 @@ def read_content(path: Path) -> dict[str, Content]:
 
 
 def read_gold(path: Path) -> list[tuple[str, str, str]]:
-    """The citations of ``mapping/gold.json``: citing number, cited number and category (empty where it is null), in
-    file order.
-    """
+    """Read ``mapping/gold.json``: citing number, cited number and category (empty if null), in file order."""
 
     def refused(problem: str) -> DataError:
         form = "not of the form {citing: [{cited_id, type}]}"
-        return DataError(f"{form} ({problem})", path=path, remedy="mend the file or download it again")
+        return DataError(f"{form} ({problem})", path=path, remedy="correct the file or download it again")
 
     gold = load_json(path)
     if not isinstance(gold, dict):

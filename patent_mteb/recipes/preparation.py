@@ -1,7 +1,6 @@
-"""What is done to records before any recipe reads them: families by a definition, twins, citations matched to records.
+"""Preparation of records before a recipe reads them: patent families, near-duplicates, citations matched to records.
 
-Its settings (:class:`Common`) are settings of every recipe. What each step leaves is a step of the log, so that "52645
--> 291" says why.
+Its settings (:class:`Common`) are settings of every recipe. Every step is logged with its counts in and out.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ class Common:
     """Settings of every recipe.
 
     Attributes:
-        match: how a cited number finds its record: by number, also without kind code, also through members of its
+        match: how a cited number finds its record: by number, also without kind code, or also through members of its
             patent family.
-        families: what a patent family is: as given, the publications of one application, the simple or the extended
-            family.
-        twins: what becomes of publications of different families with one title and abstract: they stay, become one
-            family, or all but the earliest are left out.
+        families: definition of a patent family: as given, the publications of one application, the simple or the
+            extended family.
+        twins: treatment of publications of different families with one title and abstract: keep them, merge their
+            families, or drop all but the earliest.
     """
 
     match: Literal["number", "kind", "family"] = "number"
@@ -35,10 +34,10 @@ class Common:
     twins: Literal["keep", "merge", "drop"] = "keep"
 
 
-def prepared(
+def prepare(
     collection: Collection, common: Common, log: BuildLog, joined: bool = True
 ) -> tuple[Collection, MatchReport]:
-    """The collection as a recipe reads it, both ends of each citation numbers of its records; every step is logged."""
+    """Return the collection as a recipe reads it, with citations between its records, and the match report."""
     n_families = _n_families(collection)
     if common.families != collection.family_definition:
         collection = with_families(collection, common.families)

@@ -1,6 +1,4 @@
-"""Draws that many recipes share: numbers that depend on a seed and words only, shares of strata, and a stratified
-sample of queries.
-"""
+"""Random sampling that recipes share: keys from a seed, allocation to strata, and a stratified sample of queries."""
 
 from __future__ import annotations
 
@@ -14,19 +12,19 @@ from patent_mteb.recipes.log import BuildLog
 
 
 def random_key(seed: int, *words: str) -> int:
-    """A number of 64 bits that depends on the seed and the words only."""
+    """Return a number of 64 bits that depends only on the seed and the words."""
     digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
 
 class AllBut(Sequence[str]):
-    """Keys without some of them, to draw from; no list is made."""
+    """A view of a sequence without some positions, which makes no copy."""
 
-    def __init__(self, keys: Sequence[str], left_out: Sequence[int]) -> None:
-        self._keys, self._left_out = keys, left_out
+    def __init__(self, keys: Sequence[str], excluded: Sequence[int]) -> None:
+        self._keys, self._excluded = keys, excluded
 
     def __len__(self) -> int:
-        return len(self._keys) - len(self._left_out)
+        return len(self._keys) - len(self._excluded)
 
     @overload
     def __getitem__(self, number: int) -> str: ...
@@ -35,17 +33,19 @@ class AllBut(Sequence[str]):
     def __getitem__(self, number: int | slice) -> str | list[str]:
         if isinstance(number, slice):
             return [self[one] for one in range(len(self))[number]]
-        place = range(len(self))[number]
-        for gap in self._left_out:
-            if gap > place:
+        position = range(len(self))[number]
+        for gap in self._excluded:
+            if gap > position:
                 break
-            place += 1
-        return self._keys[place]
+            position += 1
+        return self._keys[position]
 
 
 def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
-    """Divide ``total`` draws among groups: one each as far as they go (the largest first), the rest in proportion to
-    what is left of each group, by largest remainders; no group gets more than it has.
+    """Allocate ``total`` draws to groups, of which none gets more than its size.
+
+    Each group gets one draw, the largest first. The rest is allocated in proportion to the remaining sizes, by largest
+    remainders.
     """
     order = sorted(sizes, key=lambda group: (-sizes[group], group))
     total = min(total, sum(sizes.values()))
@@ -64,8 +64,9 @@ def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, 
 
 
 def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> list[str]:
-    """Some keys, each stratum by its :func:`shares`; within a stratum the order is that of the hash of the key, so that
-    neither the order of the input nor what other strata hold matters. Sorted.
+    """Draw keys, as many of each stratum as :func:`shares` allocates, and sort them.
+
+    Within a stratum the hash of the key decides, so that neither the order of the input nor other strata matter.
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for key, group in strata.items():
@@ -78,14 +79,14 @@ def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> 
 
 
 def stratum(patent: Patent) -> tuple[str, str]:
-    """Year (of publication, else of filing) and IPC section of a patent, each empty where it is unknown."""
+    """Return year (of publication, else of filing) and IPC section of a patent, each empty where unknown."""
     day = patent.publication_date or patent.application_date or patent.priority_date
     section = next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
     return str(day.year) if day else "", section
 
 
-def some_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, seed: int, log: BuildLog) -> list[str]:
-    """The keys of the queries that are kept, all where ``queries`` is None; a draw is a step of the log. Sorted."""
+def sample_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, seed: int, log: BuildLog) -> list[str]:
+    """Draw a stratified sample of queries, all if ``queries`` is None, and log the draw. The result is sorted."""
     if queries is None:
         return sorted(strata)
     chosen = stratified(strata, queries, seed)

@@ -1,33 +1,34 @@
 """Recipe of Sophia-style data (Sophia-Bench §3): twelve query representations of a patent over one fixed corpus.
 
-The authors' data set is unreleased, so the directory is ours, the BEIR folder of :mod:`patent_mteb.recipes.beir` with
-three tables:
+The authors' data set is unreleased. The directory is the BEIR folder of :mod:`patent_mteb.recipes.beir` with three
+further tables:
 
 * ``corpus.jsonl``: ``title`` and ``text`` (abstract, claims, description), together the paper's ``tacd``;
   ``queries.jsonl``: the ``tacd`` of each query; ``qrels/test.tsv``: the union of the four citation relations of §3.2,
   each with score 1;
 * ``queries.parquet``: ``_id`` and one string column for each of the other eleven representations
-  (:mod:`patent_mteb.recipes.sophia`), null or empty where a query has none;
+  (:data:`REPRESENTATIONS`), null or empty where a query has none;
 * ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing), ``publication_year`` (integer) and
   ``ipc`` (codes as written, the main one first), one row for each document and query;
 * ``citations.parquet``: ``query-id``, ``corpus-id``, ``direction`` (``cited`` by the query, or ``citing`` it) and
-  ``category`` (letters of the search report, such as ``X``, ``Y`` or ``A``), one row an edge; the slices ``xy`` and
-  ``a`` come from it.
+  ``category`` (as in the search report, such as ``X``, ``Y`` or ``A``), one row an edge; the slices ``xy`` and ``a``
+  come from it.
 
-Readings where the paper is silent: a family is one document, represented by the member with the most of title,
-abstract, claims and description, the earliest of several; citations connect families; a query needs the four texts, a
-year, an IPC code and at least one XY and two relevant documents (§3.2: all queries have an XY document, the fewest
-relevant ones are two); the same number of queries is drawn for each year, and within a year each combination of IPC
-section (of the first code) and filing jurisdiction gets one query and then a share of the rest in proportion to its
-size; the corpus is every relevant document and, up to its size, others drawn at random, none of them a query.
+Interpretations, where the paper gives no rule:
 
-``require`` waives what a query must have. Without ``category`` a citation counts without a letter too, in the one grade
-"cited": it is in ``citations.parquet`` with an empty category, in neither slice, and no query needs an XY document.
+* A family is one document: the earliest of the members with most of title, abstract, claims and description.
+* Citations connect families.
+* A query needs the four texts, a year, an IPC code and at least one XY and two relevant documents. (In §3.2 all queries
+  have an XY document, and at least two relevant ones.)
+* The same number of queries is drawn for each year. Within a year, each combination of IPC section (of the first code)
+  and filing jurisdiction gets one query; the rest is allocated in proportion to its size.
+* The corpus is every relevant document and, up to its size, others drawn at random, none of them a query.
+* ``obj`` and ``adb`` (§3.3) are "extracted via regular expressions" that the paper does not print. Here they are the
+  sentences of the description that :data:`OBJECT_PATTERNS` and :data:`ADVANTAGE_PATTERNS` match, in their order.
 
-The representations of a query patent in Sophia-Bench (§3.3).
-
-``obj`` and ``adb`` are "extracted via regular expressions" that the paper does not print. Here they are the sentences
-of the description that :data:`OBJECT_PATTERNS` and :data:`ADVANTAGE_PATTERNS` match, in their order.
+``require`` waives requirements on queries. Without ``category``, citations without a category count too, in the one
+grade "cited". They are in ``citations.parquet`` with an empty category and in neither slice, and a query needs no XY
+document.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ OBJECT_PATTERNS = (
     rf"\b{_PROBLEM} (?:\w+ ){{0,3}}?(?:to be solved|addressed|solved|underlying)\b",
     rf"\b{_INVENTION} (?:is|was) based on the (?:problem|task|{_AIM})\b",
 )
-"""A sentence that matches one of these (in any case) states an object of the invention."""
+"""A sentence that matches one of these, ignoring case, states an object of the invention."""
 
 
 ADVANTAGE_PATTERNS = (
@@ -100,8 +101,7 @@ ADVANTAGE_PATTERNS = (
     r"\bdownsides?\b",
     r"\bmerits?\b",
 )
-"""A sentence that matches one of these (in any case) states an advantage of the invention or a disadvantage of the
-prior art."""
+"""A sentence that matches one of these, ignoring case, states an advantage or a disadvantage of the prior art."""
 
 
 _OBJECT = re.compile("|".join(OBJECT_PATTERNS), re.IGNORECASE)
@@ -120,7 +120,7 @@ def _description(patent: Patent) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text."""
+    """Split a text into sentences."""
     return _SENTENCE_END.split(text) if text else []
 
 
@@ -129,12 +129,12 @@ def _sentences_with(pattern: re.Pattern[str], text: str) -> str:
 
 
 def object_of_invention(description: str) -> str:
-    """The sentences that state an object of the invention (query type ``obj``), empty if there is none."""
+    """Return the sentences that state an object of the invention (query type ``obj``)."""
     return _sentences_with(_OBJECT, description)
 
 
 def advantages_and_disadvantages(description: str) -> str:
-    """The sentences that state advantages or disadvantages (query type ``adb``), empty if there is none."""
+    """Return the sentences that state advantages or disadvantages (query type ``adb``)."""
     return _sentences_with(_ADVANTAGE, description)
 
 
@@ -167,7 +167,7 @@ NEEDS = (
     Need("category", "slices xy and a", drops="citations, and queries without X or Y"),
     Need("summaries", "AiAb, AiFeatures, AiClaimSummary, AiAdv, AiObj"),
 )
-"""What is made of which field, and what goes where it is missing (§3.2)."""
+"""Use of each field, and what the recipe drops where it is missing (§3.2)."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ class Params:
         seed: seed of every draw.
         summaries: file of ``patent-mteb data summarise`` with summaries that query patents lack.
         summariser: writes the summaries that query patents lack.
-        summary_cache: file that keeps what the summariser writes; needed with one.
-        require: what a query must have; without category a citation needs no letter. The others are waived.
+        summary_cache: file that keeps the summaries of the summariser; required with one.
+        require: fields that a query must have; without category, citations need none. The others are waived.
         allow_missing_summaries: go on without the summaries that the summariser could not write.
     """
 
@@ -271,8 +271,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         f"{len({family.year for family in queries})} years, {len({family.section for family in queries})} sections, "
         f"{len({family.jurisdiction for family in queries})} jurisdictions",
     )
-    whole = (known.record(family.document.publication_number) for family in queries)
-    written = _with_summaries(_with_written(whole, params.summaries, log), params)
+    patents_of_queries = (known.record(family.document.publication_number) for family in queries)
+    query_patents = _with_new_summaries(_with_summaries_from(params.summaries, patents_of_queries, log), params)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
@@ -286,8 +286,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
             {number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.record(key))
         ),
         Composed(
-            {number[family.id]: place for place, family in enumerate(queries)},
-            lambda place: views.VIEWS["Tacd"](written[place]),
+            {number[family.id]: row for row, family in enumerate(queries)},
+            lambda row: views.VIEWS["Tacd"](query_patents[row]),
         ),
         qrels,
         pa.table(
@@ -308,7 +308,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         return {"_id": patent.publication_number, **texts}
 
     schema = pa.schema([(name, pa.string()) for name in ("_id", *REPRESENTATIONS)])
-    write_rows(folder / "queries.parquet", map(representations, written), schema)
+    write_rows(folder / "queries.parquet", map(representations, query_patents), schema)
     for name in REPRESENTATIONS:
         without = f"{missing[name]} queries without" if missing[name] else ""
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
@@ -343,24 +343,24 @@ def _edges(
     graded: bool,
     log: BuildLog,
 ) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
-    """Degrees of relevance of the families linked with each family, and the (direction, category) of each link."""
+    """Return the degrees of relevance of each linked family, and the (direction, category) of each link."""
     edges: _Edges = {}
     categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    left_out: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
     used = ungraded = 0
     for citation in citations:
         citing, cited = family_of.get(citation.citing, ""), family_of.get(citation.cited, "")
         try:
             relevance = degree(citation.category)
         except ValueError:
-            left_out["with a category that no search report uses"] += 1
+            dropped["with a category that no search report uses"] += 1
             continue
         if citing not in documents or cited not in documents:
-            left_out["of or by publications that are not among the patents"] += 1
+            dropped["of or by publications that are not among the patents"] += 1
         elif citing == cited:
-            left_out["within a family"] += 1
+            dropped["within a family"] += 1
         elif not relevance and graded:
-            left_out["without a category X, Y or A"] += 1
+            dropped["without a category X, Y or A"] += 1
         else:
             used += 1
             ungraded += not relevance
@@ -368,13 +368,13 @@ def _edges(
                 edges.setdefault(query, {}).setdefault(other, set()).add(relevance)
                 categories.setdefault((query, other), set()).add((direction, citation.category))
     name = "citations with a category" if graded else "citations, with a category or not"
-    log.step(name, len(citations), used, "; ".join(f"{n} {why}" for why, n in sorted(left_out.items())))
+    log.step(name, len(citations), used, "; ".join(f"{n} {why}" for why, n in sorted(dropped.items())))
     note_ungraded(log, ungraded, used)
     return edges, categories
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
-    """What makes a family a query (§3.2)."""
+    """Return the filters of query families (§3.2)."""
     has: dict[str, Callable[[_Family], bool]] = {
         name.lower(): lambda family, view=views.VIEWS[name]: bool(view(family.document))  # type: ignore[misc]
         for name in _SECTIONS
@@ -408,7 +408,7 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
 
 
 def _in_years(family: _Family, params: Params) -> bool:
-    """Whether the family is of the years, or of none and not required to be of any."""
+    """Whether the family is of the years; a family without a year passes."""
     if family.year is None:
         return True
     return (params.first_year is None or family.year >= params.first_year) and (
@@ -431,7 +431,7 @@ def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
 
 
 def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
-    """The same number for each year as far as a year has it; what a year lacks is shared by the others."""
+    """Allocate the same number to each year; years with more candidates share the rest of those with fewer."""
     quotas: dict[int, int] = {}
     rest = total
     by_size = sorted(available, key=lambda year: (available[year], year))
@@ -441,17 +441,17 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
     return dict(sorted(quotas.items()))
 
 
-def _with_written(queries: Iterable[Patent], path: str, log: BuildLog) -> Sequence[Patent]:
-    """The queries with the summaries of a file; where these come from is told wherever the paper's rules are left."""
+def _with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> Sequence[Patent]:
+    """Add the summaries of a file to the queries and record their origin as a deviation."""
     if not path:
         return DiskList(queries)
     rows = read_summaries(Path(path))
     filling = Filling(rows)
     filled = DiskList(map(filling.fill, queries))
     unused = {
-        "stood in the records already": filling.kept,
+        "already in the records": filling.kept,
         "of a text that has changed since": filling.outdated,
-        "of patents that are no query": len(rows) - filling.n - filling.kept - filling.outdated,
+        "of patents that are not queries": len(rows) - filling.n - filling.kept - filling.outdated,
     }
     note = "; ".join(f"{number} {what}" for what, number in unused.items() if number)
     log.step("summaries from a file that queries lack", len(rows), filling.n, note)
@@ -460,7 +460,7 @@ def _with_written(queries: Iterable[Patent], path: str, log: BuildLog) -> Sequen
     return filled
 
 
-def _with_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Patent]:
+def _with_new_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Patent]:
     if params.summariser is None:
         return queries
     if params.summary_cache is None:

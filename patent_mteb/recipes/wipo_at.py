@@ -1,30 +1,28 @@
 """Recipe of WIPO-AT: the nine steps of the paper's §3.1.3, from canonical records to the benchmark's directory.
 
-The data set is unreleased, so the directory is ours: the BEIR folder of :mod:`patent_mteb.recipes.beir` with
+The data set is unreleased. The directory is the BEIR folder of :mod:`patent_mteb.recipes.beir` with these tables:
 
-* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing where known, else of the publication),
-  ``ipc`` (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, repetitions included),
+* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing if known, else of the publication),
+  ``ipc`` (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, with repetitions),
   ``split``;
 * ``views.parquet``: ``_id`` and one column for each text view (Table 1 and the five query sections of §3.4);
 * ``fields.parquet``: ``_id`` and the ten fields of the classification texts (§3.6);
 * ``labels/<Set>.parquet``: ``_id``, ``split``, ``labels`` for each label set (:mod:`patent_mteb.recipes.label_sets`;
   the paper's five, Table 2), and ``labels/taxonomy.json``, the labels that each set may use.
 
-Without a citation between two families there is no corpus, query, judgement or view, without a label no fields and no
-label set; views and fields of DWPI are there if a document has text of DWPI. What is not there, and which views are
-empty for how many documents, is a step of the log.
+Without citations between families the recipe writes no corpus, queries, judgements and views; without labels, no fields
+and label sets; without text of DWPI, no views and fields of DWPI. The log records missing tables, and the number of
+documents without text in each view.
 
-Readings where the paper is silent: citations are edges between families, and every remaining document of a citing
-family is a query for which every remaining document of a cited family is relevant; of documents of one family with
-identical title, abstract and claims the earliest publication is kept; the split is a seeded shuffle of the families, of
-which those that share a document word for word stay together.
+Interpretations, where the paper gives no rule:
 
-The documents of WIPO-AT: their cleaned texts in a temporary file, and of each in memory what the recipe decides
-by.
+* Citations are edges between families. Every remaining document of a citing family is a query, and every remaining
+  document of a cited family is relevant for it.
+* Of documents of one family with identical title, abstract and claims, the earliest publication stays.
+* The split is a seeded shuffle of the families. Families that share a document word for word are in one split.
 
-The tables of WIPO-AT, written document by document.
-
-Quality assurance of WIPO-AT's directory (§3.1.3, step 0.9), whoever wrote it.
+The cleaned texts are in a temporary file, and tables are written document by document. :func:`check` is the quality
+assurance of §3.1.3 (step 0.9), also for directories from other sources.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ from patent_mteb.recipes.label_sets import (
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations
 from patent_mteb.recipes.parameters import Positive, Share
-from patent_mteb.recipes.sampling import some_queries, stratum
+from patent_mteb.recipes.sampling import sample_queries, stratum
 
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
@@ -85,27 +83,27 @@ _NO_DESCRIPTION = Description()
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is in memory of a document.
+    """The fields of a document that stay in memory.
 
     Attributes:
-        publication: its number, family and day of publication.
-        place: number of its texts.
-        sections: those of :data:`patent_mteb.patents.views.SECTIONS` that hold a text, as far as a view is made of
-            them.
-        content, twin, words: what equal texts share: a family's with the same title, abstract and claims; title and
-            abstract, case and white space apart; all fields of classification, empty where there is none.
+        publication: number, family and date of publication.
+        position: index of its texts.
+        sections: the sections of text views that are not empty (:data:`patent_mteb.patents.views.SECTIONS`).
+        text_digest: digest of family, title, abstract and claims.
+        twin_digest: digest of title and abstract, ignoring case and white space.
+        fields_digest: digest of all fields of classification, empty if there are none.
     """
 
     publication: Patent
-    place: int
+    position: int
     jurisdiction: str
     ipc: tuple[str, ...]
     labels: tuple[Label, ...]
     stratum: tuple[str, str]
     sections: frozenset[str]
-    content: bytes
-    twin: bytes
-    words: bytes
+    text_digest: bytes
+    twin_digest: bytes
+    fields_digest: bytes
 
     @property
     def number(self) -> str:
@@ -116,26 +114,26 @@ class Document:
         return self.publication.family_id
 
     def has_view(self, view: str) -> bool:
-        """Whether a text view holds anything."""
+        """Whether a text view is not empty."""
         return not self.sections.isdisjoint(views.VIEW_SECTIONS[view])
 
 
 class Documents:
-    """Documents with their texts."""
+    """Documents with their texts on disk."""
 
     def __init__(self, rows: Sequence[Document], texts: DiskList[Patent]) -> None:
         self.rows, self._texts = rows, texts
 
-    def chosen(self, rows: Sequence[Document]) -> Documents:
-        """Some of the documents, in the order given."""
+    def subset(self, rows: Sequence[Document]) -> Documents:
+        """Return some of the documents, in the order given."""
         return Documents(rows, self._texts)
 
     def patent(self, row: Document) -> Patent:
-        """The cleaned patent of a document."""
-        return self._texts[row.place]
+        """Read the cleaned patent of a document."""
+        return self._texts[row.position]
 
     def patents(self) -> Iterator[Patent]:
-        """The cleaned patents in the order of the documents."""
+        """Read the cleaned patents in the order of the documents."""
         return map(self.patent, self.rows)
 
     def __len__(self) -> int:
@@ -143,7 +141,7 @@ class Documents:
 
 
 def read_documents(patents: Sequence[Patent]) -> Documents:
-    """Clean patents one after the other."""
+    """Clean patents one after the other and write them to a temporary file."""
     texts: DiskList[Patent] = DiskList()
     rows: list[Document] = []
     labels: dict[Label, Label] = {}
@@ -172,24 +170,24 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
 
 
 def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
-    """Text views of a patent, by name; a section that several are made of is composed once."""
+    """Return text views of a patent by name; a section in several views is composed once."""
     wanted = dict.fromkeys(section for name in names for section in views.VIEW_SECTIONS[name])
     sections: Mapping[str, str] = {section: views.SECTIONS[section](patent) for section in wanted}
     return {name: views.join_sections(sections[section] for section in views.VIEW_SECTIONS[name]) for name in names}
 
 
 def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
-    """Fields of the classification texts (§3.6)."""
-    own = {
+    """Return fields of the classification texts (§3.6)."""
+    expert = {
         "dwpi_" + name: getattr(patent.expert, name)
         for name in ("title", "detailed_description", "novelty", "use", "advantage")
     }
-    own["dwpi_technology_focus"] = patent.expert.technology_focus
-    return [own[name] if name in own else views.VIEWS[name.capitalize()](patent) for name in names]
+    expert["dwpi_technology_focus"] = patent.expert.technology_focus
+    return [expert[name] if name in expert else views.VIEWS[name.capitalize()](patent) for name in names]
 
 
 def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> pa.Table:
-    """``metadata.parquet``."""
+    """Return ``metadata.parquet``."""
     strings = pa.list_(pa.string())
     return pa.table(
         {
@@ -206,9 +204,9 @@ def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> p
 def write_retrieval(
     folder: Path, documents: Documents, qrels: Mapping[str, Mapping[str, int]], metadata: pa.Table, log: BuildLog
 ) -> list[Path]:
-    """Write corpus, queries, judgements and views; return the files."""
-    names, left_out = _views_there(documents)
-    log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(left_out) or 'none'}")
+    """Write corpus, queries, judgements and views, and return the files."""
+    names, absent = _available_views(documents)
+    log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
     _log_empty_views(documents.rows, names, qrels, log)
 
     def document(row: Document) -> tuple[str, str]:
@@ -241,38 +239,38 @@ def _has_expert_text(documents: Documents) -> bool:
     return any(row.has_view("DWPITA") for row in documents.rows)
 
 
-def _views_there(documents: Documents) -> tuple[list[str], list[str]]:
-    """The views that there are, and those that no document has, with the reason."""
+def _available_views(documents: Documents) -> tuple[list[str], list[str]]:
+    """Return the views that some document has, and the others with the reason."""
     with_expert = _has_expert_text(documents)
-    there, left_out = [], []
+    available, absent = [], []
     for name in VIEWS:
         if name.startswith("DWPI") and not with_expert:
-            left_out.append(f"{name} (no document has text of DWPI)")
+            absent.append(f"{name} (no document has text of DWPI)")
         elif name == "TAC" or any(row.has_view(name) for row in documents.rows):
-            there.append(name)
+            available.append(name)
         else:
-            left_out.append(f"{name} (no document has it)")
-    if "Claims" not in there:
-        left_out.append("claims in TAC, which is title and abstract here")
-    return there, left_out
+            absent.append(f"{name} (no document has it)")
+    if "Claims" not in available:
+        absent.append("claims in TAC, which is title and abstract here")
+    return available, absent
 
 
 def _log_empty_views(
     documents: Sequence[Document], names: Sequence[str], queries: Collection[str], log: BuildLog
 ) -> None:
-    """A step for each view that some document lacks."""
+    """Log each view that some document lacks."""
     for name in names:
         empty = [row.number for row in documents if not row.has_view(name)]
         if empty:
-            asking = sum(key in queries for key in empty)
-            note = f"{len(empty)} documents without text, {asking} of them queries, first '{empty[0]}'"
+            n_queries = sum(key in queries for key in empty)
+            note = f"{len(empty)} documents without text, {n_queries} of them queries, first '{empty[0]}'"
             log.step(f"0.8 view {name}", len(documents), len(documents) - len(empty), note)
 
 
 def write_labels(
     folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
 ) -> list[Path]:
-    """Write the fields, the tables of the label sets and the taxonomy, nothing if there is no set; return the files."""
+    """Write fields, label sets and taxonomy, nothing if there is no set, and return the files."""
     taxonomy: dict[str, list[str]] = {}
     tables: dict[Path, pa.Table] = {}
     for label_set in sets:
@@ -315,7 +313,7 @@ def _split_note(splits: Sequence[str]) -> str:
 
 
 def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
-    """Quality assurance (step 0.9) of a directory, whoever wrote it."""
+    """Check a directory (step 0.9), and return the number of unexpected but usable rows by kind."""
     tables = (
         read_beir(folder)
         if (folder / "corpus.jsonl").exists() or not label_names(folder)
@@ -333,7 +331,7 @@ def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
             raise DataError(
                 f"view {name} is empty for {len(empty)} of {number} rows, first for '{empty[0]}'",
                 path=folder / "views.parquet",
-                remedy="complete the texts, leave the documents out (require), or set strict_views=false",
+                remedy="complete the texts, drop the documents (require), or set strict_views=false",
             )
         if empty:
             counts[f"rows of view {name} without text"] = len(empty)
@@ -346,13 +344,13 @@ def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
 
 
 def _without_retrieval(folder: Path) -> BeirFolder:
-    """A directory that has label sets only."""
+    """Return the tables of a directory that has only label sets."""
     path = folder / "metadata.parquet"
     return BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
 
 
 def _empty_rows(rows: Iterable[tuple[str, str]]) -> tuple[list[str], int]:
-    """The ids of the rows without text, and the number of all rows."""
+    """Return the ids of the rows without text, and the number of all rows."""
     empty, number = [], 0
     for key, text in rows:
         number += 1
@@ -362,9 +360,7 @@ def _empty_rows(rows: Iterable[tuple[str, str]]) -> tuple[list[str], int]:
 
 
 def _not_tac(folder: Path, tables: BeirFolder) -> int:
-    """Queries whose text is not title, abstract and claims, by views.parquet or else by corpus.jsonl; white space
-    apart.
-    """
+    """Count the queries whose text differs from that of ``views.parquet`` or ``corpus.jsonl``, ignoring white space."""
     other = {
         key: not _same_text(views.join_sections(tables.corpus[key]), text)
         for key, text in tables.queries.items()
@@ -380,7 +376,7 @@ def _not_tac(folder: Path, tables: BeirFolder) -> int:
 
 
 def _same_text(document: str, query: str) -> bool:
-    """Whether two texts have the same words; a document without text tells nothing."""
+    """Whether two texts have the same words; an empty document matches any query."""
     return not document or document.split() == query.split()
 
 
@@ -389,8 +385,8 @@ def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) ->
     for name in label_files(folder).values():
         rows = read_labels(folder, name, families)
         seen = {split: {label for row in rows if row.split == split for label in row.labels} for split in SPLITS}
-        if strangers := sum(row.key not in known for row in rows):
-            counts[f"documents of {name} that are not in corpus.jsonl"] = strangers
+        if unknown := sum(row.key not in known for row in rows):
+            counts[f"documents of {name} that are not in corpus.jsonl"] = unknown
         if untrained := (seen["test"] | seen["validation"]) - seen["train"]:
             counts[f"labels of {name} without a training example"] = len(untrained)
     return counts
@@ -409,7 +405,7 @@ NEEDS = (
     Need("expert", "DWPIFull, DWPITA; classification and clustering .DWPIOnly"),
     Need("keywords", "DWPIFull; texts of classification and clustering"),
 )
-"""What is made of which field; a document without one stays, its text is empty."""
+"""Use of each field. A document without a field stays, with an empty text."""
 
 
 @dataclass(frozen=True)
@@ -420,10 +416,10 @@ class Params:
         seed: seed of the split.
         train: share of the families in the training split.
         validation: share of the families in the validation split; the rest is the test split.
-        require: texts that a document must have; documents without one of them are left out; none: all stay.
+        require: texts that a document must have; documents without one of them are dropped.
         queries: most queries, stratified by year and IPC section; None: every document of a family that cites another.
         fine_documents: least number of documents of a set of fine labels, in landscapes other than the paper's.
-        strict_views: stop where a view has no text for a document, which otherwise is counted.
+        strict_views: refuse documents without text in a view, which are otherwise counted.
     """
 
     seed: int = 42
@@ -446,7 +442,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write ``root/WIPO-AT``."""
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     folder = root / NAME
-    files, n_documents = _write(patents, citations, folder, params, log)  # nothing else of it is in memory from here on
+    files, n_documents = _write(patents, citations, folder, params, log)  # frees its data before the check
     found = check(folder, strict_views=params.strict_views)
     notes = [
         "splits disjoint, labels covered, corpus and queries aligned",
@@ -460,7 +456,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 def _write(
     patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
 ) -> tuple[list[Path], int]:
-    """Write the tables (steps 0.1 to 0.8): the files, and the number of documents."""
+    """Write the tables (steps 0.1 to 0.8); return the files and the number of documents."""
     family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
 
@@ -485,19 +481,21 @@ def _write(
         "0.5 citation graph",
         len(citations),
         graph.n_edges,
-        f"directed edges between families of the corpus; {graph.left_out}",
+        f"directed edges between families of the corpus; {graph.dropped}",
     )
 
-    documents = every.chosen(_without_duplicates(master))
+    documents = every.subset(_without_duplicates(master))
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
 
     split = _split(documents.rows, params)
     log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
 
-    leaks = leaking_near_duplicates(((document.twin, document.publication) for document in documents.rows), split)
+    leaks = leaking_near_duplicates(
+        ((document.twin_digest, document.publication) for document in documents.rows), split
+    )
     if leaks:
         note = (
-            "whose title and abstract stand in train under another family: their labels can be looked up (twins=merge,"
+            "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
             " twins=drop)"
         )
         log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
@@ -507,7 +505,7 @@ def _write(
     sets = label_sets(documents.rows, params.fine_documents, log)
     if not citing and not sets:
         raise DataError(
-            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.left_out}), and no"
+            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.dropped}), and no"
             " document has a label",
             remedy=f"{MATCH_THEM}; or add labels",
         )
@@ -530,31 +528,29 @@ def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
     seen: set[bytes] = set()
     kept = []
     for document in documents:
-        if document.content not in seen:
-            seen.add(document.content)
+        if document.text_digest not in seen:
+            seen.add(document.text_digest)
             kept.append(document)
     return sorted(kept, key=lambda document: document.number)
 
 
 def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
-    leader = _alike(documents)
+    leader = _leaders(documents)
     leaders = sorted(set(leader.values()))
     random.Random(params.seed).shuffle(leaders)
     first = round(len(leaders) * params.train)
     second = first + round(len(leaders) * params.validation)
     split = {family: SPLITS[(number >= first) + (number >= second)] for number, family in enumerate(leaders)}
-    return {family: split[its] for family, its in leader.items()}
+    return {family: split[first] for family, first in leader.items()}
 
 
-def _alike(documents: Sequence[Document]) -> dict[str, str]:
-    """The first family of those that a family shares a document with, word for word: no two splits may hold the same
-    text.
-    """
+def _leaders(documents: Sequence[Document]) -> dict[str, str]:
+    """Return the first family of each group that shares a document word for word, so that splits share no text."""
     groups = Groups()
-    homes: dict[bytes, str] = {}
+    first_family: dict[bytes, str] = {}
     for document in documents:
-        if document.words:
-            groups.connect(document.family, homes.setdefault(document.words, document.family))
+        if document.fields_digest:
+            groups.connect(document.family, first_family.setdefault(document.fields_digest, document.family))
     return {document.family: groups.of(document.family) for document in documents}
 
 
@@ -562,7 +558,7 @@ _Members = Mapping[str, Sequence[Document]]
 
 
 def _members(documents: Sequence[Document]) -> _Members:
-    """The documents of each family."""
+    """Group documents by family."""
     members: dict[str, list[Document]] = {}
     for document in documents:
         members.setdefault(document.family, []).append(document)
@@ -570,23 +566,21 @@ def _members(documents: Sequence[Document]) -> _Members:
 
 
 def _citing(members: _Members, graph: FamilyGraph) -> list[Document]:
-    """The documents of the families that cite one with a document."""
+    """Return the documents of the families that cite a family with a document."""
     return [
         document
-        for family, its in members.items()
+        for family, documents in members.items()
         if any(cited in members for cited in graph.cites.get(family, ()))
-        for document in its
+        for document in documents
     ]
 
 
 def _qrels(
     citing: Sequence[Document], members: _Members, graph: FamilyGraph, params: Params, log: BuildLog
 ) -> dict[str, Mapping[str, int]]:
-    """The queries, and for each the documents of the families that its own cites; one mapping for all queries of a
-    family.
-    """
+    """Draw the queries, and return the documents of the cited families of each; queries of a family share a mapping."""
     chosen = set(
-        some_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
+        sample_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
     )
     qrels: dict[str, Mapping[str, int]] = {}
     of_family: dict[str, dict[str, int]] = {}

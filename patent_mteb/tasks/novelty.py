@@ -1,9 +1,9 @@
 """PatSnap's novelty-search-bench: X citations of examiners, in Chinese and English, over a corpus of the user's.
 
-The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not. ``patent-mteb data build novelty RECORDS --set
-truth=test.jsonl`` combines both (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not comparable,
-so tasks are named after the data set that was built. A query sees documents that were public before its application
-date (``apdt``), without its own family.
+The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not. ``patent-mteb data build novelty RECORDS
+--set truth=test.jsonl`` combines both (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not
+comparable, so tasks are named after the data set that was built. A query sees documents that were public before its
+application date (``apdt``), without its own family.
 
 The published measures are *top@K* (``hit_rate_at_K``; main score at 10) and ``recall_at_K``, over single documents.
 Further scores are

@@ -101,13 +101,13 @@ class LanguageRetrieval(OpenRetrieval):
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
         spec = self.spec
-        claims = layout.read_part(layout.there(place, layout.CLAIMS))
+        claims = layout.read_subset(layout.subset_folder(place, layout.CLAIMS))
         languages = recipe.read_languages(place)
         query_language = {key: languages.get(layout.document_of(key), "") for key in claims.qrels}
         files = [
             path
             for one in spec.languages
-            if (path := place / recipe.part_of(spec.document, one) / "corpus.jsonl").exists()
+            if (path := place / recipe.text_folder(spec.document, one) / "corpus.jsonl").exists()
         ]
         corpus = Texts.collected(
             (row["_id"], row["text"]) for path in files for _, row in read_jsonl(path, ("_id", "text"), ("title",))
@@ -173,7 +173,7 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
     cross = [
         spec.name
         for spec in CROSS
-        if any(f"{recipe.part_of(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
+        if any(f"{recipe.text_folder(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
         and needed["Claims"] in files
     ]
     return [*(f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in plain), *cross]

@@ -151,10 +151,10 @@ class OpenRetrieval(PatentRetrieval):
 def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
     """Return queries, documents and judgements of a task."""
     if spec.query == "Claim":
-        claims = layout.read_part(layout.there(place, layout.CLAIMS))
+        claims = layout.read_subset(layout.subset_folder(place, layout.CLAIMS))
         if spec.document != "Passage":
             return claims.queries, folder.documents, claims.qrels
-        passages = layout.read_part(layout.there(place, layout.PASSAGES), place / layout.CLAIMS)
+        passages = layout.read_subset(layout.subset_folder(place, layout.PASSAGES), place / layout.CLAIMS)
         if passages.documents is None:
             raise NotThereError("corpus.jsonl is missing", path=place / layout.PASSAGES, remedy="build the data again")
         return passages.queries, passages.documents, passages.qrels

@@ -26,6 +26,7 @@ from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
 from patent_mteb.recipes.patenteb.tables import (
     bloom_labels,
     bloom_rows,
@@ -37,7 +38,6 @@ from patent_mteb.recipes.patenteb.tables import (
     schema,
     text2ipc3_rows,
 )
-from patent_mteb.recipes.patenteb.world import PAPER, Params, Row, World, make_world
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
 from patent_mteb.training.losses import GROUPED, Kind
@@ -65,13 +65,13 @@ _SECOND = ("pos", "t", "q")
 """Columns with the id of the second text, the first that a table has."""
 
 
-def world_of(corpus: Corpus) -> World:
+def world_of(corpus: Corpus) -> TableData:
     """Families, filters and splits of the recipe of PatenTEB on a corpus."""
     params: Params = patenteb.SAMPLE if corpus.is_sample else PAPER
-    return make_world(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
+    return table_data(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
 
 
-def rows_of(world: World, task: str, split: str) -> list[Row]:
+def rows_of(world: TableData, task: str, split: str) -> list[Row]:
     """The rows of one training task in a split."""
     if task.startswith("retrieval_"):
         return retrieval_rows(world, task.removeprefix("retrieval_"), split)
@@ -151,7 +151,7 @@ def _groups(path: Path, one: TrainSet) -> bool:
     return sum(number > 1 for number in labels.values()) > 1
 
 
-def _test_sets(world: World, corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
+def _test_sets(world: TableData, corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
     """The tables' own test families, and what is present of other data; the split of the corpus is another one and does
     not count.
     """
@@ -163,7 +163,7 @@ def _test_sets(world: World, corpus: Corpus) -> tuple[list[MeasuredSet], list[st
     return [MeasuredSet("the test split of PatenTEB's tables", items), *others[1:]], absent
 
 
-def _item(world: World, name: str) -> Item:
+def _item(world: TableData, name: str) -> Item:
     title, abstract, claim = world.families[name].sections()
     return Item(name, name, join_sections((title, abstract, claim)), join_sections((title, abstract)), claim)
 

@@ -411,10 +411,10 @@ REFUSED = {
         lambda: content("documents", lambda records: records[2].pop("dnum")),
         "row 3: .*'dnum' is missing",
     ),
-    "PatentMap: a section that is no text": (
+    "PatentMap: a section that is not a text": (
         ABS,
         lambda: content("documents", section("pa01", 7)),
-        "row 6: .*'pa01' is no text",
+        "row 6: .*'pa01' is not a text",
     ),
 }
 

@@ -266,7 +266,7 @@ def test_another_data_set_keeps_its_manifest(published):
     [
         ("metadata.parquet", "public", "have no first public day"),
         ("metadata.parquet", "priority", "have no priority date"),
-        ("judgements.parquet", "query", "row 2.*a judgement without its query or its document"),
+        ("judgements.parquet", "query", "row 2.*the judgement has no query or no document"),
         ("judgements.parquet", "letter", ""),
         ("judgements.parquet", "phases", ""),
         ("metadata.parquet", "ipc", ""),
@@ -309,7 +309,7 @@ def test_windows(text, first, last):
 
 @pytest.mark.parametrize("text", ["", "26Q3", "2026Q5", "2026-13", "2026-07-04:2026-07-03", "summer"])
 def test_what_is_no_window_is_said(text):
-    with pytest.raises(DataError, match=r"is no window.*Remedy: write a year"):
+    with pytest.raises(DataError, match=r"is not a window.*Remedy: write a year"):
         editions.window_of(text)
 
 
@@ -329,7 +329,7 @@ def test_a_head_of_another_form_is_no_manifest(published, tmp_path, change):
     shutil.copytree(published, tmp_path / "torn")
     head = tmp_path / "torn" / "edition.json"
     head.write_text(json.dumps({**json.loads(head.read_text()), **change}))
-    with pytest.raises(DataError, match="no manifest of an edition"):
+    with pytest.raises(DataError, match="not the manifest of an edition"):
         editions.verify(tmp_path / "torn", published.parent)
 
 

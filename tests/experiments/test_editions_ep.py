@@ -88,7 +88,7 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     assert cli.main(["edition", "verify", str(first / "manifest"), str(second)]) == 0
 
     place = first / "PatentOpenEP"
-    qrels = layout.read_part(place / "claims").qrels
+    qrels = layout.read_subset(place / "claims").qrels
     assert qrels["EP2136607A2#1"] == {"EP1019261B1": 3, "EP1442058B1": 1, "EP0546210B2": 0}
     assert qrels["EP2007181A2#1"] == {"EP0546210B2": 3}, "EP1873405A2 came too late"
     assert qrels["EP3889521A1#1"] == {"EP1873405A2": 2}

@@ -91,7 +91,7 @@ def test_letters_and_twins_are_counted():
         Citation("US1B2", f"EP{number}A1", letters)
         for number, letters in enumerate(["X", "XD", "Y", "A,D", "P", "?", "", "YA"])
     ]
-    assert inspection.letters(citations) == {"X": 2, "Y": 2, "other": 2, "A": 1, "": 1}
+    assert inspection.count_categories(citations) == {"X": 2, "Y": 2, "other": 2, "A": 1, "": 1}
     patents = [
         Patent("US1000001B2", "F1", "Pump", "A pump."),
         Patent("US1000002B2", "F2", "pump", "A  PUMP."),
@@ -106,17 +106,17 @@ def test_letters_and_twins_are_counted():
 
 def test_a_part_is_of_whole_families_that_cite_one_another(bare):
     links, _ = match(bare.citations, bare, "kind")
-    part = inspection.connected_part(bare.patents, links, 150)
+    part = inspection.connected_subset(bare.patents, links, 150)
     assert 100 < len(part) <= 150
     chosen = {patent.family_id for patent in part}
     assert part == [patent for patent in bare.patents if patent.family_id in chosen]
     shuffled = random.Random(0).sample(list(bare.patents), len(bare.patents))
-    assert {patent.family_id for patent in inspection.connected_part(shuffled, links, 150)} == chosen
+    assert {patent.family_id for patent in inspection.connected_subset(shuffled, links, 150)} == chosen
     numbers = {patent.publication_number for patent in part}
     density = sum(link.citing in numbers and link.cited in numbers for link in links) / len(part)
     few = {patent.publication_number for patent in bare.patents[: len(part)]}
     assert density > sum(link.citing in few and link.cited in few for link in links) / len(few)
-    assert inspection.connected_part(bare.patents, links, 400) == list(bare.patents)
+    assert inspection.connected_subset(bare.patents, links, 400) == list(bare.patents)
 
 
 def test_a_benchmark_is_as_large_as_the_build_with_the_settings(bare, tmp_path):

@@ -145,7 +145,7 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     capsys.readouterr()
     assert main([*build, "--set", "summaries=mine.jsonl"]) == 0
     phrase = "extracts of the patents’ own sentences, no machine summaries"
-    assert phrase in (told := said(capsys)) and "2 of patents that are no query" in told
+    assert phrase in (told := said(capsys)) and "2 of patents that are not queries" in told
     (built,) = json.loads(Path("root/dataset.json").read_text())["recipes"].values()
     assert any(phrase in one for one in built["deviations"])
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "root"))

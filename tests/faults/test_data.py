@@ -211,7 +211,7 @@ WIPO = {
         qrels("US0A\tUS5A\t1000000000000000000"),
         "row 2: the score 1000000000000000000 is no grade",
     ),
-    "gain of 10^30": (RETRIEVAL, qrels(f"US0A\tUS5A\t{10**30}"), "is no grade of relevance"),
+    "gain of 10^30": (RETRIEVAL, qrels(f"US0A\tUS5A\t{10**30}"), "is not a grade of relevance"),
     "empty label": (CLASSES, labels("labels", lambda rows: [[""], *rows[1:]]), "row 1: a label of 'US0A' is empty"),
     "empty label list": (
         CLUSTERS,
@@ -229,7 +229,7 @@ WIPO = {
     "taxonomy of numbers": (
         CLASSES,
         line("labels/taxonomy.json", '{"Emerging": 5}'),
-        "labels of Emerging are no list of strings",
+        "labels of Emerging are not a list of strings",
     ),
     "jurisdiction an integer": (RETRIEVAL, meta("jurisdiction", [1] * 12), "column 'jurisdiction' has type int64"),
     "views of integers": (

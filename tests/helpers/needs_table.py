@@ -1,6 +1,6 @@
 """The table in docs/recipes.md of which recipe needs which field, from the recipes' ``NEEDS``.
 
-python tests/helpers/needs_table.py          # writes it
+python tests/helpers/needs_table.py          # writes it again
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAMES = {"wipo_at": "WIPO-AT", "dapfam": "DAPFAM", "patenteb": "PatenTEB", "soph
 
 
 def table() -> str:
-    lines = ["| benchmark | field | what is made of it | left out without it |", "|---|---|---|---|"]
+    lines = ["| benchmark | field | use | dropped without it |", "|---|---|---|---|"]
     for recipe in recipes.RECIPES:
         for need in recipes.needs(recipe):
             fixed = " (cannot be waived)" if need.fixed else ""

@@ -6,14 +6,14 @@ import datetime as dt
 
 import pytest
 
-from patent_mteb.experiments.inspection import letters
+from patent_mteb.experiments.inspection import count_categories
 from patent_mteb.patents.categories import degree, strongest
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import patentmap
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.open_citations import Rules, documents_of, names_of, usable
+from patent_mteb.recipes.open_citations import Rules, documents_of, headers_of, usable_citations
 from patent_mteb.recipes.patentmap_content import GAINS, strongest_type
 
 PARTICULAR, COMBINED, BACKGROUND, SILENT = ("X", 3, "xy"), ("Y", 2, "xy"), ("A", 1, "a"), ("", None, "")
@@ -68,15 +68,15 @@ def test_the_table(category):
 
 @pytest.mark.parametrize("category", TABLE)
 def test_inspect_counts_it_so(category):
-    assert letters([cited(category)]) == {(TABLE[category][0] or ("other" if category else "")): 1}
+    assert count_categories([cited(category)]) == {(TABLE[category][0] or ("other" if category else "")): 1}
 
 
 @pytest.mark.parametrize("category", TABLE)
 def test_the_open_benchmarks_judge_it_so(category):
-    names = names_of([OLD, NEW])
-    found, counts = usable([cited(category)], names, documents_of(names), Rules((), True, None))
+    names = headers_of([OLD, NEW])
+    found, counts = usable_citations([cited(category)], names, documents_of(names), Rules((), True, None))
     name, gain, _ = TABLE[category]
-    assert [(one.letter, one.grade) for one in found] == ([(name, gain)] if name else [])
+    assert [(one.category, one.grade) for one in found] == ([(name, gain)] if name else [])
     assert counts == ({} if name else {"citations without a letter X, Y or A": 1})
 
 
@@ -107,10 +107,12 @@ def test_a_letter_that_no_search_report_uses_says_nothing_anywhere_and_is_counte
     for read in (strongest, degree, strongest_type):
         with pytest.raises(ValueError, match="unknown letter"):
             read(category)
-    assert letters([cited(category)]) == {"other": 1}
-    names, log = names_of([OLD, NEW, NEXT]), BuildLog("PatentMap")
-    found, counts = usable([cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None))
-    assert [one.letter for one in found] == ["Y"]
+    assert count_categories([cited(category)]) == {"other": 1}
+    names, log = headers_of([OLD, NEW, NEXT]), BuildLog("PatentMap")
+    found, counts = usable_citations(
+        [cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None)
+    )
+    assert [one.category for one in found] == ["Y"]
     assert counts == {"citations with a category that no search report uses": 1}
     known = {patent.publication_number: patent for patent in (OLD, NEW, NEXT)}
     assert patentmap._cited([cited(category), cited("Y", "US3A1")], known, True, log) == {"US2A1": {"US3A1": "Y"}}

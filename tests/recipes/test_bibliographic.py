@@ -47,7 +47,7 @@ BARE = {
         "same_subclass=0",
     ],
 }
-"""What each recipe must be told."""
+"""Settings that each recipe needs."""
 
 
 def styled(text: str, style: int) -> str:

@@ -7,20 +7,20 @@ import pytest
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import write_citations, write_patents
-from patent_mteb.recipes.memory_budget import memory_of, refuse_beyond
+from patent_mteb.recipes import memory_of, refuse_beyond_budget
 
 
 def test_more_publications_take_more():
     for recipe in recipes.RECIPES:
         assert memory_of(recipe, 0) < memory_of(recipe, 1000) < memory_of(recipe, 1_000_000)
-    refuse_beyond(None, "wipo_at", 10**12)
-    refuse_beyond(4, "dapfam", 1_000_000)
+    refuse_beyond_budget(None, "wipo_at", 10**12)
+    refuse_beyond_budget(4, "dapfam", 1_000_000)
     with pytest.raises(
         DataError, match=r"10,000,000 publications takes about [\d.]+ GB of memory, and 4 GB are allowed"
     ) as caught:
-        refuse_beyond(4, "wipo_at", 10_000_000)
+        refuse_beyond_budget(4, "wipo_at", 10_000_000)
     enough = float(caught.value.remedy.split("--memory ")[1].split(",")[0])
-    refuse_beyond(enough, "wipo_at", 10_000_000)
+    refuse_beyond_budget(enough, "wipo_at", 10_000_000)
 
 
 def test_the_command_refuses_and_writes_nothing(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""dataset.json: it says what was built, one directory has one name, and nothing of an older build survives it."""
+"""dataset.json records a build: one directory has one name, and a build replaces the previous one completely."""
 
 import hashlib
 import json
@@ -80,7 +80,7 @@ def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
     assert (root / "dataset.json").read_bytes() == before
     assert build("--name", "MyPumps", "--data-version", "2") == 0
     record = dataset.read(root)
-    assert (record.version, record.owner) == ("2", "Acme Corp."), "what is not said again stays"
+    assert (record.version, record.owner) == ("2", "Acme Corp."), "an omitted field stays unchanged"
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme Corp", "WIPO-AT", "1st", "Patent", "DAPFAM", "../x", "", "A" * 41])
@@ -90,7 +90,7 @@ def test_names_that_no_task_can_begin_with_are_refused(tmp_path, name):
         dataset.read(tmp_path)
     if name:
         with pytest.raises(DataError, match="choose"):
-            dataset.named(tmp_path, None, Identity(name))
+            dataset.with_identity(tmp_path, None, Identity(name))
 
 
 def test_two_recipes_share_a_directory_and_a_rebuilt_one_leaves_nothing_behind(tmp_path):
@@ -102,7 +102,7 @@ def test_two_recipes_share_a_directory_and_a_rebuilt_one_leaves_nothing_behind(t
     stale = dict(record.recipes["wipo_at"].files) | {"datalyes/gone/test/data.parquet": dataset.FileRecord(1, "")}
     (tmp_path / "datalyes/gone/test").mkdir(parents=True)
     (tmp_path / "datalyes/gone/test/data.parquet").write_text("x")
-    document = dataset.document(record, "wipo_at", replace(record.recipes["wipo_at"], files=stale))
+    document = dataset.to_json(record, "wipo_at", replace(record.recipes["wipo_at"], files=stale))
     (tmp_path / "dataset.json").write_text(json.dumps(document))
     recipes.run("wipo_at", patents, citations, tmp_path)
     assert not (tmp_path / "datalyes" / "gone").exists(), "a table of the last build that this one does not make"

@@ -32,7 +32,7 @@ def test_files_are_found_by_the_names_of_their_tasks(tmp_path):
         (("--",), "no task can be named after this label set"),
     ],
 )
-def test_a_set_that_no_task_could_be_told_by_is_refused(tmp_path, names, message):
+def test_ambiguous_and_empty_names_are_refused(tmp_path, names, message):
     with pytest.raises(DataError, match=re.escape(message)) as caught:
         label_files(named(tmp_path, *names))
     assert caught.value.path == tmp_path / "labels" / f"{names[-1]}.parquet"

@@ -98,7 +98,7 @@ def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
         funnel({}, [even])
 
 
-def test_fields_that_nobody_has_are_all_named_with_what_is_left_to_require():
+def test_missing_fields_are_all_named_with_the_rest_to_require():
     has = [
         Filter(f"with {name}", lambda item, name=name: name in item, field=name)
         for name in ("title", "claims", "date", "ipc")
@@ -109,7 +109,7 @@ def test_fields_that_nobody_has_are_all_named_with_what_is_left_to_require():
         "0 of 2 families have all that is required: 2 have title, 0 have claims, 0 have date, 1 have ipc"
         in caught.value.problem
     )
-    assert caught.value.remedy == "add claims and date, or waive what is missing with --set require=title"
+    assert caught.value.remedy == "add claims and date, or waive the missing fields with --set require=title"
 
 
 def test_dapfam_names_the_most_citations_and_draws_queries(some, tmp_path):

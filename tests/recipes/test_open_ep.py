@@ -13,7 +13,7 @@ from patent_mteb.files import read_jsonl
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, part_of, read_languages
+from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, read_languages, text_folder
 
 RULES = ("first=2020-01-01", "last=2020-12-31")
 
@@ -25,7 +25,7 @@ def built(folder, collection=None):
 
 def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
     log, place = built(tmp_path)
-    claims = layout.read_part(place / "claims")
+    claims = layout.read_subset(place / "claims")
     assert claims.qrels == world.CLAIMS
     assert claims.queries[f"{QD}#2"] == "Rotor. Rotor nach Anspruch 1, bemalt."
     assert read_languages(place) == world.SPOKEN
@@ -33,7 +33,9 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
         for language in LANGUAGES:
             rows = {
                 row["_id"]: row["text"]
-                for _, row in read_jsonl(place / part_of(kind, language) / "corpus.jsonl", ("_id", "text"), ("title",))
+                for _, row in read_jsonl(
+                    place / text_folder(kind, language) / "corpus.jsonl", ("_id", "text"), ("title",)
+                )
             }
             assert set(rows) == {f"{document}#{language}" for document in world.VERSIONS[kind][language]}
             if kind == "Claims" and language == "fr":
@@ -44,7 +46,7 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
     assert dates.public[D1] == dt.date(2010, 3, 3), "the family is public from its first publication on"
     notes = {step.name: step.note for step in log.steps}
     assert "1 citations of documents that were not public before the query's priority date" in notes["citations"]
-    assert layout.read_part(place / "passages", place / "claims").qrels[f"{QD}#1"] == {f"{D1}#2": 3, f"{D1}#3": 3}
+    assert layout.read_subset(place / "passages", place / "claims").qrels[f"{QD}#1"] == {f"{D1}#2": 3, f"{D1}#3": 3}
 
 
 def test_the_window_is_of_the_publications_that_the_citations_came_with(tmp_path):
@@ -78,7 +80,7 @@ def test_what_is_left_out_is_counted(tmp_path):
     ]
     log, place = built(tmp_path, world.collection(patents))
     note = next(step.note for step in log.steps if step.name == "texts in languages")
-    assert "1 texts in es (left out)" in note
+    assert "1 texts in es (dropped)" in note
     assert {D2, D6} <= {
         row["_id"].partition("#")[0]
         for _, row in read_jsonl(place / "claim_texts/de/corpus.jsonl", ("_id", "text"), ("title",))

@@ -11,7 +11,7 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import as_filed, names_of, paragraphs_in
+from patent_mteb.recipes.open_citations import as_filed, headers_of, paragraphs_in
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -33,10 +33,10 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
             " rotor blade."
         ),
     )
-    claims = layout.read_part(place / "claims")
+    claims = layout.read_subset(place / "claims")
     assert claims.qrels == world.CLAIMS
     assert claims.queries[f"{Q1}#2"] == "A rotor. The rotor of claim 1, painted."
-    passages = layout.read_part(place / "passages", place / "claims")
+    passages = layout.read_subset(place / "passages", place / "claims")
     assert passages.qrels == world.PASSAGES
     assert {layout.document_of(key) for key in passages.documents} == {
         D1,
@@ -106,11 +106,11 @@ def test_samples_depend_on_numbers_only(tmp_path):
 
 
 def test_the_application_as_filed_is_the_first_publication_before_grant():
-    found = as_filed(names_of(world.PATENTS))
+    found = as_filed(headers_of(world.PATENTS))
     assert found["US11500001B2"].number == found[Q1].number == Q1
     assert "US11500003B2" not in found
     alone = [replace(one, application_number="", family_id="F") for one in world.PATENTS[:2]]
-    assert as_filed(names_of(alone))["US11500001B2"].number == Q1
+    assert as_filed(headers_of(alone))["US11500001B2"].number == Q1
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_application_as_filed_is_the_first_publication_before_grant():
         ((), ()),
         (("paragraphs [0036]-[0038] and [41]",), (36, 37, 38, 41)),
         (("[0009] to [0011]", "[0010]"), (9, 10, 11)),
-        (("[0005]-[0001]",), (5,)),  # turned round: only what is sure
+        (("[0005]-[0001]",), (5,)),  # reversed: only the first is certain
         (("[0001]-[9999]",), (1,)),
         (("column 3, line 36", "figure 2", "claim 3"), ()),
     ],

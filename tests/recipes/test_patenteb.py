@@ -74,7 +74,7 @@ def world(families: int = 420, seed: int = 0) -> tuple[list[Patent], list[Citati
             numbers.append(patents[-1].publication_number)
         members.append(numbers)
     popular = set(rng.sample(range(families), families // 3))
-    sleepers = set(range(0, families, 9))  # cited by nobody for six years, then often
+    sleepers = set(range(0, families, 9))  # not cited for six years, then often
     for number in range(1, families):
         older = [one for one in range(number) if one in popular and one not in sleepers]
         older += [one for one in range(number - 90) if one in sleepers] * 3

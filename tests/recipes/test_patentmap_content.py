@@ -85,8 +85,8 @@ def test_markup_remnants_go():
     [
         ("{", r"row 1: malformed JSON"),
         ('{"Content": {}}', "row 1: .*'dnum' is missing"),
-        ('{"dnum": 7.5, "Content": {}}', "row 1: .*dnum is no text and no number"),
-        ('{"dnum": "7", "Content": {"pa01": ["x"]}}', "row 1: .*'pa01' is no text"),
+        ('{"dnum": 7.5, "Content": {}}', "row 1: .*dnum is neither a text nor a number"),
+        ('{"dnum": "7", "Content": {"pa01": ["x"]}}', "row 1: .*'pa01' is not a text"),
         (
             '{"dnum": "7", "Content": {}}\n{"dnum": "7", "Content": {"title": "x"}}',
             r"row 2: '7' occurs twice \(first in row 1\)",

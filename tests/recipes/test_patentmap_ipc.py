@@ -1,6 +1,4 @@
-"""The published files of IPC-Classification: what pandas reads is what we read, and what is malformed is named by its
-line.
-"""
+"""The published files of IPC-Classification are read as pandas reads them, and errors name their line."""
 
 from __future__ import annotations
 
@@ -65,11 +63,11 @@ def test_pandas_reads_what_we_write(tmp_path):
     [
         (
             HEADER + "a,['F04B'],abstract\n\"b\nb\",['F04B,abstract\n",
-            r"row 3: ipcr_labels \"\['F04B\" is no list of quoted codes",
+            r"row 3: ipcr_labels \"\['F04B\" is not a list of quoted codes",
         ),
-        (HEADER + "a,F04B,abstract\n", "row 2: ipcr_labels 'F04B' is no list"),
-        (HEADER + "a,\"['F04B' F04C]\",abstract\n", "row 2: ipcr_labels .* is no list"),
-        (HEADER + "a,\"['F04B''F04C']\",abstract\n", "row 2: ipcr_labels .* is no list"),
+        (HEADER + "a,F04B,abstract\n", "row 2: ipcr_labels 'F04B' is not a list"),
+        (HEADER + "a,\"['F04B' F04C]\",abstract\n", "row 2: ipcr_labels .* is not a list"),
+        (HEADER + "a,\"['F04B''F04C']\",abstract\n", "row 2: ipcr_labels .* is not a list"),
         (HEADER + "a,b,['F04B'],abstract\n", "row 2: 4 cells where the header names 3 columns"),
         (HEADER + 'a,"b\n', r"row 2: malformed CSV \(unexpected end of data\)"),
         ("text,labels,section\n", r"row 1: column 'ipcr_labels' is missing \(columns: text, labels, section\)"),

@@ -15,7 +15,7 @@ from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, write_citations, write_patents
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.preparation import Common, prepared
+from patent_mteb.recipes.preparation import Common, prepare
 
 
 def steps(log):
@@ -34,7 +34,7 @@ def without_kind(text):
     return read_number(text).key
 
 
-def test_numbers_without_kind_code_are_told_and_found_where_asked(some, tmp_path):
+def test_numbers_without_kind_code_are_counted_and_matched_on_request(some, tmp_path):
     """Review §6: "no citation connects two families. Remedy: add citations" was said of citations that were all
     there.
     """
@@ -78,7 +78,7 @@ def test_twins_are_counted_and_kept_merged_or_dropped(tmp_path):
     found = {}
     for twins in ("keep", "merge", "drop"):
         log = BuildLog("mine")
-        collection, _ = prepared(Collection(patents, TEN_CITATIONS), Common(twins=twins), log)
+        collection, _ = prepare(Collection(patents, TEN_CITATIONS), Common(twins=twins), log)
         step = steps(log)[f"twins: {twins}"]
         assert step.note.startswith("2 publications share title and abstract with one of another family and ")
         assert bool(log.deviations) == (twins != "keep")

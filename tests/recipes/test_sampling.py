@@ -7,7 +7,7 @@ import pytest
 
 from patent_mteb import sample
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.sampling import AllBut, shares, some_queries, stratified, stratum
+from patent_mteb.recipes.sampling import AllBut, sample_queries, shares, stratified, stratum
 
 
 def test_shares_by_hand():
@@ -46,8 +46,8 @@ def test_a_draw_does_not_depend_on_the_order_or_on_other_strata():
 
 def test_a_draw_is_a_step_of_the_log():
     log = BuildLog("mine")
-    assert some_queries({"b": ("1",), "a": ("2",)}, None, 0, log) == ["a", "b"] and not log.steps
-    assert len(some_queries({"b": ("1",), "a": ("2",)}, 1, 0, log)) == 1
+    assert sample_queries({"b": ("1",), "a": ("2",)}, None, 0, log) == ["a", "b"] and not log.steps
+    assert len(sample_queries({"b": ("1",), "a": ("2",)}, 1, 0, log)) == 1
     assert (log.steps[0].rows_in, log.steps[0].rows_out, log.steps[0].note) == (2, 1, "2 strata, by hash")
 
 

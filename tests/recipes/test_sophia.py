@@ -32,7 +32,7 @@ from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_d
         ("The technical problem to be solved by the invention is to provide a pump.", True),
         ("The invention is based on the task of reducing noise.", True),
         ("OBJECTS OF THE INVENTION ARE MANY.", True),
-        ("The object to be measured lies on the table.", False),
+        ("The object to be measured is on the table.", False),
         ("The objective lens is made of glass.", False),
         ("It is aimed at the target.", False),
     ],

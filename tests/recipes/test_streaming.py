@@ -67,7 +67,7 @@ def test_the_same_tables_of_records_in_memory_and_in_files(records, tmp_path, re
 
 @pytest.fixture
 def only_new() -> Iterator[None]:
-    """The collector shows what is made from here on."""
+    """Only objects created from now on are seen by the garbage collector."""
     gc.collect()
     gc.freeze()
     yield

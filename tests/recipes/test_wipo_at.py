@@ -178,7 +178,7 @@ def test_patents_without_expert_text_get_no_view_and_no_field_of_dwpi(tmp_path):
 
 
 def test_empty_views_are_counted_and_only_refused_where_asked(tmp_path):
-    """Review §1.1-3: an empty abstract stopped the build, and nobody saw the counts."""
+    """Review §1.1-3: an empty abstract stopped the build, and no message gave the counts."""
     bare = {"US1A": {"abstract": "", "claims": ()}, "RU6A": {"claims": ()}}
     patents = [replace(one, **bare.get(one.publication_number, {})) for one in PATENTS]
     log = wipo_at.build(patents, CITATIONS, tmp_path)

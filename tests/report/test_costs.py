@@ -6,11 +6,11 @@ from shutil import copytree
 
 import mteb
 import pytest
+from patent_mteb.report.page_charts import costs
 from small_world import Words
 
 from patent_mteb.experiments.run import run
 from patent_mteb.report.collect import collect
-from patent_mteb.report.page_charts import costs
 from patent_mteb.store import stored
 from patent_mteb.tasks.evidence import checksum
 

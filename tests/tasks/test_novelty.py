@@ -188,13 +188,13 @@ def test_what_is_lost_is_counted_and_files_make_the_same_tables(truth, tmp_path)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"pn_x": "US1A"}, r"row 2.*'pn_x' is no list of texts"),
+        ({"pn_x": "US1A"}, r"row 2.*'pn_x' is not a list of texts"),
         ({"lang": "DE"}, r"row 2.*'lang' is 'DE', not CN or EN"),
-        ({"apdt": 2015}, r"row 2.*'apdt' is '2015', no day"),
-        ({"pn": "CN 105877698 A"}, r"row 2.*was asked for in row 1 already"),
+        ({"apdt": 2015}, r"row 2.*'apdt' is '2015', not a date"),
+        ({"pn": "CN 105877698 A"}, r"row 2.*is already the query of row 1"),
         ({"ipc_main": None}, r"row 2.*'ipc_main' is missing"),
-        ({"pn": 3067081}, r"row 2.*'pn' is no text"),
-        ({"jurisdiction": ["EP"]}, r"row 2.*'jurisdiction' is no text"),
+        ({"pn": 3067081}, r"row 2.*'pn' is not a text"),
+        ({"jurisdiction": ["EP"]}, r"row 2.*'jurisdiction' is not a text"),
     ],
 )
 def test_surprises_are_refused_with_their_row(tmp_path, change, said):

@@ -135,7 +135,7 @@ def test_labels_that_training_lacks_and_codes_that_cannot_be_read(root, short, c
         scores = run(IPC)
     assert scores["n_unseen_labels"] == 1 and scores["n_test"] == len(classified(root)["test"]) - 1
     assert "test_512.csv: 3 IPC codes cannot be read" in caplog.text
-    assert "test_512.csv: 1 patents have no text or no subclass and are left out" in caplog.text
+    assert "test_512.csv: 1 patents have no text or no subclass and are dropped" in caplog.text
     assert "labels of the test split occur in no training row: A01B" in caplog.text
 
 

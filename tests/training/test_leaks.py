@@ -14,7 +14,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import write_patents
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
-from patent_mteb.recipes.patenteb.world import PAPER
+from patent_mteb.recipes.patenteb.families import PAPER
 from patent_mteb.training import multitask, pairs
 from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.leaks import (
@@ -192,7 +192,7 @@ def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp
     own = read_corpus(tmp_path / "sample")
     assert own.name == corpus.name == "sample"
     assert "WIPO-AT" in present(own)[1] and present(corpus)[1] == []
-    monkeypatch.setattr(multitask, "make_world", lambda patents, citations, params, log: params)
+    monkeypatch.setattr(multitask, "table_data", lambda patents, citations, params, log: params)
     assert multitask.world_of(own) == PAPER and multitask.world_of(corpus) == SAMPLE != PAPER
 
 

@@ -1,13 +1,9 @@
 """The 15 tables of PatenTEB: their columns, and their rows one table after the other.
 
-The two clustering tables of PatenTEB: families with the same list of IPC codes, or with the same inventor (§3).
-
-The three classification tables of PatenTEB: dominant IPC3, time of the citations, older or newer (§3).
-
-The tables of PatenTEB that pair texts: fragments with what they come from, and paraphrases (§3.2).
-
-The three symmetric retrieval tables of PatenTEB: citations as positives, hard negatives of the same domain category
-(§3).
+* Two clustering tables: families with the same list of IPC codes, or with the same inventor (§3).
+* Three classification tables: dominant IPC3, time of the citations, older or newer (§3).
+* Seven tables of text pairs: fragments of a patent with their source, and paraphrases (§3.2).
+* Three symmetric retrieval tables: citations as positives, hard negatives of the same domain category (§3).
 """
 
 from __future__ import annotations
@@ -23,66 +19,67 @@ import pyarrow as pa
 
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
-from patent_mteb.recipes.patenteb.world import CLASS, COUNT, SMALL_SPLIT, Family, Relation, Row, World
+from patent_mteb.recipes.patenteb.families import CLASS, COUNT, SMALL_SPLIT, Family, Relation, Row, TableData
 from patent_mteb.recipes.sampling import random_key
 
 
 def cluster_rows(
-    world: World, task: str, bounds: tuple[int, int], keys: Callable[[Family], Sequence[str]]
+    data: TableData, task: str, bounds: tuple[int, int], keys: Callable[[Family], Sequence[str]]
 ) -> list[Row]:
-    """Rows of the families whose first key of an admissible size is shared by enough of them; ids count the sorted
-    keys.
+    """Return one row a family that belongs to a cluster of an admissible size.
+
+    A family belongs to the first of its keys whose size is within the bounds. Cluster ids number the sorted keys.
     """
-    sizes = Counter(key for family in world.filtered.values() for key in keys(family))
+    sizes = Counter(key for family in data.filtered.values() for key in keys(family))
     admitted = {key for key, size in sizes.items() if bounds[0] <= size <= bounds[1]}
     first = {
         name: key
-        for name, family in world.filtered.items()
+        for name, family in data.filtered.items()
         if (key := next(filter(admitted.__contains__, keys(family)), ""))
     }
     final = Counter(first.values())
     kept = sorted(key for key in final if final[key] >= bounds[0])
     number = {key: rank for rank, key in enumerate(kept)}
     rows = [
-        {"q": name, "text": world.filtered[name].text, "cluster_id": number[key]}
+        {"q": name, "text": data.filtered[name].text, "cluster_id": number[key]}
         for name, key in first.items()
         if key in number
     ]
-    world.log.step(task, len(world.filtered), len(rows), f"{len(kept)} clusters of {bounds[0]} to {bounds[1]} families")
+    data.log.step(task, len(data.filtered), len(rows), f"{len(kept)} clusters of {bounds[0]} to {bounds[1]} families")
     return rows
 
 
 def ipc_list(family: Family) -> Sequence[str]:
-    """The family's list of IPC codes as one key, none if there is no code."""
+    """Return the IPC codes of a family as one key, or no key if it has no code."""
     return (" ".join(sorted(family.codes)),) if family.codes else ()
 
 
-def _stratified(world: World, rows: Sequence[Row], label: str, share: float, purpose: str) -> list[Row]:
-    """A share of the rows of each label, at least one, in the rows' order."""
+def _stratified(data: TableData, rows: Sequence[Row], label: str, share: float, purpose: str) -> list[Row]:
+    """Return a share of the rows of each label, at least one, in the order of the rows."""
     numbers: dict[Any, dict[str, int]] = defaultdict(dict)
     for number, row in enumerate(rows):
         numbers[row[label]]["\t".join((row["q"], row.get("t", "")))] = number
     kept = [
         number_of[key]
         for number_of in numbers.values()
-        for key in world.order(number_of, purpose)[: max(1, round(share * len(number_of)))]
+        for key in data.order(number_of, purpose)[: max(1, round(share * len(number_of)))]
     ]
     return [rows[number] for number in sorted(kept)]
 
 
-def released(world: World, task: str, rows: list[Row]) -> list[Row]:
-    """The share of the training rows of a table that is released, drawn label by label."""
-    share = min(1.0, world.params.max_train_rows / max(1, len(rows))) * world.params.released_train
-    kept = _stratified(world, rows, "label", share, f"train {task}")
-    world.log.step(f"{task} train, released share", len(rows), len(kept))
+def released(data: TableData, task: str, rows: list[Row]) -> list[Row]:
+    """Draw the released share of the training rows of a table, label by label."""
+    share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
+    kept = _stratified(data, rows, "label", share, f"train {task}")
+    data.log.step(f"{task} train, released share", len(rows), len(kept))
     return kept
 
 
-def text2ipc3_rows(world: World, split: str) -> list[Row]:
-    """Every family of a split with its dominant IPC3."""
+def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
+    """Return every family of a split with its dominant IPC3."""
     return [
-        {**world.class_of(name), "label": world.families[name].dominant, "q": name, "text": world.families[name].text}
-        for name in world.members(split)
+        {**data.class_of(name), "label": data.families[name].dominant, "q": name, "text": data.families[name].text}
+        for name in data.members(split)
     ]
 
 
@@ -93,18 +90,18 @@ def _years_later(day: dt.date, years: int) -> dt.date:
         return day.replace(year=day.year + years, day=28)
 
 
-def bloom_labels(world: World) -> dict[str, str]:
-    """``early``, ``late`` or ``normal`` for every retained family filed before the cutoff, within its dominant IPC3."""
-    params = world.params
+def bloom_labels(data: TableData) -> dict[str, str]:
+    """Label each retained family filed before the cutoff as early, late or normal within its dominant IPC3."""
+    params = data.params
     counts: dict[str, tuple[int, int]] = {}
-    for name, family in world.families.items():
+    for name, family in data.families.items():
         if family.filed is not None and family.filed < params.cutoff:
             soon = min(_years_later(family.filed, params.early_years), params.cutoff)
-            days = [world.dated[citing] for citing in world.graph.cited_by.get(name, ()) if citing in world.dated]
+            days = [data.dated[citing] for citing in data.graph.cited_by.get(name, ()) if citing in data.dated]
             counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)
     classes: dict[str, list[str]] = defaultdict(list)
     for name in counts:
-        classes[world.families[name].dominant].append(name)
+        classes[data.families[name].dominant].append(name)
     labels: dict[str, str] = {}
     for members in classes.values():
         rank = math.ceil(params.decile * len(members)) - 1
@@ -120,59 +117,59 @@ def bloom_labels(world: World) -> dict[str, str]:
     return labels
 
 
-def bloom_rows(world: World, labels: Mapping[str, str], split: str) -> list[Row]:
-    """The families of a split that bloom early or late, and some of the others."""
-    members = [name for name in world.members(split) if name in labels]
+def bloom_rows(data: TableData, labels: Mapping[str, str], split: str) -> list[Row]:
+    """Return the families of a split that bloom early or late, and a sample of the others."""
+    members = [name for name in data.members(split) if name in labels]
     sizes = Counter(labels[name] for name in members)
-    normal = world.order((name for name in members if labels[name] == "normal"), "bloom")
+    normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
     kept = {*normal[: max(sizes["early"], sizes["late"])], *(name for name in members if labels[name] != "normal")}
-    rows = [{"q": name, "text": world.families[name].text, "label": labels[name]} for name in members if name in kept]
+    rows = [{"q": name, "text": data.families[name].text, "label": labels[name]} for name in members if name in kept]
     note = ", ".join(f"{label} {count}" for label, count in sorted(Counter(row["label"] for row in rows).items()))
-    world.log.step(f"class_bloom {split}", len(members), len(rows), note)
+    data.log.step(f"class_bloom {split}", len(members), len(rows), note)
     return rows
 
 
-def old_new_rows(world: World, split: str) -> list[Row]:
-    """One row a citation between two families of a split, turned at random: which is the newer one?"""
-    members = set(world.members(split))
+def old_new_rows(data: TableData, split: str) -> list[Row]:
+    """Return one row a citation between two families of a split, in a random direction."""
+    members = set(data.members(split))
     links = sorted(
-        (citing, cited) for citing in members for cited in world.graph.cites.get(citing, ()) if cited in members
+        (citing, cited) for citing in members for cited in data.graph.cites.get(citing, ()) if cited in members
     )
     rows: list[Row] = []
     mutual = 0
     for citing, cited in links:
-        if citing in world.graph.cites.get(cited, ()):
+        if citing in data.graph.cites.get(cited, ()):
             mutual += 1
             continue
-        newer = random_key(world.params.seed, "direction", citing, cited) % 2 == 0
+        newer = random_key(data.params.seed, "direction", citing, cited) % 2 == 0
         query, target = (citing, cited) if newer else (cited, citing)
         rows.append(
             {
-                **world.class_of(query),
+                **data.class_of(query),
                 "label": "newer" if newer else "older",
                 "q": query,
                 "t": target,
-                "q_text": world.families[query].text,
-                "t_text": world.families[target].text,
+                "q_text": data.families[query].text,
+                "t_text": data.families[target].text,
             }
         )
-    world.log.step(f"class_nli_oldnew {split}", len(links), len(rows), f"{mutual} links go both ways")
+    data.log.step(f"class_nli_oldnew {split}", len(links), len(rows), f"{mutual} links go both ways")
     return rows
 
 
 _DRAWS = 64
-"""Draws at random for each pair that is wanted."""
+"""Random draws for each wanted pair."""
 
 
 def fragment_rows(
-    world: World, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test"
+    data: TableData, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test"
 ) -> list[Row]:
-    """One row a family of a split that has the query fragment; the target is a fragment, or (None) the full text."""
+    """Return one row a family with the query fragment; the target is a fragment, or with None the full text."""
     rows: list[Row] = []
-    members = world.members(split)
+    members = data.members(split)
     absent = emptied = 0
     for name in members:
-        family = world.families[name]
+        family = data.families[name]
         fragment = family.title if query == "title" else family.abstract.get(query)
         if not fragment or (target is not None and not family.abstract.get(target)):
             absent += 1
@@ -187,57 +184,55 @@ def fragment_rows(
         if not rest:
             emptied += 1
             continue
-        rows.append({**world.class_of(name), "q": name, query: fragment, target or "full_text": rest})
-    world.log.step(task, len(members), len(rows), f"{absent} without the fragments, {emptied} without anything else")
+        rows.append({**data.class_of(name), "q": name, query: fragment, target or "full_text": rest})
+    data.log.step(task, len(members), len(rows), f"{absent} without the fragments, {emptied} without anything else")
     return rows
 
 
-def _unlike_pairs(world: World, names: Sequence[str], wanted: int, purpose: str) -> list[tuple[str, str]]:
-    """Up to ``wanted`` different pairs of unlinked families from disjoint domains, drawn at random."""
-    rng = random.Random(random_key(world.params.seed, purpose))
+def _unlike_pairs(data: TableData, names: Sequence[str], wanted: int, purpose: str) -> list[tuple[str, str]]:
+    """Draw at most ``wanted`` different pairs of unlinked families from disjoint domains."""
+    rng = random.Random(random_key(data.params.seed, purpose))
     pairs: dict[tuple[str, str], None] = {}
     for _ in range(_DRAWS * wanted if len(names) > 1 else 0):
         if len(pairs) == wanted:
             break
         first, second = rng.sample(names, 2)
-        unlike = world.relation(first, second) == "OUT"
-        if unlike and second not in world.graph.linked(first) and (second, first) not in pairs:
+        unlike = data.relation(first, second) == "OUT"
+        if unlike and second not in data.graph.linked(first) and (second, first) not in pairs:
             pairs[first, second] = None
     return list(pairs)
 
 
-def paraphrase_rows(world: World, task: str, role: Role, split: str = "test") -> list[Row]:
-    """Pairs of fragments of the families of a split: linked ones of the same domain (label 1), unlinked ones of
-    disjoint domains (label 0).
-    """
-    share = world.params.positive_share
-    names = [name for name in world.members(split) if world.families[name].abstract.get(role)]
+def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test") -> list[Row]:
+    """Return pairs of fragments: linked families of one domain (label 1), unlinked of disjoint domains (label 0)."""
+    share = data.params.positive_share
+    names = [name for name in data.members(split) if data.families[name].abstract.get(role)]
     having = set(names)
     links = sorted(
         (name, other)
         for name in names
-        for other in world.graph.cites.get(name, ())
+        for other in data.graph.cites.get(name, ())
         if other in having
-        and world.relation(name, other) == "IN"
-        and not (other < name and name in world.graph.cites.get(other, ()))
+        and data.relation(name, other) == "IN"
+        and not (other < name and name in data.graph.cites.get(other, ()))
     )
     named = {"\t".join(link): link for link in links}
-    chosen = world.order(named, f"{task} positives")[: round(world.params.max_paraphrase_rows * share)]
-    negatives = _unlike_pairs(world, names, round(len(chosen) * (1 - share) / share), f"{task} negatives")
+    chosen = data.order(named, f"{task} positives")[: round(data.params.max_paraphrase_rows * share)]
+    negatives = _unlike_pairs(data, names, round(len(chosen) * (1 - share) / share), f"{task} negatives")
     chosen = chosen[: round(len(negatives) * share / (1 - share))]
     labelled = [(*named[name], 1) for name in chosen] + [(*pair, 0) for pair in negatives]
     rows = [
         {
-            **world.class_of(query),
+            **data.class_of(query),
             "label": label,
             "q": query,
             "t": target,
-            "text1": world.families[query].abstract.get(role),
-            "text2": world.families[target].abstract.get(role),
+            "text1": data.families[query].abstract.get(role),
+            "text2": data.families[target].abstract.get(role),
         }
         for query, target, label in sorted(labelled)
     ]
-    world.log.step(task, len(links), len(rows), f"{len(names)} families have a {role}; {len(chosen)} positives")
+    data.log.step(task, len(links), len(rows), f"{len(names)} families have a {role}; {len(chosen)} positives")
     return rows
 
 
@@ -246,34 +241,33 @@ OBJECTIVES: dict[str, tuple[frozenset[Relation], tuple[frozenset[Relation], ...]
     "MIXED": (frozenset({"FULL_MIX", "PART_MIX"}), (frozenset({"PART_MIX"}), frozenset({"FULL_MIX"}))),
     "OUT": (frozenset({"OUT"}), (frozenset({"OUT"}),)),
 }
-"""Objective -> relations of its positives, relations of its negatives in order of preference (§3, hard negative
-mining)."""
+"""Relations of the positives and, in order of preference, of the hard negatives of each objective (§3)."""
 
 
 class _Negatives:
     """Draws hard negatives for the queries of one split."""
 
-    def __init__(self, world: World, split: str) -> None:
-        self.world = world
-        self.members = world.members(split)
+    def __init__(self, data: TableData, split: str) -> None:
+        self.data = data
+        self.members = data.members(split)
         self.by_class: dict[str, list[str]] = defaultdict(list)
         for name in self.members:
-            for code in world.families[name].ipc3:
+            for code in data.families[name].ipc3:
                 self.by_class[code].append(name)
 
     def draw(self, query: str, positive: str, relations: frozenset[Relation]) -> str | None:
-        """A family of the split with one of the relations to the query, outside the citations of query and positive."""
-        world = self.world
-        query_classes = world.families[query].ipc3
+        """Draw a family with one of the relations to the query, which neither query nor positive is linked to."""
+        data = self.data
+        query_classes = data.families[query].ipc3
         if relations == {"PART_MIX"} and len(query_classes) == 1:
             return None  # a single class is contained in every set that it meets
-        excluded = world.graph.linked(query) | world.graph.linked(positive) | {query, positive}
+        excluded = data.graph.linked(query) | data.graph.linked(positive) | {query, positive}
         pools = [self.members] if "OUT" in relations else [self.by_class[code] for code in sorted(query_classes)]
 
         def fits(name: str) -> bool:
-            return name not in excluded and world.relation(query, name) in relations
+            return name not in excluded and data.relation(query, name) in relations
 
-        rng = random.Random(random_key(world.params.seed, "negative", query, positive, *sorted(relations)))
+        rng = random.Random(random_key(data.params.seed, "negative", query, positive, *sorted(relations)))
         for _ in range(_DRAWS):
             if fits(name := rng.choice(rng.choice(pools))):
                 return name
@@ -281,27 +275,27 @@ class _Negatives:
         return rng.choice(rest) if rest else None
 
 
-def _positives(world: World, query: str, relations: frozenset[Relation]) -> list[str]:
-    split = world.split[query]
+def _positives(data: TableData, query: str, relations: frozenset[Relation]) -> list[str]:
+    split = data.split[query]
     linked = [
         name
-        for name in world.graph.linked(query)
-        if world.split.get(name) == split and world.relation(query, name) in relations
+        for name in data.graph.linked(query)
+        if data.split.get(name) == split and data.relation(query, name) in relations
     ]
-    return sorted(world.order(linked, f"positives {query}")[: world.params.max_positives])
+    return sorted(data.order(linked, f"positives {query}")[: data.params.max_positives])
 
 
-def retrieval_rows(world: World, objective: str, split: str = "test") -> list[Row]:
-    """Triplets (query, positive, negative) of a symmetric retrieval table: one for each positive of a query."""
+def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list[Row]:
+    """Return a triplet (query, positive, negative) for each positive of a query."""
     relations, preferences = OBJECTIVES[objective]
-    positives = {query: _positives(world, query, relations) for query in world.members(split)}
+    positives = {query: _positives(data, query, relations) for query in data.members(split)}
     chosen: list[str] = []
-    rows_left = world.params.max_retrieval_rows
-    for query in world.order((query for query in positives if positives[query]), f"queries {objective}"):
+    rows_left = data.params.max_retrieval_rows
+    for query in data.order((query for query in positives if positives[query]), f"queries {objective}"):
         if len(positives[query]) <= rows_left:
             chosen.append(query)
             rows_left -= len(positives[query])
-    negatives = _Negatives(world, split)
+    negatives = _Negatives(data, split)
     rows: list[Row] = []
     fallbacks = missing = 0
     for query in sorted(chosen):
@@ -312,21 +306,21 @@ def retrieval_rows(world: World, objective: str, split: str = "test") -> list[Ro
                 missing += 1
                 continue
             fallbacks += choice > 0
-            families = world.families
+            families = data.families
             rows.append(
                 {
                     "q": query,
                     "neg": negative,
                     "pos": positive,
-                    "pos_link_type": "CITES" if positive in world.graph.cites.get(query, ()) else "CITED_BY",
-                    "neg_computed_domain": world.relation(query, negative),
+                    "pos_link_type": "CITES" if positive in data.graph.cites.get(query, ()) else "CITED_BY",
+                    "neg_computed_domain": data.relation(query, negative),
                     "objective": objective,
                     "q_text": families[query].text,
                     "pos_text": families[positive].text,
                     "neg_text": families[negative].text,
                 }
             )
-    world.log.step(
+    data.log.step(
         f"retrieval_{objective}",
         sum(map(len, positives.values())),
         len(rows),
@@ -357,7 +351,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "clusters_ext_full_ipc": ("q", "text", "cluster_id"),
     "clusters_inventor": ("q", "text", "cluster_id"),
 }
-"""Columns of the published tables, by repository below ``datalyes/``."""
+"""Columns of the published tables, by repository of ``datalyes``."""
 
 
 SMALL = {
@@ -366,13 +360,13 @@ SMALL = {
     "clusters_ext_full_ipc": "ipc_clusters=3,100",
     "clusters_inventor": "inventor_clusters=3,100",
 }
-"""The setting that lets a small set have rows of a table."""
+"""The setting with which a small set has rows of a table."""
 
 
-def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:
-    """(repository, split, rows) of every table."""
+def tables(data: TableData) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield (repository, split, rows) of every table."""
     for objective in OBJECTIVES:
-        yield f"retrieval_{objective}", "test", retrieval_rows(world, objective)
+        yield f"retrieval_{objective}", "test", retrieval_rows(data, objective)
     fragments: tuple[tuple[str, Role | Literal["title"], Role | None], ...] = (
         ("title2full", "title", None),
         ("problem2full", "problem", None),
@@ -381,27 +375,27 @@ def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:
         ("effect2substance", "effect", "substance"),
     )
     for task, query, target in fragments:
-        yield task, "test", fragment_rows(world, task, query, target)
-    labels = bloom_labels(world)
+        yield task, "test", fragment_rows(data, task, query, target)
+    labels = bloom_labels(data)
     makers: dict[str, Callable[[str], list[Row]]] = {
-        "class_text2ipc3": lambda split: text2ipc3_rows(world, split),
-        "class_bloom": lambda split: bloom_rows(world, labels, split),
-        "class_nli_oldnew": lambda split: old_new_rows(world, split),
+        "class_text2ipc3": lambda split: text2ipc3_rows(data, split),
+        "class_bloom": lambda split: bloom_rows(data, labels, split),
+        "class_nli_oldnew": lambda split: old_new_rows(data, split),
     }
     for task in makers:
         yield task, "test", makers[task]("test")
-        yield task, "train", released(world, task, makers[task]("train"))
-    yield "para_problem", "test", paraphrase_rows(world, "para_problem", "problem")
-    yield "para_solution", "test", paraphrase_rows(world, "para_solution", "solution")
+        yield task, "train", released(data, task, makers[task]("train"))
+    yield "para_problem", "test", paraphrase_rows(data, "para_problem", "problem")
+    yield "para_solution", "test", paraphrase_rows(data, "para_solution", "solution")
     keys: dict[str, tuple[tuple[int, int], Callable[[Family], Sequence[str]]]] = {
-        "clusters_ext_full_ipc": (world.params.ipc_clusters, ipc_list),
-        "clusters_inventor": (world.params.inventor_clusters, lambda family: family.inventors),
+        "clusters_ext_full_ipc": (data.params.ipc_clusters, ipc_list),
+        "clusters_inventor": (data.params.inventor_clusters, lambda family: family.inventors),
     }
     for task, (bounds, keys_of) in keys.items():
-        yield task, "test", cluster_rows(world, task, bounds, keys_of)
+        yield task, "test", cluster_rows(data, task, bounds, keys_of)
 
 
 def schema(task: str) -> pa.Schema:
-    """Names and types of the columns of a table."""
+    """Return the column names and types of a table."""
     numbers = {COUNT, "cluster_id"} | ({"label"} if task.startswith("para_") else set())
     return pa.schema([(name, pa.int64() if name in numbers else pa.string()) for name in COLUMNS[task]])

@@ -1,6 +1,6 @@
-"""What all tables of PatenTEB share: simple families, the citations between them, filters, splits and draws (§3).
+"""Settings of the PatenTEB recipe, and the data that all its tables share (§3).
 
-Bounds and seeds of the recipe of PatenTEB.
+These data are the simple families, the citations between them, the filters, the splits and the random draws.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NEEDS = (
     Need("citations", "retrieval_*, class_bloom, class_nli_oldnew, para_*"),
     Need("inventors", "clusters_inventor"),
 )
-"""What is made of which field, and what goes where a family lacks it (§3)."""
+"""Use of each field, and what the recipe drops where a family lacks it (§3)."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Params:
         if not math.isclose(sum(self.split), 1.0) or min(self.split) < 0:
             raise ValueError(f"the shares of the split {self.split} do not add up to one")
         if not 0 < self.positive_share < 1 or not 0 < self.decile <= 1:
-            raise ValueError(f"positive_share={self.positive_share} and decile={self.decile} must lie between 0 and 1")
+            raise ValueError(f"positive_share={self.positive_share} and decile={self.decile} must be between 0 and 1")
 
 
 PAPER = Params()
@@ -111,8 +111,7 @@ SAMPLE = replace(
     ipc_clusters=(3, 100),
     inventor_clusters=(3, 100),
 )
-"""Bounds for a world of about a thousand families: lower minima, and most families in the one split that is
-evaluated."""
+"""Settings for about a thousand families: lower minima, and most families in the test split."""
 
 
 Relation = Literal["IN", "OUT", "FULL_MIX", "PART_MIX"]
@@ -129,15 +128,16 @@ COUNT = "first_ipcr3_count"
 SPLITS = ("train", "validation", "test")
 
 SMALL_SPLIT = "split=0.3,0.1,0.6"
-"""What lets a small set keep links within its test split."""
+"""The setting with which a small set keeps links within its test split."""
 
 
 _FEW_LINKS = 50
 
 
 def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
-    """How two sets of IPC3 codes relate (§3): IN identical, OUT disjoint, FULL_MIX one contains the other, PART_MIX the
-    rest.
+    """Return the relation of two sets of IPC3 codes (§3).
+
+    ``IN``: identical; ``OUT``: disjoint; ``FULL_MIX``: one contains the other; ``PART_MIX``: any other overlap.
     """
     if first == second:
         return "IN"
@@ -154,16 +154,13 @@ class _Texts(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """A simple family as the tables need it; its texts, in lower case, are read when they are asked for.
-
-    Attributes:
-        spool: the texts of all families.
-        place: number of its own.
-    """
+    """A simple family. Its lower-case texts are in a temporary file and are read on demand."""
 
     id: str
-    spool: DiskList[_Texts]
+    texts: DiskList[_Texts]
+    """The texts of all families."""
     place: int
+    """The position of this family among the texts."""
     ipc3: frozenset[str]
     dominant: str
     codes: frozenset[str]
@@ -172,15 +169,15 @@ class Family:
 
     @property
     def title(self) -> str:
-        return self.spool[self.place].title
+        return self.texts[self.place].title
 
     @property
     def abstract(self) -> Fragments:
-        return self.spool[self.place].abstract
+        return self.texts[self.place].abstract
 
     def sections(self, without: Sequence[Role] = ()) -> tuple[str, str, str]:
-        """Title, abstract without the named roles, first claim."""
-        texts = self.spool[self.place]
+        """Return title, abstract without the named roles, and first claim."""
+        texts = self.texts[self.place]
         return texts.title, texts.abstract.text(without), texts.claim
 
     @property
@@ -189,18 +186,18 @@ class Family:
 
 
 @dataclass(frozen=True)
-class World:
-    """What all tables share.
+class TableData:
+    """The data that all tables share.
 
     Attributes:
         params: settings of the recipe.
         families: the retained families, by id.
-        filtered: these and those of the IPC3 classes that are too small.
+        filtered: the retained families and those of the IPC3 classes that are too small.
         graph: citations between all families, retained or not.
-        dated: day from which the citations of a family count, where it is known.
+        dated: first day on which the citations of a family count, where known.
         split: split of each retained family.
-        class_sizes: retained families by dominant IPC3.
-        log: what was done.
+        class_sizes: number of retained families of each dominant IPC3.
+        log: steps of the build.
     """
 
     params: Params
@@ -217,15 +214,15 @@ class World:
         return [family for family in self.families if self.split[family] == split]
 
     def order(self, items: Iterable[str], purpose: str) -> list[str]:
-        """The items in a random order that depends on the seed, the purpose and the items only."""
+        """Return the items in a random order that depends only on the seed, the purpose and the items."""
         return sorted(items, key=lambda item: (random_key(self.params.seed, purpose, item), item))
 
     def relation(self, first: str, second: str) -> Relation:
-        """How the IPC3 codes of two retained families relate."""
+        """Return the relation of the IPC3 codes of two retained families."""
         return domain_relation(self.families[first].ipc3, self.families[second].ipc3)
 
     def class_of(self, family: str) -> Row:
-        """The two columns of a row that tell the dominant IPC3 of its family and how many families share it."""
+        """Return the columns with the dominant IPC3 of a family and the number of families that share it."""
         dominant = self.families[family].dominant
         return {CLASS: dominant, COUNT: self.class_sizes[dominant]}
 
@@ -239,16 +236,14 @@ def _day(date: dt.date | None) -> dt.date:
 
 
 def _first_day(members: Sequence[Patent]) -> dt.date | None:
-    """When the citations of a family appear: its first publication, or its filing where no publication date is
-    known.
-    """
+    """Return the first publication date of a family, or its filing date where no publication date is known."""
     published = [patent.publication_date for patent in members if patent.publication_date]
     filed = [day for patent in members if (day := patent.application_date or patent.priority_date)]
     return min(published or filed, default=None)
 
 
 def _readable(codes: Iterable[str]) -> list[str]:
-    """The distinct codes that reach the class at least, in normal form and in the order given."""
+    """Return the distinct codes of class level or below, normalised, in the order given."""
     codes = list(codes)
     unusable = set(ipc.codes_at(codes, "ipc3", errors="skip").unusable)
     return list(dict.fromkeys(ipc.normalise(code) for code in codes if code not in unusable))
@@ -277,9 +272,10 @@ def _filed(members: Sequence[Patent]) -> dt.date | None:
     return min((day for patent in members if (day := patent.application_date or patent.priority_date)), default=None)
 
 
-def _speaker(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
-    """The publication that a family's text comes from: of those with all required texts, and one at least, the latest
-    with most.
+def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
+    """Return the latest of the publications with most texts, among those that have all required texts.
+
+    The result is None if no publication has a text.
     """
 
     def n_texts(patent: Patent) -> int:
@@ -292,22 +288,22 @@ def _speaker(members: Sequence[Patent], require: Sequence[str]) -> Patent | None
     return best if best is not None and n_texts(best) else None
 
 
-def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], spool: DiskList[_Texts]) -> Family:
-    """The family of some publications, one of which has the required texts."""
+def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], texts: DiskList[_Texts]) -> Family:
+    """Build a family from its publications, one of which has the required texts."""
     members = _sorted(members)
-    speaker = _speaker(members, require)
-    assert speaker is not None
+    representative = _representative(members, require)
+    assert representative is not None
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(map(ipc.ipc3, codes))
-    text = known.record(speaker.publication_number)
+    text = known.record(representative.publication_number)
     claim = min(text.claims, key=lambda claim: claim.number).text if text.claims else ""
     fragments = extract(text.abstract)
     abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
-    spool.append(_Texts(_lower(text.title), abstract, _lower(claim)))
+    texts.append(_Texts(_lower(text.title), abstract, _lower(claim)))
     return Family(
         id=members[0].family_id,
-        spool=spool,
-        place=len(spool) - 1,
+        texts=texts,
+        place=len(texts) - 1,
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
@@ -329,22 +325,22 @@ def _grouped(patents: Iterable[Patent]) -> _Groups:
 
 
 def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) -> dict[str, Family]:
-    """The families that have what is required."""
+    """Return the families that have all required fields."""
     codes = {code for members in groups.values() for patent in members for code in patent.ipc}
     funnel.log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
-    texts = [name for name in _HAS_TEXT if name in params.require]
+    required = [name for name in _HAS_TEXT if name in params.require]
     together = Filter[Sequence[Patent]](
-        f"with {', '.join(texts) or 'a text'} in one publication",
-        lambda members: _speaker(members, params.require) is not None,
+        f"with {', '.join(required) or 'a text'} in one publication",
+        lambda members: _representative(members, params.require) is not None,
         "give one publication of a family all of them",
     )
     usable = funnel(groups, [*filters_of(NEEDS, params.require, _HAS), together])
-    spool: DiskList[_Texts] = DiskList()
-    return {name: _family(members, known, params.require, spool) for name, members in usable.items()}
+    texts: DiskList[_Texts] = DiskList()
+    return {name: _family(members, known, params.require, texts) for name, members in usable.items()}
 
 
 def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
-    """Split of every family, stratified by dominant IPC3; the rest of a rounding goes to train."""
+    """Assign every family to a split, stratified by dominant IPC3; rounding favours the training split."""
     classes: dict[str, list[str]] = defaultdict(list)
     for name in families:
         classes[families[name].dominant].append(name)
@@ -363,13 +359,13 @@ def _graph(known: Sketched, citations: Sequence[Citation], log: BuildLog) -> Fam
         "citations between families",
         len(citations),
         graph.n_edges,
-        graph.left_out,
+        graph.dropped,
     )
     return graph
 
 
 def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
-    """The filters of §3, one after the other."""
+    """Return the filters of §3 in their order."""
     return [
         Filter(
             f"filed in {params.min_year} or later",
@@ -403,27 +399,27 @@ def _large_classes(families: Mapping[str, Family], least: int) -> Filter[Family]
     )
 
 
-def _log_split(world: World) -> None:
-    """Sizes of the splits, and how many links lie within each: what retrieval and pairs are made of."""
-    counts = Counter(world.split.values())
-    world.log.step(
-        "split", len(world.families), len(world.families), ", ".join(f"{name} {counts[name]}" for name in SPLITS)
+def _log_split(data: TableData) -> None:
+    """Log the sizes of the splits and the number of links within each."""
+    counts = Counter(data.split.values())
+    data.log.step(
+        "split", len(data.families), len(data.families), ", ".join(f"{name} {counts[name]}" for name in SPLITS)
     )
     links = [
         (one, other)
-        for one, cited in world.graph.cites.items()
+        for one, cited in data.graph.cites.items()
         for other in cited
-        if one in world.split and other in world.split
+        if one in data.split and other in data.split
     ]
-    within = Counter(world.split[one] for one, other in links if world.split[one] == world.split[other])
+    within = Counter(data.split[one] for one, other in links if data.split[one] == data.split[other])
     note = ", ".join(f"{name} {within[name]}" for name in SPLITS)
     if links and within["test"] < _FEW_LINKS:
-        note += f"; few are in the test split, of which retrieval and pairs are made: {SMALL_SPLIT} leaves more"
-    world.log.step("links within one split", len(links), sum(within.values()), note)
+        note += f"; few are in the test split, which retrieval and pairs use: {SMALL_SPLIT} leaves more"
+    data.log.step("links within one split", len(links), sum(within.values()), note)
 
 
-def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> World:
-    """Families, graph, filters and splits of some records."""
+def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> TableData:
+    """Return the families, graph and splits that all tables are made from."""
     known = Sketched(patents)
     groups = _grouped(known.values())
     log.step("publications into families", len(patents), len(groups))
@@ -434,6 +430,6 @@ def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params:
     filtered = funnel(usable, _filters(groups, graph, params))
     families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
     sizes = Counter(family.dominant for family in families.values())
-    world = World(params, families, filtered, graph, dated, _splits(families, params), sizes, log)
-    _log_split(world)
-    return world
+    data = TableData(params, families, filtered, graph, dated, _splits(families, params), sizes, log)
+    _log_split(data)
+    return data
