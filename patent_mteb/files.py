@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import errno
 import glob
 import gzip
 import io
@@ -27,6 +28,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, unique
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 LARGEST_RATIO = 200
 SMALL_MEMBER = 1 << 24
@@ -71,6 +78,43 @@ def _sweep(path: Path) -> None:
                 and time.time() - left.stat().st_mtime > QUIET_SECONDS
             ):
                 left.unlink()
+
+
+def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> None:
+    """Lock an open file or folder (``flock``) until it is closed or its process ends, however that happens.
+
+    Raises:
+        BlockingIOError: another process holds the lock, and ``wait`` is False.
+        OSError: the system (Windows) or the file system (some network disks) has no such locks.
+    """
+    if fcntl is None:
+        raise OSError(errno.ENOTSUP, "this system has no locks of files")
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path, *, shared: bool = False, writer: str = "") -> Iterator[bool]:
+    """Lock a folder, which is made if it is missing, while the block runs; yield whether the system could lock it.
+
+    Without ``writer`` the call waits for the lock. With it, a word for the process that writes ("import"), a locked
+    folder is refused.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor, locked = os.open(folder, os.O_RDONLY) if fcntl is not None else None, False
+    try:
+        if descriptor is not None:
+            try:
+                lock(descriptor, shared=shared, wait=not writer)
+                locked = True
+            except BlockingIOError as error:
+                problem = f"another {writer} writes here"
+                raise DataError(problem, path=folder, remedy="wait until it has ended") from error
+            except OSError:
+                pass  # a file system without locks
+        yield locked
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -36,12 +36,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-from patent_mteb.files import read_batches, read_parquet, replacing, text_lines, write_parquet
+from patent_mteb.files import folder_lock, read_batches, read_parquet, replacing, text_lines, write_parquet
 from patent_mteb.identity import version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import LeftOut, Noted, Reader, reader_named, recognise
-from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.readers.import_shares import (
     Account,
     PartWriter,
@@ -278,7 +277,7 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
     """
     found = _found(files, source)
     planned = [_account(*one) for one in found.inputs]
-    with guarded(root):
+    with folder_lock(root, writer="import"):
         accounts = read_accounts(root)
         finish(root, accounts)
         todo = _todo(planned, accounts)
@@ -309,7 +308,7 @@ def import_share(
     chosen = range(number - 1, len(found.inputs), shares)
     mine = {place: _account(*found.inputs[place]) for place in chosen}
     plan = digest_of([path.name for path, *_ in found.inputs])
-    with guarded(root, shared=True), guarded(share_folder(root, share)):
+    with folder_lock(root, shared=True, writer="import"), folder_lock(share_folder(root, share), writer="import"):
         before = read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
             raise DataError(
@@ -332,7 +331,7 @@ def import_share(
 
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     """Make of all shares of an import what one import would have made."""
-    with guarded(root):
+    with folder_lock(root, writer="import"):
         accounts = read_accounts(root)
         if not all(account.done for account in accounts.values()):
             raise DataError(

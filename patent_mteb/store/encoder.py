@@ -38,9 +38,9 @@ from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
-from patent_mteb.store.claims import Group, groups_of, shared_out
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
+from patent_mteb.store.locks import Group, claimed_groups, grouped
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.settings import DIGESTS, LiveIdentity, effective_kwargs, model_facts, note, unseen_changes
 from patent_mteb.store.space import DTYPES, Space
@@ -301,7 +301,9 @@ class StoredEncoder(LiveIdentity):
 
         def encode(missing: NDArray[np.int64]) -> None:
             groups = self.groups(self.calls(inputs, texts, missing, plan, kwargs))
-            with contextlib.closing(shared_out(plan.space.directory, plan.keys, groups, plan.space.contains)) as ours:
+            with contextlib.closing(
+                claimed_groups(plan.space.directory, plan.keys, groups, plan.space.contains)
+            ) as ours:
                 self.encode_groups(inputs, texts, ours, len(missing), plan, where, kwargs)
 
         vectors = plan.space.filled(plan.keys, encode, "float32")
@@ -433,7 +435,7 @@ class StoredEncoder(LiveIdentity):
 
     def groups(self, calls: list[NDArray[np.int64]]) -> list[Group]:
         """Calls that are written together."""
-        return groups_of(calls, self._chunk_texts)
+        return grouped(calls, self._chunk_texts)
 
     def encode_groups(
         self,

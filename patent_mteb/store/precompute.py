@@ -4,7 +4,7 @@ What is shared out are the very batches that a run on an empty store would form,
 encoded whole or not at all: a vector depends in its last bits on the texts that it was padded with. So on equal
 machines the shares of n processes hold, bit for bit, the vectors of one, and a share that was interrupted goes on to
 the same bits; a run that follows finds all its texts. Two processes that were given the same share claim batches from
-each other (:mod:`patent_mteb.store.claims`).
+each other (:mod:`patent_mteb.store.locks`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.parallel import Tell, quiet
 from patent_mteb.store.batches import texts_of
-from patent_mteb.store.claims import shared_out
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.keys import Keys, halves
+from patent_mteb.store.locks import claimed_groups
 from patent_mteb.store.space import Table
 
 
@@ -104,7 +104,7 @@ class Ahead:
             before, size = self._encoder.stats.encoded, sum(map(len, mine))
             groups, contains = self._encoder.groups(mine), plan.space.contains
             with contextlib.closing(
-                shared_out(plan.space.directory, plan.keys, groups, contains, whole=True)
+                claimed_groups(plan.space.directory, plan.keys, groups, contains, full_batches=True)
             ) as unclaimed:
                 self._encoder.encode_groups(inputs, texts, unclaimed, size, plan, where, kwargs, kept)
             self.counts.encoded += self._encoder.stats.encoded - before

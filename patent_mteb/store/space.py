@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.store.keys import Keys, distinct, halves
-from patent_mteb.store.locks import Hold
+from patent_mteb.store.locks import UseLock
 from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Home(Protocol):
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
         """An array of a shape and a type to be filled."""
 
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
+    def prepare(self, directory: Path, document: Mapping[str, Any]) -> UseLock | None:
         """Make the space's directory and its description if they are not there, and mark it as used."""
 
     def unwritable(self, error: OSError) -> None:
@@ -218,7 +218,7 @@ class Space:
         self._shards: dict[str, Shard] = {}
         self._blocks: list[tuple[Shard | Unwritten, Block]] = []
         self._writer: ShardWriter | None = None
-        self._hold: Hold | None = None
+        self._hold: UseLock | None = None
         self.unwritten_bytes = 0
         self._pid = os.getpid()
 

@@ -29,7 +29,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, read_json, write_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store import upkeep
-from patent_mteb.store.locks import Hold, hold
+from patent_mteb.store.locks import UseLock, use_lock
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
 
@@ -171,7 +171,7 @@ class EmbeddingStore:
         space.use()
         return space
 
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
+    def prepare(self, directory: Path, document: Mapping[str, Any]) -> UseLock | None:
         """Make the directory of a space and its description if they are not there, mark it as used, and hold it against
         removal.
 
@@ -179,7 +179,7 @@ class EmbeddingStore:
             OSError: they cannot be written.
         """
         directory.mkdir(parents=True, exist_ok=True)
-        held = hold(directory)
+        in_use = use_lock(directory)
         if not (marker := self.path / _MARKER).exists():
             write_json(marker, {"format": _FORMAT})
         described = directory / "space.json"
@@ -188,7 +188,7 @@ class EmbeddingStore:
         else:
             with contextlib.suppress(OSError):
                 os.utime(described)
-        return held
+        return in_use
 
     def keep(self, path: Path, document: Any) -> None:
         """Write a JSON document that the store can do without for now."""

@@ -27,7 +27,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import QUIET_SECONDS, process_runs, read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.keys import Keys, distinct
-from patent_mteb.store.locks import alone
+from patent_mteb.store.locks import exclusive
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
 from patent_mteb.store.space import Home, Space
 
@@ -218,7 +218,7 @@ def prune(
         if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
             continue
         line = f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})"
-        with alone(info.directory, info.last_used) as free:
+        with exclusive(info.directory, info.last_used) as free:
             if not free and not force:
                 kept.append(line)
             elif damaged:

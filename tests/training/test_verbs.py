@@ -22,8 +22,8 @@ from small_jobs import job, same, small, weights
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
+from patent_mteb.files import folder_lock
 from patent_mteb.models.loading import training_record
-from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.training import jobs
 from patent_mteb.training.bases import HEAD
 from patent_mteb.training.corpus import Corpus
@@ -262,7 +262,10 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
         f"{len(held)} of {261 + 60} pairs removed (the test split of the data: "
         in (done.checkpoints[0] / "README.md").read_text()
     )
-    with guarded(tmp_path / "run"), pytest.raises(DataError, match="another training writes here"):
+    with (
+        folder_lock(tmp_path / "run", writer="training"),
+        pytest.raises(DataError, match="another training writes here"),
+    ):
         train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
 
 

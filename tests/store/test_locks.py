@@ -12,12 +12,13 @@ from mteb.models.model_meta import ModelMeta
 from standins import checkpoint
 from torch.utils.data import DataLoader
 
+from patent_mteb import files
 from patent_mteb.models import load
-from patent_mteb.store import EmbeddingStore, claims, encoder, hash_texts, stored
-from patent_mteb.store.claims import groups_of, shared_out
+from patent_mteb.store import EmbeddingStore, encoder, hash_texts, stored
+from patent_mteb.store.locks import claimed_groups, grouped
 from patent_mteb.store.precompute import Ahead
 
-pytestmark = pytest.mark.skipif(claims.fcntl is None, reason="this system has no locks")
+pytestmark = pytest.mark.skipif(files.fcntl is None, reason="this system has no locks")
 WHERE = {
     "task_metadata": mteb.get_task("STSBenchmark").metadata,
     "hf_split": "test",
@@ -81,14 +82,16 @@ def lines(descriptor):
 def test_a_claimed_group_comes_last_and_not_at_all_once_its_texts_are_there(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
     keys = hash_texts(map(str, range(12)))
-    groups = groups_of(np.split(np.arange(12), 4), 3)
-    others = groups_of(np.split(np.arange(12), 3), 4)  # other batches: what counts is which texts they hold
+    groups = grouped(np.split(np.arange(12), 4), 3)
+    others = grouped(np.split(np.arange(12), 3), 4)  # other batches: what counts is which texts they hold
 
     def write(group):
         rows = np.concatenate(group)
         space.append(keys[rows], np.ones((len(rows), 2), np.float32))
 
-    mine, theirs = (shared_out(space.directory, keys, part, space.contains, waiting=0) for part in (groups, others))
+    mine, theirs = (
+        claimed_groups(space.directory, keys, part, space.contains, wait_seconds=0) for part in (groups, others)
+    )
     first = next(mine)
     assert np.concatenate(first).tolist() == [0, 1, 2]
     second = next(theirs)
@@ -105,14 +108,14 @@ def test_a_claimed_group_comes_last_and_not_at_all_once_its_texts_are_there(tmp_
     write(fourth)
     write(last)
     mine.close()
-    assert list(theirs) == list(shared_out(space.directory, keys, groups, space.contains)) == []
+    assert list(theirs) == list(claimed_groups(space.directory, keys, groups, space.contains)) == []
     assert not list((space.directory / "claims").iterdir())
 
 
 def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
-    keys, groups = hash_texts(["a", "b"]), groups_of([np.array([0]), np.array([1])], 1)
-    mine, theirs = (shared_out(space.directory, keys, groups, space.contains, waiting=0) for _ in range(2))
+    keys, groups = hash_texts(["a", "b"]), grouped([np.array([0]), np.array([1])], 1)
+    mine, theirs = (claimed_groups(space.directory, keys, groups, space.contains, wait_seconds=0) for _ in range(2))
     assert next(mine)[0] == 0 and next(theirs)[0] == 1
     mine.close()
     assert next(theirs)[0] == 0
@@ -137,18 +140,18 @@ def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
 
 def test_a_claim_that_is_given_up_while_it_is_looked_at_counts_once_more(tmp_path, monkeypatch):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
-    keys, groups = hash_texts(["a", "b"]), groups_of([np.array([0]), np.array([1])], 1)
-    mine, theirs = (shared_out(space.directory, keys, groups, space.contains, waiting=0) for _ in range(2))
+    keys, groups = hash_texts(["a", "b"]), grouped([np.array([0]), np.array([1])], 1)
+    mine, theirs = (claimed_groups(space.directory, keys, groups, space.contains, wait_seconds=0) for _ in range(2))
     assert next(mine)[0] == 0
     (claim,) = (space.directory / "claims").iterdir()
-    flock = claims.fcntl.flock
+    flock = files.fcntl.flock
 
     def given_up(descriptor, operation):
-        if operation & claims.fcntl.LOCK_NB:
+        if operation & files.fcntl.LOCK_NB:
             claim.unlink(missing_ok=True)
         return flock(descriptor, operation)
 
-    monkeypatch.setattr(claims.fcntl, "flock", given_up)
+    monkeypatch.setattr(files.fcntl, "flock", given_up)
     assert next(theirs)[0] == 1
 
 
@@ -156,12 +159,12 @@ def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
     keys, groups = hash_texts(["a", "b", "c", "d"]), [[np.array([0, 1])], [np.array([2, 3])]]
     space.append(keys[[1, 2, 3]], np.ones((3, 2), np.float32))
-    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains)] == [
-        [0]
-    ]
+    assert [
+        np.concatenate(group).tolist() for group in claimed_groups(space.directory, keys, groups, space.contains)
+    ] == [[0]]
     assert [
         np.concatenate(group).tolist()
-        for group in shared_out(space.directory, keys, groups, space.contains, whole=True)
+        for group in claimed_groups(space.directory, keys, groups, space.contains, full_batches=True)
     ] == [[0, 1]]
 
 
