@@ -59,7 +59,7 @@ from patent_mteb.search.passages import AGGREGATES, Passages
 from patent_mteb.search.run import Run
 from patent_mteb.search.splitting import RememberedTokens, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.timing import phase, timed
-from patent_mteb.store.settings import settled
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import dapfam
 
 if TYPE_CHECKING:
@@ -467,7 +467,10 @@ def sweep(
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table = SweepTable(out, data)
     systems = _Systems(
-        parts, [settled(encoder, encode_kwargs) for encoder in encoders], lexical, RunCache(out.with_suffix(".runs"))
+        parts,
+        [with_current_settings(encoder, encode_kwargs) for encoder in encoders],
+        lexical,
+        RunCache(out.with_suffix(".runs")),
     )
     for number, group in enumerate(groups, start=1):
         for label, models in systems.of(group):
@@ -517,7 +520,7 @@ def _run(
     with timed() as seconds:
         for model in models:
             result = mteb.evaluate(
-                settled(Timed(model, corpora), encode_kwargs),
+                with_current_settings(Timed(model, corpora), encode_kwargs),
                 task,
                 cache=None,
                 encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)),

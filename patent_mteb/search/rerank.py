@@ -25,7 +25,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
-from patent_mteb.store.pair_scores import KeptPairs, one_score
+from patent_mteb.store.pair_scores import StoredPairs, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -72,7 +72,7 @@ def second_stage(model: Any) -> Any:
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     """Truncate each pair at ``max_length`` tokens, or where the model's own limit is lower, there."""
-    own_model: Any = model.model if isinstance(model, KeptPairs) else model
+    own_model: Any = model.model if isinstance(model, StoredPairs) else model
     inner = getattr(own_model, "model", own_model)
     for name in _LENGTH_NAMES:
         own = getattr(inner, name, None)

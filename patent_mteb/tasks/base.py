@@ -305,7 +305,7 @@ class PatentTask(TaskHooks, AbsTask):
         """Have an encoder encode all that a score of it would need, in the same calls, and score nothing.
 
         Args:
-            model: an encoder that keeps what it encodes (:class:`patent_mteb.store.precompute.Ahead`).
+            model: an encoder that keeps what it encodes (:class:`patent_mteb.store.precompute.PrecomputeEncoder`).
 
         Raises:
             DataError: the data cannot be had or cannot be used.

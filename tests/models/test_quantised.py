@@ -172,7 +172,7 @@ def test_precision_among_encode_kwargs_is_answered(dapfam, tmp_path, precision):
         (lambda: Quantised(Passages(HashEncoder(), splitter=TokenWindows(4))), "no encoder"),
         (lambda: Quantised(HashEncoder(), calibration=["one", "one"]), "fewer than two"),
         (lambda: Quantised(HashEncoder()).with_store("store", "float16"), "kept as bytes"),
-        (lambda: stored(HashEncoder(), "store", "int8"), "bytes are kept of quantised vectors only"),
+        (lambda: stored(HashEncoder(), "store", "int8"), "only quantised vectors are stored as bytes"),
     ],
 )
 def test_what_cannot_be_is_refused(build, message, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from patent_mteb import files
 from patent_mteb.models import load
 from patent_mteb.store import EmbeddingStore, encoder, hash_texts, stored
 from patent_mteb.store.locks import claimed_groups, grouped
-from patent_mteb.store.precompute import Ahead
+from patent_mteb.store.precompute import PrecomputeEncoder
 
 pytestmark = pytest.mark.skipif(files.fcntl is None, reason="this system has no locks")
 WHERE = {
@@ -122,7 +122,7 @@ def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("way", [lambda encoder: encoder, Ahead], ids=["run", "ahead"])
+@pytest.mark.parametrize("way", [lambda encoder: encoder, PrecomputeEncoder], ids=["run", "ahead"])
 def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
     told, telling = os.pipe()
     waits, opens = os.pipe()
