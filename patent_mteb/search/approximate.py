@@ -1,13 +1,12 @@
-"""Approximate search with an encoder's vectors, on request only: an inverted file of faiss (the extra ``ann``) instead
-of all documents.
+"""Approximate search by an inverted file of faiss (the extra ``ann``), on request.
 
-The documents' vectors are grouped around 4 * sqrt(documents) centres (k-means with a fixed seed); a query is compared
-with the documents of its ``probes`` nearest centres only. What it misses is measured in every search: for up to 100
-queries the exact ranking is made too, and the share of it that was found, recall@k, is logged. ``ann`` is part of the
-identity, and no approximate ranking is taken for an exact one.
+The vectors of the documents are clustered around 4 * sqrt(documents) centres (k-means with a fixed seed). A query is
+compared with the documents of its ``probes`` nearest centres. Each search measures the loss: recall@k against the exact
+ranking of up to 100 queries is logged. ``ann`` is part of the identity, so approximate results are never mixed with
+exact ones.
 
-A query's hidden documents are left out here as in exact search. The priority gate lets each query see other documents,
-which an inverted file does not know: a task with a gate is refused.
+Hidden documents are excluded as in exact search. A task with a priority gate is refused, because each query sees other
+documents there.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _CHECKED = 100
 _QUERIES_AT_ONCE = 1024
 _CENTRES = 4
 _TRAINED_ON = 64
-"""Documents a centre that k-means looks at."""
+"""Documents for each centre in k-means."""
 
 
 class Approximate(DenseSearch):
@@ -82,7 +81,7 @@ class Approximate(DenseSearch):
             best.add(rows, np.where(seen, scores, 0).astype(np.float32), held.numbers[found], seen)
 
     def _check(self, best: TopK, queries: Tensor, documents: Tensor, held: Held) -> None:
-        """Log how much of the exact ranking of some queries stands in the approximate one."""
+        """Log the recall against the exact ranking of some queries."""
         rows = np.unique(np.linspace(0, len(queries) - 1, _CHECKED).astype(np.int64))
         exact = TopK([best.query_ids[row] for row in rows], best.doc_ids, best.k)
         add_nearest(exact, queries[rows.tolist()], documents, held.numbers, held.hidden.tocsr()[rows])
@@ -97,7 +96,7 @@ class Approximate(DenseSearch):
 
 
 def _inverted(documents: NDArray[np.float32], probes: int) -> Any:
-    """An inverted file over the documents, by inner product."""
+    """Inverted file over the documents, by inner product."""
     import faiss
 
     count, width = documents.shape

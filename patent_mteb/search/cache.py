@@ -1,4 +1,4 @@
-"""Rankings that are kept: each is computed once for the same model, data and depth."""
+"""Caches of runs: each is computed once for the same model, data and depth."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BYTES_AT_ONCE = 1 << 26
 
 
 _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Data sets do not change: what was hashed once is known as long as the object is there."""
+"""Data sets are immutable, so hashes stay valid while the object exists."""
 
 
 def content_of(dataset: Any) -> str:
@@ -58,10 +58,9 @@ def _hash_of(dataset: Any) -> str:
 
 
 class RunCache:
-    """Runs that were computed, in memory and, with a folder, on disk (one ``.npz`` a run, written whole or not at all).
+    """Runs in memory and, with a folder, on disk (one ``.npz`` file each).
 
-    A file that is damaged, or that holds no run, is refused with a warning and the run computed again; one that cannot
-    be written is kept in memory.
+    A damaged file is ignored with a warning and the run computed again. A run that cannot be written stays in memory.
     """
 
     def __init__(self, folder: Path | str | None = None, memory_mb: float = 4096) -> None:
@@ -70,7 +69,7 @@ class RunCache:
         self._runs: OrderedDict[str, tuple[int, Run]] = OrderedDict()
 
     def get(self, key: str, top_k: int) -> Run | None:
-        """The kept run, if it was computed to depth top_k or deeper."""
+        """The cached run, if it was computed to depth ``top_k`` or deeper."""
         if key in self._runs:
             self._runs.move_to_end(key)
             asked, run = self._runs[key]
@@ -82,7 +81,7 @@ class RunCache:
         return run.top(top_k) if asked >= top_k else None
 
     def put(self, key: str, asked: int, run: Run) -> None:
-        """Keep a run that was computed to depth ``asked``."""
+        """Cache a run that was computed to depth ``asked``."""
         self._remember(key, asked, run)
         if self.folder is not None:
             self._write(key, self.folder / f"{key}.npz", asked, run)
@@ -128,11 +127,11 @@ class RunCache:
 
 _PARTS = frozenset({"ids", "docs", "scores", "parts", "k"})
 _NEXT = "first_"
-"""What stands before the names of the arrays of a first stage, once more before those of its own."""
+"""Prefix of the arrays of a first stage, repeated for its own first stage."""
 
 
 def _arrays_of(run: Run, known: Run | None = None) -> dict[str, Any]:
-    """The arrays of a run and of its first stages; ids that are those of the run before are left out."""
+    """Arrays of a run and its first stages, without ids that equal those of ``known``."""
     arrays: dict[str, Any] = {"docs": run.docs, "scores": run.scores}
     if known is None or (run.query_ids, run.doc_ids) != (known.query_ids, known.doc_ids):
         arrays["ids"] = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
@@ -145,7 +144,7 @@ def _arrays_of(run: Run, known: Run | None = None) -> dict[str, Any]:
 
 
 def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
-    """Of a run's key and of the names, types, shapes and bytes of its arrays."""
+    """Checksum of the key and the names, types, shapes and bytes of the arrays."""
     total = hashlib.blake2b(key.encode(), digest_size=8)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -155,7 +154,7 @@ def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
 
 
 def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
-    """The run that arrays from a file hold, and the depth that it was computed to."""
+    """Return the run in the arrays of a file, and its depth."""
     checksum = arrays.pop("checksum", None)
     if checksum is not None and int(checksum) != _checksum(key, arrays):
         raise ValueError("wrong checksum")
@@ -167,7 +166,7 @@ def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
 
 
 def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
-    """A run from its arrays, with its first stages."""
+    """Return a run from its arrays, with its first stages."""
     below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
     own = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
     if not own.keys() >= {"docs", "scores"} or own.keys() - _PARTS or (known is None and "ids" not in own):
@@ -192,7 +191,7 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
 
 
 def _checked(run: Run, what: str) -> Run:
-    """The run, if it is one."""
+    """Return a run, or raise an error if it is invalid."""
     docs, scores, parts = run.docs, run.scores, run.parts
     if (
         docs.ndim != 2
@@ -224,8 +223,10 @@ def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] |
 
 
 def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
-    """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden
-    documents, the dates of the gate, and the encoding arguments other than batch size and progress bar.
+    """Identity of a search; searches with the same key have the same result.
+
+    It covers model, task, split, subset, every row of corpus and queries, candidates, hidden documents, the dates of
+    the gate, and the encoding arguments other than batch size and progress bar.
     """
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
     pairs = [_listed(context.top_ranked), _listed(context.hidden)]
@@ -237,10 +238,9 @@ def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: 
 
 
 class Cached(ArraySearch):
-    """A search model that computes each ranking once: the same task, data and depth (or a smaller one) is answered from
-    a cache.
+    """A search model with a cache: the same task, data and depth are searched once.
 
-    The identity is that of the model itself, for the scores are the same.
+    Smaller depths are answered too. The identity is that of the model, since the scores are the same.
     """
 
     hides = True
@@ -266,7 +266,7 @@ class Cached(ArraySearch):
         return run
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings, each kept under its own context."""
+        """Both rankings, each cached under its own context."""
         meta = live_meta(self.model)
         keys = [
             search_key(meta, self._corpus_content, queries, each) for each in (context, replace(context, hidden={}))

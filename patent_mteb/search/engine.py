@@ -1,6 +1,4 @@
-"""From any mteb model to a search on arrays, and back: what a task searches with, whichever of mteb's protocols a model
-follows.
-"""
+"""Convert any mteb model to a search on arrays, and back."""
 
 from __future__ import annotations
 
@@ -27,15 +25,14 @@ FAST_VARIABLE = "PATENT_MTEB_FAST"
 
 
 def on_arrays() -> bool:
-    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own
-    machinery.
-    """
+    """Whether searches run on arrays; ``PATENT_MTEB_FAST=0`` leaves them to mteb."""
     return asked(FAST_VARIABLE, default=True)
 
 
 def engine(model: MTEBModels) -> ArraySearch:
-    """Any mteb model as a search on arrays: encoders by their vectors, cross-encoders and search models by their own
-    search.
+    """Return any mteb model as a search on arrays.
+
+    Encoders search by their vectors, cross-encoders and search models by their own search.
     """
     if isinstance(model, ArraySearch):
         return model
@@ -51,14 +48,14 @@ def engine(model: MTEBModels) -> ArraySearch:
 
 
 class Foreign(ArraySearch):
-    """A search model of mteb whose rankings are taken over into arrays."""
+    """A search model of mteb whose rankings are converted to arrays."""
 
     def __init__(self, model: SearchProtocol) -> None:
         self.model = model
         self.mteb_model_meta = model.mteb_model_meta
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
-        """Index in any case: mteb's wrapper of encoders lets its corpus go after each search."""
+        """Always index: mteb's wrapper of encoders drops its corpus after each search."""
         self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
 
     def prepare(self, context: SearchContext) -> None:
@@ -71,11 +68,11 @@ class Foreign(ArraySearch):
 
 
 class AsMteb:
-    """A search on arrays for mteb's own evaluation, which knows nothing of hidden documents and of the gate.
+    """A search on arrays for mteb's evaluation, which knows no hidden documents.
 
     Attributes:
         run: the last ranking, None before the first search.
-        whole: the same with nothing hidden.
+        unfiltered: the same with nothing hidden.
     """
 
     def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:

@@ -19,14 +19,14 @@ _Value = TypeVar("_Value")
 
 
 class Recent(Generic[_Key, _Value]):
-    """Values by key, those forgotten first that were asked for longest ago."""
+    """Values within a memory limit; the least recently used ones are dropped."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._held: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
 
     def keep(self, key: _Key, value: _Value, size: int) -> None:
-        """Hold a value of so many bytes, in place of any other of its key."""
+        """Store a value of ``size`` bytes, unless it exceeds the limit."""
         self._held.pop(key, None)
         if size > self.most_bytes:
             return
@@ -35,14 +35,14 @@ class Recent(Generic[_Key, _Value]):
             self._held.popitem(last=False)
 
     def get(self, key: _Key) -> _Value | None:
-        """The value of a key, None if it is not held."""
+        """The value of a key, None if missing."""
         if key not in self._held:
             return None
         self._held.move_to_end(key)
         return self._held[key][0]
 
     def __iter__(self) -> Iterator[_Key]:
-        """The keys, that which was asked for last first."""
+        """Keys, most recently used first."""
         return iter(list(reversed(self._held)))
 
 
@@ -50,9 +50,7 @@ _Queries = tuple[tuple[str, str], ...]
 
 
 class RecentRuns:
-    """Rankings of queries by a system that ranks each query for itself: those that were all searched before are read,
-    not searched.
-    """
+    """Rankings of past queries, for systems that rank each query independently."""
 
     def __init__(self, most_bytes: int) -> None:
         self._held: Recent[tuple[Hashable, int, _Queries], Run] = Recent(most_bytes)
@@ -61,8 +59,9 @@ class RecentRuns:
     def run(
         self, corpus: Hashable, query_ids: Sequence[str], texts: Sequence[str], top_k: int, search: Callable[[], Run]
     ) -> Run:
-        """The rankings of queries over a corpus, from a search that was as deep and asked for all of them, else by a
-        search.
+        """Rankings from an earlier search of the same queries, else from ``search``.
+
+        The earlier search must be as deep and cover all queries.
         """
         asked = tuple(
             (query, xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass")))
@@ -94,7 +93,7 @@ class RecentRuns:
 
 
 def _rows(run: Run, rows: list[int], query_ids: list[str], top_k: int) -> Run:
-    """Some rankings of a run, no wider than the longest of them, as a search for them alone would give them."""
+    """Some rankings of a run, as a search for them alone would return them."""
     docs = run.docs[rows, :top_k]
     width = int((docs >= 0).sum(axis=1).max(initial=0))
     return replace(

@@ -1,8 +1,4 @@
-"""An encoder that encodes no text twice while it lives, for a task that searches the same texts in two ways.
-
-Without an embedding store a second search would encode everything again. Here the vectors of the first are kept in
-memory; what is encoded first is encoded exactly as without this wrapper, batches included.
-"""
+"""Caches in memory: values, rankings, and vectors of an encoder."""
 
 from __future__ import annotations
 
@@ -20,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Remembered:
-    """An encoder with a memory; everything but ``encode`` is the wrapped model's."""
+    """An encoder with a cache in memory; all but ``encode`` is the wrapped model's.
+
+    For a task that searches the same texts twice without an embedding store. New texts are encoded in the batches of
+    the unwrapped model.
+    """
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -30,7 +30,7 @@ class Remembered:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, **kwargs: Any) -> Any:
-        """The vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
+        """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         from torch.utils.data import DataLoader
 
         task = getattr(kwargs.get("task_metadata"), "name", "")
@@ -59,5 +59,5 @@ class Remembered:
 
 
 def remembering(model: MTEBModels) -> Any:
-    """The model with a memory, if it is an encoder that would encode a text anew each time it is asked."""
+    """Wrap an encoder without a store in a cache; return other models unchanged."""
     return Remembered(model) if is_encoder(model) and not isinstance(model, StoredEncoder) else model

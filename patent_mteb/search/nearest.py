@@ -1,26 +1,20 @@
-"""The nearest documents of many queries by inner product: exact, in blocks, with the matrix product in half precision
-where that pays.
+"""Exact nearest documents by inner product, in blocks, partly in half precision.
 
-**How.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor that
-more than k documents of the corpus will reach. The corpus passes by in blocks; what reaches the floor is kept, about
-twice k documents a query, and these few are ranked. Nothing of size queries x documents is ever held, and no block is
-sorted.
+**Algorithm.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor
+that more than k documents of the corpus will reach. The corpus is scored in blocks; about twice k documents a query
+reach the floor, and only these are ranked. No array of size queries x documents exists, and no block is sorted.
 
-**Why it is exact.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query
-where fewer do, or so many that the floor says nothing (equal scores by the thousand, a query without direction), is
-ranked over the whole corpus instead.
+**Exactness.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query with
+fewer, or with too many (thousands of equal scores, a zero vector), is ranked over the whole corpus instead.
 
-**Half precision.** bfloat16 products are twice as fast on processors that have them, but order close documents wrongly.
-They are used to find candidates only. Let ``t`` be the true product of a unit query and a document from which the mean
-of the documents was taken (both leave a query's ranking as it is), ``a`` the computed one. Then ``|a - t| <= e + |a| /
-256``, where ``e`` bounds what rounding the two vectors costs (measured as the length of the difference, Cauchy-Schwarz)
-and what summing in single precision costs, here and in the final scores. With ``a_k`` the k-th largest computed
-product, at least k documents have ``t >= a_k - e - |a_k| / 256``; so a document whose ``a`` lies below that by more
-than its own error is not among the best k. All others are scored in single precision. Where the errors are too large to
-leave few candidates (vectors that differ little from their mean), the block is done in single precision.
-
-Scores of queries over documents at two precisions, for :mod:`patent_mteb.search.nearest`, whose docstring says why
-they suffice.
+**Half precision.** bfloat16 products are twice as fast on processors with bfloat16 units, but misorder close documents,
+so they only select candidates. Let ``t`` be the true product of a unit query and a document minus the mean of the
+documents (neither changes the ranking of a query), and ``a`` the computed one. Then ``|a - t| <= e + |a| / 256``. Here
+``e`` bounds the error of rounding the two vectors (measured as the length of the difference, Cauchy-Schwarz) and of
+single-precision sums, here and in the final scores. With ``a_k`` the k-th largest computed product, at least k
+documents have ``t >= a_k - e - |a_k| / 256``. So a document whose ``a`` is below that by more than its own error is not
+among the best k. All others are scored in single precision. Where the errors leave too many candidates (vectors that
+differ little from their mean), the block is computed in single precision.
 """
 
 from __future__ import annotations
@@ -53,36 +47,35 @@ _SHORTEST = 1e-15
 
 
 Keys = NDArray[Any]
-"""Scores in a form that orders like them: float32, or the bits of bfloat16 as int16 where only positive ones count."""
+"""Sortable scores: float32, or the bits of positive bfloat16 as int16."""
 
 
 class Scorer(Protocol):
-    """Scores of queries over documents at one precision, and what they leave as candidates."""
+    """Scores of documents at one precision, and the candidates that they leave."""
 
     lowest: Any
     highest: Any
     final: bool
-    """Whether the keys are the scores that rankings are made of."""
+    """Whether the keys are the final scores."""
 
     def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
         """[documents, queries of rows], valid until the next call."""
         ...
 
     def floor(self, rows: slice, reached: Keys) -> Keys:
-        """[queries] the keys that candidates must reach if at least k documents reach ``reached`` [queries];
-        ``highest`` if none can.
+        """[queries] keys of candidates, if k documents reach ``reached`` [queries].
+
+        ``highest`` if there is no floor.
         """
         ...
 
     def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
-        """[pairs] in single precision; ``found`` counts its queries from the first of ``rows``."""
+        """[pairs] in single precision; ``found`` numbers its queries from ``rows``."""
         ...
 
 
 class _Product:
-    """Inner products of the rows of two matrices, always written to the same memory: fresh pages cost a tenth of the
-    time.
-    """
+    """Matrix products in reused memory: new pages cost a tenth of the time."""
 
     def __init__(self) -> None:
         self._memory: Tensor | None = None
@@ -97,7 +90,7 @@ class _Product:
 
 
 class Single:
-    """Single precision: the scores are the final ones."""
+    """Single precision: the keys are the final scores."""
 
     lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
 
@@ -117,7 +110,7 @@ class Single:
 
 
 class Half:
-    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
+    """bfloat16 of unit queries and of centred documents of length 1 at most."""
 
     lowest, highest, final = np.int16(-32768), np.int16(32767), False
 
@@ -162,7 +155,7 @@ class Half:
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:
-    """The numbers behind the bits of bfloat16."""
+    """Values of the bits of bfloat16."""
     return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
 
 
@@ -173,7 +166,7 @@ def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
-    """Write rounded vectors, and return the length of what each lost."""
+    """Write rounded vectors, and return the length of each rounding error."""
     import torch
 
     rounded = exact.to(torch.bfloat16)
@@ -184,7 +177,7 @@ def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Found:
-    """Pairs of a document and a query of the block, in the order of the documents, with their keys."""
+    """Pairs of a document and a query of the block, by document, with their keys."""
 
     document: NDArray[np.int32]
     query: NDArray[np.int16]
@@ -195,8 +188,9 @@ class Found:
 
 
 def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
-    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of
-    ``second``.
+    """Inner products of pairs: row i of ``first`` with some rows of ``second``.
+
+    These are the rows ``columns[starts[i]:starts[i + 1]]``.
     """
     import torch
 
@@ -234,7 +228,7 @@ _LARGEST = 1e38
 
 
 def has_fast_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16 by itself."""
+    """Whether the processor has bfloat16 units."""
     import torch
 
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
@@ -244,8 +238,9 @@ def has_fast_bfloat16() -> bool:
 def _table(
     query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]
 ) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column so, 0 where
-    nothing is.
+    """Pairs as one row for each query: a mask of filled places, and each column.
+
+    Empty places are 0.
     """
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=n_queries)
@@ -259,8 +254,9 @@ def _table(
 
 
 def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
-    """Give pairs that must not be found the lowest key; ``start`` is the number of the first document, ``hidden`` a CSC
-    matrix.
+    """Give excluded pairs the lowest key.
+
+    ``start`` is the number of the first document, ``hidden`` a CSC matrix.
     """
     if hidden is not None:
         ends = hidden.indptr[start : start + len(keys) + 1]
@@ -269,15 +265,16 @@ def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
 
 
 def _hide_later(keys: Keys, seen: NDArray[np.int64], lowest: Any) -> None:
-    """Give pairs behind the first ``seen`` [queries] documents the lowest key, where a query sees some of them and not
-    all.
+    """Give documents from position ``seen`` [queries] on the lowest key.
+
+    Queries that see none or all of the documents are skipped.
     """
     for query in np.flatnonzero((seen > 0) & (seen < len(keys))):
         keys[seen[query] :, query] = lowest
 
 
 def _reaching(keys: Keys, floor: Keys, start: int) -> Found:
-    """The pairs whose key reaches the floor of the query; ``start`` is the number of the first document."""
+    """Pairs whose key reaches the floor of the query; ``start`` is the first document."""
     flat = np.flatnonzero(keys >= floor)
     document = flat // keys.shape[1]
     query = (flat - document * keys.shape[1]).astype(np.int16)
@@ -285,7 +282,7 @@ def _reaching(keys: Keys, floor: Keys, start: int) -> Found:
 
 
 class _Search:
-    """The queries and documents of one call, prepared."""
+    """Prepared queries and documents of one call."""
 
     def __init__(
         self,
@@ -327,9 +324,7 @@ class _Search:
         self._rank_all(pool, rows.start + np.flatnonzero(~done))
 
     def _floor(self, scorer: Scorer, rows: slice, hidden: Any) -> Keys | None:
-        """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these
-        are too many.
-        """
+        """Floor of each query, ``highest`` without one; None if too many have none."""
         assert self.sample is not None
         keys = scorer.keys(rows, self.sample)
         _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
@@ -344,7 +339,7 @@ class _Search:
     def _rank_few(
         self, pool: ThreadPoolExecutor, scorer: Scorer, rows: slice, floor: Keys, hidden: Any
     ) -> NDArray[np.bool_]:
-        """Rank what reaches the floor; returns for which queries that is enough."""
+        """Rank the pairs above the floor; return the queries for which this suffices."""
         spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
         spans[-1] = slice(spans[-1].start, rows.stop)
         local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
@@ -372,7 +367,7 @@ class _Search:
     def _settled(
         self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Found]
     ) -> tuple[NDArray[np.bool_], Found]:
-        """Which queries have their k best among what reached the floor, and what can be one of these."""
+        """Queries whose k best reached the floor, and the pairs that can be among them."""
         found = Found(
             *(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key"))
         )
@@ -417,14 +412,14 @@ class _Search:
 
 
 def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
-    """Places in ``rows``, a sorted array, whose numbers follow one another, so many at most together."""
+    """Slices of consecutive numbers in a sorted array, of at most ``most`` each."""
     ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
     runs = zip([0, *ends[:-1]], ends, strict=True)
     return [slice(first, min(first + most, last)) for start, last in runs for first in range(start, last, most)]
 
 
 def _check(queries: Tensor, documents: Tensor) -> None:
-    """Refuse vectors whose products, or parts of these, could be too large for single precision."""
+    """Refuse vectors whose products may exceed single precision."""
     first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
     if not first * second * queries.shape[1] < _LARGEST:
         raise ModelError(
@@ -441,9 +436,9 @@ def add_nearest(
     half: bool | None = None,
     seen: NDArray[np.int64] | None = None,
 ) -> None:
-    """Offer the documents of largest inner product with each query to ``best``, which may hold others already.
+    """Offer the documents of largest inner product with each query to ``best``.
 
-    Memory: a few hundred MB beside the arguments; with ``half`` another half of these.
+    Memory: a few hundred MB besides the arguments; with ``half`` another half of these.
     """
     if not len(queries) or not len(documents):
         return
@@ -456,7 +451,7 @@ def add_nearest(
 
 
 def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:
-    """Offer given pairs to ``best``, with their inner products."""
+    """Offer candidate pairs to ``best``, with their inner products."""
     if not pairs.nnz:
         return
     _check(queries, documents)

@@ -1,34 +1,33 @@
-"""Passage-level retrieval: documents are split, passages are scored, and their scores are aggregated to documents.
+"""Passage retrieval: documents are split, and passage scores are aggregated.
 
 ``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4); ``model`` is any mteb
-encoder, or BM25. ``Passages(model, splitter=Sections("sections"))`` takes the sections that the corpus brings along as
-they are, the best one counting (PatentMap's Claims -> All: title with abstract, claims, and description of a document
-are three vectors).
+encoder, or BM25. ``Passages(model, splitter=Sections("sections"))`` uses the sections in the corpus, of which the best
+counts (PatentMap's Claims -> All: title with abstract, claims, and description of a document are three vectors).
+:class:`BestSection` gives the same scores for every search model, late interaction included. With it the model keeps
+its identity, because the form of the documents belongs to the task, and the run states the section by which each
+document was found.
 
-**Windows.** A window holds ``tokens`` tokens of the model's own tokenizer, without its special tokens; for BM25 a token
-is a run of word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM gives no stride; taken
-is ``stride = tokens``, no overlap. The last window ends with the text: it may be shorter, is kept however short it is,
-and is left out only if the window before it has reached the end already. The passage is the original text between the
-boundaries (no character is lost or changed, outer blanks aside), so a boundary may fall inside a word, and a passage
-cut there can have a few tokens more or fewer when it is tokenised by itself. A text without tokens is one passage.
-Prompts apply to each passage.
+**Windows.** A window has ``tokens`` tokens of the model's own tokenizer, without special tokens; for BM25 a token is a
+run of word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM states no stride; the default
+is ``stride = tokens``, no overlap. The last window ends with the text. It may be shorter, and is dropped only if the
+window before it has reached the end already. The passage is the original text between the boundaries, without outer
+blanks, so a boundary may be inside a word. A passage cut there can have a few tokens more or fewer when it is tokenised
+alone. A text without tokens is one passage. Prompts apply to each passage.
 
-**Exactness and memory.** All passages of a document count, for every aggregation. A corpus passes by in chunks of whole
-documents with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations and forgets it.
-Held at a time: texts and vectors of one chunk, ``score_mb`` MB of scores (a few times that while they are aggregated),
-and the best ``top_k`` documents of each query (8 bytes an entry). A single document with more passages is a chunk of
-its own. BM25 holds its index of all passages.
+**Exactness and memory.** All passages of a document count, for every aggregation. The corpus is processed in chunks of
+whole documents with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations. In memory
+are texts and vectors of one chunk, ``score_mb`` MB of scores (a few times that during aggregation), and the best
+``top_k`` documents of each query (8 bytes an entry). A document with more passages is a chunk of its own. BM25 holds
+its index of all passages.
 
-**BM25.** idf and mean length are those of the passages. A document of which no passage shares a term with the query is
-not returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over dense
-vectors, Table 20, avg_top3 is close to maxP). Equation 4 does not explain that; it is implemented as it stands.
+**BM25.** idf and mean length are those of the passages. A document without a passage that shares a term with the query
+is not returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over
+dense vectors, Table 20, avg_top3 is close to maxP). Equation 4, as implemented here, does not explain that.
 
-From the scores of passages to the score of a document (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan
-2019).
-
-Every function takes ``scores`` [..., P] of all passages, document after document, and ``starts`` [D], the position of
-each document's first passage (ascending, the first is 0, every document has at least one passage), and returns [..., D]
-in the type of the scores; sums are formed in double precision.
+**Aggregation** (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan 2019). Every function gets ``scores`` [..., P]
+of all passages, ordered by document, and ``starts`` [D], the position of the first passage of each document (ascending,
+the first is 0, every document has a passage). It returns [..., D] in the type of the scores; sums are in double
+precision.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _max(scores: Scores, starts: Starts) -> Scores:
 
 
 def _sum(scores: Scores, starts: Starts) -> Scores:
-    """Equation 6: all passages added up."""
+    """Equation 6: the sum of all passages."""
     return np.add.reduceat(scores, starts, axis=-1, dtype=np.float64)
 
 
@@ -88,10 +87,10 @@ def _mean(scores: Scores, starts: Starts) -> Scores:
 
 
 def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
-    """Equation 4: the mean of the three best passages; of two or one, where a document has no more.
+    """Equation 4: the mean of the three best passages, or of all if fewer.
 
-    Equation 4 divides by three always, which would rank a document of one passage below one with three mediocre ones;
-    averaging what there is follows the description beside it ("averages the three highest-scoring passages").
+    Equation 4 always divides by three, which would rank a document of one passage below one with three mediocre ones.
+    This follows the description next to it ("averages the three highest-scoring passages").
     """
     lengths = _lengths(scores, starts)
     best = np.full((3, *scores.shape[:-1], len(starts)), -np.inf, scores.dtype)
@@ -119,7 +118,7 @@ AGGREGATES: dict[str, Callable[[Scores, Starts], Scores]] = {
     "sumP": _sum,
     "firstP": _first,
 }
-"""The aggregations by name."""
+"""Aggregations by name."""
 
 
 def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
@@ -189,7 +188,7 @@ class _Dense:
 
 
 class _Lexical:
-    """Scores passages with BM25: one index over the passages of all documents, built once for a corpus."""
+    """Scores passages with BM25, with one index over the passages of a corpus."""
 
     def __init__(self, model: BM25, score_mb: float) -> None:
         self.model = model
@@ -229,8 +228,9 @@ class _Lexical:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Passages of some documents: ``starts`` is the position of each document's first passage, ``docs`` its number in
-    the corpus.
+    """Passages of some documents.
+
+    ``starts`` is the position of the first passage of each document, ``docs`` its number in the corpus.
     """
 
     passages: list[str]
@@ -239,7 +239,7 @@ class _Chunk:
 
 
 class _Task:
-    """Queries of one search and the best documents so far under each aggregation."""
+    """Queries of one search, and the best documents so far under each aggregation."""
 
     def __init__(
         self, queries: Any, doc_ids: list[str], top_k: int, names: Sequence[str], context: SearchContext
@@ -254,7 +254,7 @@ class _Task:
         return None if self._allowed is None else np.flatnonzero(np.diff(self._allowed.indptr))
 
     def take(self, rows: slice, scores: NDArray[np.float32], chunk: _Chunk, positive_only: bool = False) -> None:
-        """Aggregate scores [queries of rows, passages of the chunk] and keep the best documents."""
+        """Aggregate scores [queries, passages] and keep the best documents."""
         visible = None if self._allowed is None else self._allowed[:, chunk.docs][rows].toarray()
         if visible is None and self._eligible is not None:
             visible = self._eligible(rows, chunk.docs)
@@ -270,19 +270,19 @@ class _Task:
 
 
 class Passages(ArraySearch):
-    """A model searched passage by passage; see the module for what counts.
+    """A model searched passage by passage; see the module.
 
     Args:
         model: an mteb encoder, or :class:`~patent_mteb.search.bm25.BM25`.
         tokens: size of a window; 256 if neither this nor a splitter is given.
         aggregate: "maxP", "avg_top3", "avgP", "sumP" or "firstP" (:data:`~patent_mteb.search.passages.AGGREGATES`).
         stride: tokens between the starts of two windows; without overlap if None.
-        splitter: what cuts documents, instead of windows of the model's own tokens.
+        splitter: splits documents, instead of windows of the model's own tokens.
         chunk_passages: passages that are encoded at a time. Scores do not depend on it.
-        score_mb: size of the scores held at a time. Scores do not depend on it.
+        score_mb: size of the scores in memory. Scores do not depend on it.
 
     Raises:
-        ModelError: the model is neither an encoder nor BM25, or shows no tokenizer.
+        ModelError: the model is neither an encoder nor BM25, or has no tokenizer.
         ValueError: contradictory or unknown settings.
 
     Example:
@@ -347,15 +347,10 @@ class Passages(ArraySearch):
         cache: RunCache | None = None,
         **settings: Any,
     ) -> list[Passages]:
-        """One model an aggregation, each with its own identity, that share one pass: every passage is encoded and
-        scored once a task.
+        """Return one model an aggregation; passages are encoded and scored once a task.
 
-        Args:
-            model: see the class.
-            tokens: see the class.
-            aggregates: names of aggregations.
-            cache: where the rankings are kept; by default in memory, as long as the models live.
-            settings: further arguments of the class.
+        Every model has its own identity. The rankings are in ``cache``, by default in memory; ``settings`` are further
+        arguments of the class.
         """
         cache = cache or RunCache()
         models = [cls(model, tokens, name, **settings) for name in aggregates]
@@ -370,8 +365,9 @@ class Passages(ArraySearch):
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 
     def _chunks(self, wanted: NDArray[np.int64] | None) -> Iterator[_Chunk]:
-        """Split the documents, a few at a time, into chunks of at least ``chunk_passages`` passages (the last one
-        excepted).
+        """Split documents into chunks of at least ``chunk_passages`` passages.
+
+        The last chunk may have fewer.
         """
         visible = np.arange(len(self._rank)) if wanted is None else np.flatnonzero(np.isin(self._rank, wanted))
         passages: list[str] = []

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class BestSection(ArraySearch):
-    """A search model over the sections of documents.
+    """A search model over the sections of documents, each scored by its best section.
 
-    The corpus carries a column ``sections``, a list of texts a document, empty ones for what it lacks; a document
-    without any section is never found. Of ``n`` sections a document the inner model is asked for ``n`` times as many
-    rows, so the best ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the winning sections,
-    the first of equals.
+    The corpus has a column ``sections``, a list of texts for each document. Empty texts are skipped, and a document
+    without sections is never found. With ``n`` sections a document, the inner model is asked for ``n`` times as many
+    rows, so the best ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the best sections, the
+    first of equals.
     """
 
     hides = True
@@ -83,7 +83,7 @@ class BestSection(ArraySearch):
         return self._by_document(seen, top_k), self._by_document(whole, top_k)
 
     def _rows_context(self, context: SearchContext) -> SearchContext:
-        """The context with sections in the place of documents."""
+        """The context with sections instead of documents."""
         allowed = context.top_ranked
         return replace(
             context,

@@ -1,8 +1,8 @@
-"""Learned sparse retrieval (SPLADE and its kind): exact dot products of sparse vectors, [texts, vocabulary].
+"""Learned sparse retrieval (SPLADE and others): exact products of sparse vectors.
 
-Vectors are kept as lists of (term, weight), in memory and in the embedding store, and never made dense: a vocabulary of
-30,000 terms times a corpus of 113,000 patents would take 13 GB. Scores are those of mteb's ``SparseEncoderWrapper``, in
-single precision.
+Vectors are lists of (term, weight), in memory and in the embedding store, and never dense: a vocabulary of 30,000 terms
+times a corpus of 113,000 patents would take 13 GB. Scores are those of mteb's ``SparseEncoderWrapper``, in single
+precision.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
         self._kept: TokenStore | None = None
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
-        """The same model, whose vectors are kept in an embedding store."""
+        """The same model with its vectors in an embedding store."""
         from patent_mteb.store import EmbeddingStore
 
         if dtype != "float32":
@@ -65,7 +65,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
         return other
 
     def vectors(self, texts: Sequence[str], context: SearchContext, role: PromptType) -> Any:
-        """The vectors of texts as a SciPy matrix [texts, vocabulary] (CSR)."""
+        """Vectors of texts as a SciPy matrix [texts, vocabulary] (CSR)."""
         from scipy.sparse import csr_matrix
 
         found = self._terms(list(texts), context, role)
@@ -102,8 +102,9 @@ class SparseSearch(LiveIdentity, ArraySearch):
         return self._kept.tokens(texts, told or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
-        """What the model gave, text by text; an empty text has term 0 with weight 0, for the store keeps no empty
-        lists.
+        """Split the model's output by text.
+
+        An empty text has term 0 with weight 0, because the store has no empty lists.
         """
         name = self.mteb_model_meta.name
         if not getattr(vectors, "is_sparse", False) or vectors.shape[0] != n:

@@ -34,12 +34,12 @@ Row = Mapping[str, Any]
 
 
 class Tokenizer(Protocol):
-    """Finds the tokens of texts; ``name`` stands for it in a model's identity."""
+    """Finds the tokens of texts; ``name`` identifies it in a model's identity."""
 
     name: str
 
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """For each text the position of the first character of every token, ascending."""
+        """For each text the position of the first character of each token, ascending."""
         ...
 
 
@@ -83,7 +83,7 @@ class ModelTokenizer:
         return [np.maximum.accumulate(np.array([start for start, _ in offsets], np.int64)) for offsets in encoded]
 
     def _untruncated(self) -> Any:
-        """A copy that neither truncates nor pads: the settings of the model's own tokenizer must stay as they are."""
+        """Copy without truncation and padding; the model's own tokenizer stays unchanged."""
         copy = type(self._tokenizer).from_str(self._tokenizer.to_str())
         copy.no_truncation()
         copy.no_padding()
@@ -91,7 +91,7 @@ class ModelTokenizer:
 
 
 class RememberedTokens:
-    """A tokenizer that is asked once a text: where its tokens start is kept, four bytes each, in a temporary file."""
+    """Caches token positions of each text, four bytes each, in a temporary file."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.name = tokenizer.name
@@ -114,10 +114,10 @@ class RememberedTokens:
 
 
 def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
-    """Half-open token ranges of the windows over a text: they start every ``stride`` tokens and stop when one reaches
-    the end.
+    """Half-open token ranges of the windows over a text.
 
-    A text without tokens has the one empty window (0, 0).
+    They start every ``stride`` tokens and end when one reaches the end of the text. A text without tokens has the empty
+    window (0, 0).
     """
     last = max(n_tokens - size, 0)
     n_windows = -(-last // stride) + 1
@@ -125,9 +125,7 @@ def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
 
 
 class Splitter(Protocol):
-    """Splits corpus rows into passages; ``settings`` and ``tag`` enter the model's identity, in full and in its
-    name.
-    """
+    """Splits corpus rows; ``settings`` and ``tag`` enter identity and name of a model."""
 
     @property
     def settings(self) -> dict[str, Any]: ...
@@ -136,18 +134,18 @@ class Splitter(Protocol):
     def tag(self) -> str: ...
 
     def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
-        """For each row its passages, at least one."""
+        """The passages of each row, at least one."""
         ...
 
 
 @dataclass(frozen=True)
 class TokenWindows:
-    """Windows over the text of a document (title, blank, text), as described for the module.
+    """Windows over the text of a document (title, blank, text); see the module.
 
     Attributes:
         tokens: tokens of a window.
         stride: tokens between the starts of two windows, at most ``tokens``; without overlap if None.
-        tokenizer: what counts as a token.
+        tokenizer: defines tokens.
     """
 
     tokens: int
@@ -190,13 +188,13 @@ class TokenWindows:
 
 @dataclass(frozen=True)
 class Sections:
-    """Sections that the corpus gives: a column with a list of texts, or the document's text cut at a separator.
+    """Sections in the corpus: a column with a list of texts, or a separated text.
 
-    Blank sections are left out; a document without any other is one empty passage.
+    Blank sections are dropped; a document without any other is one empty passage.
 
     Attributes:
         column: name of the column with the list.
-        separator: where to cut the text (title, blank, text) instead.
+        separator: splits the text (title, blank, text) instead.
     """
 
     column: str = "sections"
@@ -226,7 +224,7 @@ class Sections:
 
 
 def inner_models(model: Any) -> Iterator[Any]:
-    """A model and what it wraps, from the outside in."""
+    """A model and the models that it wraps, from the outside in."""
     seen: set[int] = set()
     while model is not None and id(model) not in seen:
         seen.add(id(model))
@@ -235,7 +233,7 @@ def inner_models(model: Any) -> Iterator[Any]:
 
 
 def tokenizer_of(model: Any) -> Tokenizer:
-    """What counts as a token for a model: words for BM25, else the tokens of its own tokenizer."""
+    """Words for BM25, else the tokens of the model's own tokenizer."""
     if isinstance(model, BM25):
         return WordTokenizer()
     for inner in inner_models(model):

@@ -1,9 +1,9 @@
-"""Rankings that were written down, as search systems: a TREC file by itself, and several fused.
+"""Stored rankings as search systems: a TREC file alone, and several fused.
 
-Runs of different query views, corpus views and lengths can be fused, as in DAPFAM's Tables 12 to 16: all that they must
-share are the ids of queries and documents. A query's own family is left out of each run before scores are normalised
-and ranks counted, as in :mod:`patent_mteb.search.fusion`, whose formulas these are; over more than two runs reciprocal
-rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
+Runs over different query views, corpus views and depths can be fused, as in DAPFAM's Tables 12 to 16; they must share
+the ids of queries and documents. A query's own family is removed from each run before scores are normalised and ranks
+counted, as in :mod:`patent_mteb.search.fusion`. With more than two runs, reciprocal rank fusion sums over all of them
+(DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["FusedRuns", "StoredRun", "Weighted", "fuse_all"]
 
 @dataclass(frozen=True)
 class Weighted:
-    """Interpolation of any number of runs; ``weights`` count in proportion, in the order of the runs."""
+    """Interpolation of any number of runs, with relative ``weights`` in their order."""
 
     weights: tuple[float, ...]
 
@@ -95,23 +95,21 @@ def _contributions(run: Run, setting: AnyFusion, number: int) -> NDArray[np.floa
 
 
 class StoredRun(ArraySearch):
-    """The ranking of a TREC file as a search system (:func:`patent_mteb.search.trec.read_run`); its identity is its
-    content.
+    """The ranking in a TREC file as a search system, identified by its content.
 
     Args:
         path: the file.
-        name: what the system is called; the name of the file if empty.
-        allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file
+        name: name of the system; the name of the file if empty.
+        allow_missing: queries without a ranking found nothing. By default they are refused, because an incomplete file
             looks the same.
-        drop_unknown: documents that are not in the corpus of the task are left out and counted; by default they are
-            refused, for a run over another corpus looks the same.
-        effort: what the system took for all queries, as far as its owner says: ``seconds``, ``cost``; filed with the
+        drop_unknown: drop documents that are not in the corpus of the task, and count them. By default they are
+            refused, because a run over another corpus looks the same.
+        effort: what the system took for all queries, as stated by its owner (``seconds``, ``cost``); saved with the
             result.
         order: what orders the documents of a query (:func:`~patent_mteb.search.trec.read_run`); part of the identity.
 
     Raises:
-        DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or
-            another corpus.
+        DataError: the file cannot be read or has no ranking; at the search: it is of other queries or another corpus.
 
     Example:
         >>> from pathlib import Path
@@ -182,13 +180,11 @@ class StoredRun(ArraySearch):
         return self._found[1].top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """As for a model, but what is hidden is looked for in the file, and counted."""
+        """As for a model, with the hidden documents of the file counted."""
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
 
     def _whole(self, query_ids: list[str]) -> Run:
-        """The rankings of the queries, with what they must not see; made once, for a task asks for them with and
-        without that.
-        """
+        """Rankings of the queries with hidden documents; computed once for both rankings."""
         if self._read is None or self._read[0] != (query_ids, self.doc_ids):
             self._check(query_ids)
             self._read = (query_ids, self.doc_ids), Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
@@ -215,7 +211,7 @@ class StoredRun(ArraySearch):
             )
 
     def _known(self, query_ids: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The rankings of the queries, of documents of the corpus."""
+        """Rankings of the queries, restricted to the corpus."""
         known = set(self.doc_ids)
         rankings = {query: self._results.get(query, {}) for query in query_ids}
         strange = [
@@ -240,11 +236,11 @@ class StoredRun(ArraySearch):
 
 
 class FusedRuns(ArraySearch):
-    """Stored runs fused into one.
+    """Several stored runs fused into one.
 
     Args:
         runs: in the order of the weights; the lexical one first, where there is one.
-        setting: how they are fused.
+        setting: the fusion.
         depth: documents of each run that count.
 
     Example:
@@ -280,5 +276,5 @@ class FusedRuns(ArraySearch):
         return fuse_all([run.rank(queries, self.depth, context) for run in self.runs], self.setting, top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Fused twice: what is normalised depends on what is hidden."""
+        """Fuse twice: the normalisation depends on the hidden documents."""
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))

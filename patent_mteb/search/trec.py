@@ -37,9 +37,9 @@ def _check(*names: str) -> None:
 
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
-    """Write rankings, ``{query id: {document id: score}}``, documents in the order given, which is best first.
+    """Write rankings, ``{query id: {document id: score}}``, best document first.
 
-    A query without a document has no line in a TREC file: how many are lost to whoever reads it is said in a warning.
+    A query without documents has no line in a TREC file; a warning states their number.
     """
     _check(tag)
     if empty := [query for query, scores in rankings.items() if not scores]:
@@ -61,9 +61,9 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
 def read_run(path: Path, first: int | None = None, *, order: Order | None = None) -> dict[str, dict[str, float]]:
     """Read a run.
 
-    Scores are compared in double precision. A :class:`~patent_mteb.search.run.Run`, mteb and trec_eval compare them in
-    single precision. Where that would lose their order (they are too large, too small or too close), the scores are
-    multiplied by a power of two, and those that are still too close are moved apart by its smallest steps. All other
+    Scores are compared in double precision here, and in single precision by :class:`~patent_mteb.search.run.Run`, mteb
+    and trec_eval. Where that would lose their order (they are too large, too small or too close), the scores are
+    multiplied by a power of two, and those that are still too close are separated by the smallest steps. All other
     scores are those of the file.
     """
     results: dict[str, dict[str, float]] = {}
@@ -109,7 +109,7 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
 
 
 def _rank(text: str) -> int:
-    """A rank, -1 if it is not a whole number that 64 bits hold."""
+    """A rank, -1 if it is not a 64-bit integer."""
     return int(text) if text.isdecimal() and len(text) < _DIGITS else -1
 
 
@@ -125,8 +125,8 @@ def _by_rank(path: Path, query: str, found: Mapping[str, float], places: Sequenc
 def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequence[int]]) -> None:
     """Refuse a file whose ranks contradict its scores; a few places are a warning.
 
-    Neighbours by rank are compared. Equal ranks say nothing, but where a query has neither ranks nor different scores,
-    the order of its lines is taken for ranks.
+    Neighbours by rank are compared. Equal ranks mean nothing, but if a query has neither ranks nor different scores,
+    the order of its lines replaces its ranks.
     """
     pairs = opposite = tied = 0
     place = ("", sys.maxsize)
@@ -159,7 +159,7 @@ def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequen
 
 
 def _in_single_precision(results: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """The scores as they are where single precision keeps their order, else nearby ones of which it does."""
+    """Scores that keep their order in single precision, changed where needed."""
     doubles = {query: np.fromiter(found.values(), np.float64, len(found)) for query, found in results.items()}
     if not (lost := [query for query, scores in doubles.items() if not _keeps_order(scores)]):
         return results
@@ -178,7 +178,7 @@ def _keeps_order(scores: NDArray[np.float64]) -> bool:
 
 
 def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
-    """Scores times two to the exponent in single precision, greater ones at least one step above smaller ones."""
+    """Scores times two to the exponent in single precision, in the same strict order."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     bits = (np.ldexp(ordered, exponent).astype(np.float32) + np.float32(0)).view(np.int32).astype(np.int64)
