@@ -59,7 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         make(folder, args.documents, args.queries, args.width)
-        search = DenseSearch(model(folder), held_mb=args.held_mb)
+        search = DenseSearch(model(folder), vectors_mb=args.vectors_mb)
         names = [str(number) for number in range(args.documents)]
         queries = text_dataset({"id": names[: args.queries], "text": names[: args.queries]})
         context = SearchContext(MockRetrievalTask.metadata, "test", "default", {"show_progress_bar": False})
@@ -72,8 +72,8 @@ def main() -> None:
             assert [int(run.doc_ids[number]) for number in run.docs[query]] == by_numpy(folder, query)
         size = args.documents * args.width * 4 / 1e9
         print(
-            f"{args.documents:,} documents x {args.width} ({size:.2f} GB), {args.queries} queries, {args.held_mb:.0f}"
-            " MB held:"
+            f"{args.documents:,} documents x {args.width} ({size:.2f} GB), {args.queries} queries,"
+            f" {args.vectors_mb:.0f} MB of vectors in memory:"
         )
         print(f"{memory.gained:.2f} GB more than before, {seconds:.1f} s of processor time")
 

@@ -52,13 +52,12 @@ from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
 from patent_mteb.search.cache import Cached, RunCache, content_of
-from patent_mteb.search.dense import is_encoder
 from patent_mteb.search.engine import engine
 from patent_mteb.search.fusion import RRF, Fusion, Hybrid, Linear
-from patent_mteb.search.passages import AGGREGATES, Passages
+from patent_mteb.search.passages import AGGREGATES, CachedTokenizer, Passages, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.run import Run
-from patent_mteb.search.splitting import RememberedTokens, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.timing import phase, timed
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import dapfam
 
@@ -415,7 +414,7 @@ class System:
     model: Any
     cache: RunCache
     aggregates: Sequence[str]
-    _tokens: dict[str, RememberedTokens] = field(default_factory=dict, init=False)
+    _tokens: dict[str, CachedTokenizer] = field(default_factory=dict, init=False)
     _passages: tuple[tuple[int, str], list[Passages]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -433,7 +432,7 @@ class System:
     def _by_passages(self, length: int, tokens: str) -> list[Passages]:
         if self._passages is None or self._passages[0] != (length, tokens):
             if tokens not in self._tokens:
-                self._tokens[tokens] = RememberedTokens(
+                self._tokens[tokens] = CachedTokenizer(
                     WordTokenizer() if tokens == "words" else tokenizer_of(self.model)
                 )
             splitter = TokenWindows(length, None, self._tokens[tokens])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.dense import is_encoder
+from patent_mteb.search.vectors import is_encoder
 
 if TYPE_CHECKING:
     from mteb.models import CrossEncoderProtocol, MTEBModels

@@ -83,17 +83,17 @@ class Gate:
             for query, documents in pairs.items()
         }
 
-    def kept_out(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
+    def n_excluded(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
         """[queries] number of documents that each may not see."""
         seen = np.searchsorted(np.sort(self.days(documents)), self.limits(queries), side="left")
         return (len(documents) - seen).astype(np.int64)
 
-    def kept(self, run: Run) -> Run:
+    def filter(self, run: Run) -> Run:
         """The run without documents that its queries may not see; the next ones move up."""
         days = np.append(self.days(run.doc_ids), np.int32(_WITHOUT_LIMIT))  # the last for -1, no document
         return run.only(days[run.docs] < self.limits(run.query_ids)[:, None])
 
-    def of_parts(self, owners: Mapping[str, str]) -> Gate:
+    def for_parts(self, owners: Mapping[str, str]) -> Gate:
         """The gate of parts of documents, which became public with their document."""
         days = ((part, self.documents.get(document)) for part, document in owners.items())
         return Gate({part: day for part, day in days if day is not None}, self.queries)
@@ -240,15 +240,15 @@ class ArraySearch(ABC):
     hides = False
     gates = False
     cuts_documents = False
-    own_bytes: int = 0
+    vector_bytes: int = 0
 
     @property
     def index_bytes(self) -> int:
         """Bytes of the index, of this system and of those inside it, where known."""
-        held = [
+        members = [
             part for value in vars(self).values() for part in (value if isinstance(value, (list, tuple)) else [value])
         ]
-        return self.own_bytes + sum(part.index_bytes for part in held if isinstance(part, ArraySearch))
+        return self.vector_bytes + sum(part.index_bytes for part in members if isinstance(part, ArraySearch))
 
     def index(
         self,
@@ -261,13 +261,13 @@ class ArraySearch(ABC):
         num_proc: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Set the corpus; what is computed from it is computed at the search."""
+        """Set the corpus; expensive steps wait for the search."""
         self.doc_ids = ranked_ids(corpus["id"][:])
         self.corpus = corpus
         try:
             self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
         except BaseException:
-            self.corpus = None  # what could not be indexed must not be taken for indexed
+            self.corpus = None  # a failed index is not an index
             del self.doc_ids
             raise
 
@@ -328,7 +328,7 @@ class ArraySearch(ABC):
             if done:
                 self.ensure_indexed(self.corpus, blind)
             found = self.search_run(queries.select(open_rows.tolist()) if done else queries, depth, blind)
-            seen = gate.kept(found).top(top_k)
+            seen = gate.filter(found).top(top_k)
             enough = (
                 ((seen.docs >= 0).sum(axis=1) >= top_k)
                 | ((found.docs >= 0).sum(axis=1) < depth)

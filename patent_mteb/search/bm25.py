@@ -48,7 +48,7 @@ from patent_mteb.memory import portion
 from patent_mteb.patents.on_disk import held_up_to
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
 from patent_mteb.search.cache import content_of
-from patent_mteb.search.lru import Recent, RecentRuns
+from patent_mteb.search.memory_cache import LRUCache, RankingCache
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.store.settings import LiveIdentity
@@ -67,7 +67,7 @@ _IN_MEMORY = 1 << 28
 _ENTRY_BYTES = 8
 
 
-def held_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
+def buffered_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
     """SciPy CSR matrices; beyond the limit of memory they are in a temporary file."""
     return held_up_to(portion(1 / 8, _IN_MEMORY), matrices, _size)
 
@@ -94,7 +94,7 @@ class TermWeights:
         mean_length = (lengths.mean() if len(lengths) else 0.0) or 1.0
         idf = np.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
         saturation = k1 * ((1 - b) + b * lengths / mean_length)
-        self._blocks = held_matrices(self._made(counts, idf, saturation))
+        self._blocks = buffered_matrices(self._made(counts, idf, saturation))
 
     def _made(self, counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Iterator[Any]:
         first = 0
@@ -134,22 +134,22 @@ def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArr
     """Weights [terms, documents] from term frequencies [documents, terms]."""
     import scipy.sparse
 
-    held = np.zeros(len(idf), np.int64)
+    sizes = np.zeros(len(idf), np.int64)
     for block in counts:
-        held += np.bincount(block.indices, minlength=len(idf))
-    ends = np.concatenate([[0], np.cumsum(held)])
+        sizes += np.bincount(block.indices, minlength=len(idf))
+    ends = np.concatenate([[0], np.cumsum(sizes)])
     numbers = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
     weights, documents, filled = np.empty(ends[-1], np.float32), np.empty(ends[-1], numbers), ends[:-1].copy()
     first = 0
     for block in counts:
         by_term = block.tocsc()
-        held = np.diff(by_term.indptr)
-        terms = np.repeat(np.arange(len(held)), held)
-        places = np.arange(len(terms)) + (filled[: len(held)] - by_term.indptr[:-1])[terms]
+        sizes = np.diff(by_term.indptr)
+        terms = np.repeat(np.arange(len(sizes)), sizes)
+        places = np.arange(len(terms)) + (filled[: len(sizes)] - by_term.indptr[:-1])[terms]
         tf = by_term.data.astype(np.float64)
         weights[places] = idf[terms] * (tf / (saturation[first + by_term.indices] + tf))
         documents[places] = first + by_term.indices
-        filled[: len(held)] += held
+        filled[: len(sizes)] += sizes
         first += block.shape[0]
     return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(len(idf), first))
 
@@ -278,7 +278,7 @@ class BM25Index:
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
         self._split = _splitter(settings.token_pattern)
         self._terms = _Terms(settings)
-        counts = held_matrices(self._counted(texts))
+        counts = buffered_matrices(self._counted(texts))
         self._terms.freeze()
         self.weights = TermWeights(counts, self._terms.size, settings.k1, settings.b)
 
@@ -364,8 +364,8 @@ class BM25(LiveIdentity, ArraySearch):
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
-        self._indices: Recent[_Corpus, BM25Index] = Recent(portion(1 / 4, _INDEX_BYTES))
-        self._runs = RecentRuns(_RUN_BYTES)
+        self._indices: LRUCache[_Corpus, BM25Index] = LRUCache(portion(1 / 4, _INDEX_BYTES))
+        self._runs = RankingCache(_RUN_BYTES)
         self.mteb_model_meta = _meta(name, settings)
 
     @property
@@ -378,13 +378,13 @@ class BM25(LiveIdentity, ArraySearch):
         self._corpus = None if corpus is None else weakref.ref(corpus)
 
     def prepare(self, context: SearchContext) -> None:
-        vars(self).pop("_index", None)  # the last corpus's goes before the next is made, unless it is kept
+        vars(self).pop("_index", None)  # the last corpus's goes before the next is made, unless it is cached
         with phase("index"):
             self._content = (content_of(self.corpus), self.settings)
             index = self._indices.get(self._content)
             self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
-        self.own_bytes = self._index.nbytes
-        self._indices.keep(self._content, self._index, self._index.nbytes)
+        self.vector_bytes = self._index.nbytes
+        self._indices.put(self._content, self._index, self._index.nbytes)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
 
@@ -393,7 +393,9 @@ class BM25(LiveIdentity, ArraySearch):
         if context.top_ranked is not None:
             return self._search(texts, query_ids, top_k, context)
         place = (*self._content, context.gate.identity if context.gate else "")
-        return self._runs.run(place, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context))
+        return self._runs.get_or_search(
+            place, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context)
+        )
 
     def _search(self, texts: list[str], query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         best = TopK(query_ids, self.doc_ids, top_k)

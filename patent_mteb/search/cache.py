@@ -91,7 +91,7 @@ class RunCache:
         self._runs.move_to_end(key)
         while len(self._runs) > 1 and sum(kept.nbytes for _, kept in self._runs.values()) > self.memory_mb * 1e6:
             forgotten, _ = self._runs.popitem(last=False)
-            logger.info("run %s is no longer held in memory (limit %s MB)", forgotten, self.memory_mb)
+            logger.info("run %s is no longer in memory (limit %s MB)", forgotten, self.memory_mb)
 
     def _write(self, key: str, path: Path, asked: int, run: Run) -> None:
         arrays: dict[str, Any] = {"asked": np.int64(asked), **_arrays_of(run)}
@@ -99,9 +99,9 @@ class RunCache:
             with replacing(path) as partial, partial.open("wb") as stream:
                 np.savez(
                     stream, checksum=np.uint64(_checksum(key, arrays)), **arrays
-                )  # first: what is lost of a list is its end
+                )  # first, because a truncated zip directory loses its end
         except OSError as error:
-            logger.warning("the run %s cannot be stored (%s); it is kept in memory", path, error)
+            logger.warning("the run %s cannot be stored (%s); it stays in memory", path, error)
 
     def _read(self, key: str) -> tuple[int, Run] | None:
         if self.folder is None or not (path := self.folder / f"{key}.npz").is_file():
@@ -206,7 +206,7 @@ def _checked(run: Run, what: str) -> Run:
     if ((docs < -1) | (docs >= len(run.doc_ids))).any():
         raise ValueError(f"its {what} has a document that is not in the corpus")
     if not np.isfinite(scores).all():
-        raise ValueError(f"its {what} has a score that is no number")
+        raise ValueError(f"its {what} has a score that is not a number")
     if run.ordered() is not run:
         raise ValueError(f"its {what} is out of order")
     sorted_docs = np.sort(docs, axis=1)

@@ -70,7 +70,7 @@ def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
     found = load_json(path)
     if problem := _problem(found):
         remedy = "write them again, into an empty folder"
-        raise DataError(f"no manifest of candidates: {problem}", path=path, remedy=remedy)
+        raise DataError(f"not a manifest of candidates: {problem}", path=path, remedy=remedy)
     if found["format"] != _FORMAT:
         raise DataError(
             f"candidates of format {found['format']}, not {_FORMAT}", path=path, remedy="write the candidates again"
@@ -114,9 +114,9 @@ def write_candidates(
     path = _manifest(folder, task)
     about = {"format": _FORMAT, "task": task, "data": dict(data), "system": system_of(system), "k": k, "files": files}
     write_json(path, {**about, **facts})
-    kept = {entry["name"] for entry in files.values()}
+    names = {entry["name"] for entry in files.values()}
     for entry in before["files"].values() if before else ():
-        if entry["name"] not in kept:
+        if entry["name"] not in names:
             (folder / Path(entry["name"]).name).unlink(missing_ok=True)
     return path
 
@@ -154,7 +154,7 @@ class Candidates(ArraySearch):
         ]
         if not found:
             raise DataError(
-                "no candidates are there",
+                "there are no candidates",
                 path=self.folder,
                 remedy="write them: patent-mteb candidates -t TASK -m MODEL --out DIR",
             )
@@ -190,7 +190,7 @@ class Candidates(ArraySearch):
         if manifest is None:
             name, limit, n = task.rpartition(".limit")
             command = f"patent-mteb candidates -t {name} --limit {n}" if limit else f"patent-mteb candidates -t {task}"
-            raise DataError(f"no candidates of {task} are there", path=self.folder, remedy=f"write them: {command}")
+            raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=f"write them: {command}")
         if top_k > self.k and self.k < len(self.doc_ids):
             raise DataError(
                 f"the candidates are the best {self.k}, and {top_k} are asked for",
@@ -202,14 +202,12 @@ class Candidates(ArraySearch):
             raise DataError(
                 f"the candidates of {task} are of {', '.join(other)}",
                 path=path,
-                remedy="write them again, on the data at hand",
+                remedy="write them again, on these data",
             )
         entry = manifest["files"].get(which) or manifest["files"][_SEEN]
         run = self.folder / Path(str(entry["name"])).name
         if not run.is_file() or _hash(run) != entry["sha256"]:
             problem = f"{run.name} is not the file that the candidates' manifest names"
-            raise DataError(
-                problem, path=path, remedy="write the candidates again; nothing in their folder may be edited"
-            )
+            raise DataError(problem, path=path, remedy="write the candidates again; do not edit files in their folder")
         found = {query: dict[str, float]() for query in query_ids} | trec.read_run(run, first=top_k)
         return replace(Run.from_dict(found, query_ids, self.doc_ids).top(top_k), task=task)

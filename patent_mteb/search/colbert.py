@@ -84,8 +84,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         backbone = read(f"{modules[0]['path']}/config.json") or {}
     if not found:
         raise ModelError(
-            f"'{source}' has no config.json, so it is no model. Remedy: give the directory of a checkpoint, or a name"
-            " on the hub that is reachable or already in the local cache."
+            f"'{source}' has no config.json, so it is not a model. Remedy: give the directory of a checkpoint, or a"
+            " name on the hub that is reachable or already in the local cache."
         )
 
     stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
@@ -112,7 +112,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     else:
         what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
         raise ModelError(
-            f"'{source}' is no late-interaction checkpoint but a {what}: as one it would be given an untrained"
+            f"'{source}' is not a late-interaction checkpoint but a {what}: as one it would be given an untrained"
             " projection. Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or"
             " sentence-transformers' MultiVectorEncoder saved."
         )
@@ -215,7 +215,7 @@ KNOWN_SETTINGS = {
 
 class TokenEncoder(Protocol):
     model: Any
-    moving: frozenset[str]  # settings that the backend itself changes with every batch
+    volatile: frozenset[str]  # settings that the backend itself changes with every batch
     dimension: int
     document_length: int | None
 
@@ -252,7 +252,7 @@ class _PyLateEncoder:
         )
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
-        self.moving = frozenset({"max_seq_length"})
+        self.volatile = frozenset({"max_seq_length"})
         self.model = ColBERT(
             checkpoint.source,
             revision=revision,
@@ -294,7 +294,7 @@ class _SentenceTransformersEncoder:
         model = MultiVectorEncoder(
             checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code
         )
-        self.model, self.moving = model, frozenset[str]()
+        self.model, self.volatile = model, frozenset[str]()
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion

@@ -20,12 +20,11 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
 from datasets import Dataset
-from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
@@ -41,13 +40,14 @@ from patent_mteb.search.base import (
     span_end,
     text_bytes,
 )
-from patent_mteb.search.lru import RecentRuns
+from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts
 
 if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
     from torch import Tensor
     from torch.utils.data import DataLoader
 
@@ -56,21 +56,13 @@ CHUNK_DOCUMENTS = 50_000
 """Documents encoded in one call, as in mteb: the last bits depend on the batch."""
 CHUNK_BYTES = 1 << 30
 """Largest text bytes of a chunk; corpora of ordinary documents stay below it."""
-_HELD = 2_048_000_000
+_VECTOR_BYTES = 2_048_000_000
 _PROBED = 8
 _AGREEMENT = 1e-5
 _SINGLE = 4
 """Bytes of a single-precision number, the type of all vectors in a search."""
-SEARCHED = RecentRuns(1 << 28)
+RANKINGS = RankingCache(1 << 28)
 """Rankings of this process by the content of their vectors."""
-
-
-def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
-    """Whether mteb would search with the model's vectors.
-
-    It is an encoder without its own search.
-    """
-    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
 class DenseSearch(ArraySearch):
@@ -85,18 +77,17 @@ class DenseSearch(ArraySearch):
         model: EncoderProtocol,
         *,
         half: bool | None = None,
-        held_mb: float | None = None,
+        vectors_mb: float | None = None,
         score_mb: float = 32,
         timer: Any = None,
     ) -> None:
         if not is_encoder(model):
             raise ModelError(
-                f"{type(model).__name__} is no encoder, or has a search of its own. Remedy: search with the model"
-                " itself"
+                f"{type(model).__name__} is not an encoder, or has its own search. Remedy: search with the model itself"
             )
         self.model = model
         self.half = half
-        self.held_mb = portion(1 / 3, _HELD) / 1e6 if held_mb is None else held_mb
+        self.vectors_mb = portion(1 / 3, _VECTOR_BYTES) / 1e6 if vectors_mb is None else vectors_mb
         self.score_mb = score_mb
         self.timer = timer
         self.mteb_model_meta = model.mteb_model_meta
@@ -117,11 +108,11 @@ class DenseSearch(ArraySearch):
         dates = None if gate is None else (gate.days(self.doc_ids), gate.limits(query_ids))
         with self._phase("Encoding queries", context):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
-        self.own_bytes = 0
-        for numbers, vectors in self._held(context):
-            self.own_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
+        self.vector_bytes = 0
+        for numbers, vectors in self._blocks(context):
+            self.vector_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
-                held = Held(
+                block = DocumentBlock(
                     numbers,
                     hidden[:, numbers],
                     None if allowed is None else allowed[:, numbers],
@@ -136,18 +127,18 @@ class DenseSearch(ArraySearch):
                         _digest_of_corpus(self.corpus["id"][:], vectors),
                         gate.identity if gate else "",
                     )
-                    return SEARCHED.run(
+                    return RANKINGS.get_or_search(
                         place,
                         query_ids,
                         _digests(theirs, hidden.tocsr()),
                         top_k,
-                        partial(self._ranked, best, theirs, vectors, held, kind),
+                        partial(self._ranked, best, theirs, vectors, block, kind),
                     )
-                self.rank_held(best, theirs, vectors, held, kind)
+                self.rank_block(best, theirs, vectors, block, kind)
         return best.run()
 
-    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str) -> Run:
-        self.rank_held(best, queries, chunks, held, kind)
+    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str) -> Run:
+        self.rank_block(best, queries, chunks, block, kind)
         return best.run()
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
@@ -171,7 +162,7 @@ class DenseSearch(ArraySearch):
             else self.timer(name, split=context.hf_split, subset=context.hf_subset)
         )
 
-    def _held(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
+    def _blocks(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
         """Yield numbers and vectors (in chunks) of as many documents as fit into memory."""
         first, size = 0, len(self._number)
         while first < size:
@@ -179,7 +170,7 @@ class DenseSearch(ArraySearch):
             last = first
             with self._phase("Encoding corpus", context):
                 while last < size and (
-                    not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)
+                    not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.vectors_mb)
                 ):
                     part = next(self._chunks(last))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
@@ -196,28 +187,28 @@ class DenseSearch(ArraySearch):
             vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}"
         )
 
-    def rank_held(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str | None) -> None:
+    def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
         """Offer a block of documents to ``best``.
 
         ``kind`` is the similarity, None for the model's own.
         """
         if kind is not None:
             theirs = joined([queries], kind)
-            if held.allowed is not None:
-                add_pairs(best, theirs, joined(chunks, kind), held.numbers, held.allowed > held.hidden)
-            elif held.dates is None:
-                add_nearest(best, theirs, joined(chunks, kind), held.numbers, held.hidden, self.half)
+            if block.allowed is not None:
+                add_pairs(best, theirs, joined(chunks, kind), block.numbers, block.allowed > block.hidden)
+            elif block.dates is None:
+                add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden, self.half)
             else:
-                days, limits = held.dates
+                days, limits = block.dates
                 by_day = np.argsort(days, kind="stable")
                 seen = np.searchsorted(days[by_day], limits, side="left")
                 ours = joined(chunks, kind, np.argsort(by_day))
-                add_nearest(best, theirs, ours, held.numbers[by_day], held.hidden[:, by_day], self.half, seen)
+                add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], self.half, seen)
             return
         start = 0
         for vectors in chunks:
             count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-            self._rank_by_model(best, queries, vectors, held.part(slice(start, start + count)))
+            self._rank_by_model(best, queries, vectors, block.select(slice(start, start + count)))
             start += count
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
@@ -242,12 +233,12 @@ class DenseSearch(ArraySearch):
                 distances[kind] = float(difference.max())
         return min(distances, key=distances.__getitem__, default=None)
 
-    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, held: Held) -> None:
+    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, block: DocumentBlock) -> None:
         """Rank by the model's own similarity.
 
         Vectors that are not a matrix are passed to it as a whole.
         """
-        size, numbers = len(best.query_ids), held.numbers
+        size, numbers = len(best.query_ids), block.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
@@ -259,11 +250,11 @@ class DenseSearch(ArraySearch):
                 )
             if not np.isfinite(scores).all():
                 raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
-            best.add(rows, scores, numbers, held.visible(rows))
+            best.add(rows, scores, numbers, block.visible(rows))
 
 
 @dataclass(frozen=True)
-class Held:
+class DocumentBlock:
     """Documents with vectors in memory, and which of them each query may see.
 
     Attributes:
@@ -278,11 +269,11 @@ class Held:
     allowed: Any
     dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
-    def part(self, documents: slice) -> Held:
+    def select(self, documents: slice) -> DocumentBlock:
         """Some of the documents."""
         allowed = None if self.allowed is None else self.allowed[:, documents]
         dates = None if self.dates is None else (self.dates[0][documents], self.dates[1])
-        return Held(self.numbers[documents], self.hidden[:, documents], allowed, dates)
+        return DocumentBlock(self.numbers[documents], self.hidden[:, documents], allowed, dates)
 
     def visible(self, rows: slice) -> NDArray[np.bool_]:
         """[queries of rows, documents] which documents may be found."""

@@ -11,10 +11,10 @@ from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
 from patent_mteb.data.roots import asked
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext
-from patent_mteb.search.dense import DenseSearch, is_encoder
+from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.run import Results, Run
 from patent_mteb.search.sparse import SparseSearch
-from patent_mteb.search.vectors import Checked
+from patent_mteb.search.vectors import Checked, is_encoder
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -39,15 +39,15 @@ def engine(model: MTEBModels) -> ArraySearch:
     if isinstance(model, SparseEncoderWrapper) and on_arrays():
         return SparseSearch(model)
     if is_encoder(model):
-        return DenseSearch(model) if on_arrays() else Foreign(SearchEncoderWrapper(cast("Any", Checked(model))))
+        return DenseSearch(model) if on_arrays() else MtebSearch(SearchEncoderWrapper(cast("Any", Checked(model))))
     if isinstance(model, CrossEncoderProtocol):
-        return Foreign(SearchCrossEncoderWrapper(model))
+        return MtebSearch(SearchCrossEncoderWrapper(model))
     if isinstance(model, SearchProtocol):
-        return Foreign(model)
+        return MtebSearch(model)
     raise TypeError(f"{type(model).__name__} is neither an encoder, nor a cross-encoder, nor a search model of mteb")
 
 
-class Foreign(ArraySearch):
+class MtebSearch(ArraySearch):
     """A search model of mteb whose rankings are converted to arrays."""
 
     def __init__(self, model: SearchProtocol) -> None:
@@ -80,7 +80,7 @@ class AsMteb:
         self.hidden = hidden
         self.gate = gate
         self.run: Run | None = None
-        self.whole: Run | None = None
+        self.unfiltered: Run | None = None
         self.mteb_model_meta = system.mteb_model_meta
 
     def index(self, corpus: Dataset, **kwargs: Any) -> None:
@@ -100,6 +100,8 @@ class AsMteb:
         **kwargs: Any,
     ) -> Results:
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
-        run, self.whole = self.system.rank_both(queries, top_k, replace(context, hidden=self.hidden, gate=self.gate))
+        run, self.unfiltered = self.system.rank_both(
+            queries, top_k, replace(context, hidden=self.hidden, gate=self.gate)
+        )
         self.run = replace(run, task=task_metadata.name)
         return self.run.to_dict()

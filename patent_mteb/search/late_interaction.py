@@ -96,8 +96,8 @@ class TokenStore:
                 lengths = np.array([len(vectors) for vectors in found])
                 space.append_ragged(keys[chosen], codec.code(vectors) if codec else vectors, lengths)
 
-        kept, offsets = space.filled(keys, fill)
-        values = codec.value(kept) if codec else np.asarray(kept, dtype=np.float32)
+        stored, offsets = space.filled(keys, fill)
+        values = codec.value(stored) if codec else np.asarray(stored, dtype=np.float32)
         return [values[start:stop] for start, stop in pairwise(offsets)]
 
 
@@ -234,7 +234,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
         self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
         self._codec = Scaled() if vectors == "int8" else None
-        self._kept: TokenStore | None = None
+        self._token_store: TokenStore | None = None
         self._settings = given
         experiment = {"dtype": dtype, "maxsim": maxsim, **given}
         if self._codec:
@@ -268,12 +268,12 @@ class LateInteraction(LiveIdentity, ArraySearch):
                     self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
                 )
 
-        if self._kept is None:
+        if self._token_store is None:
             found = encode(list(texts))
             return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         role = "query" if is_query else "document"
-        return self._kept.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
+        return self._token_store.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model with its token vectors in a store.
@@ -293,7 +293,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "vectors": f"tokens by {self.backend}",
         }
         opened = store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
-        other._kept = TokenStore(opened, space, dtype, self._codec)
+        other._token_store = TokenStore(opened, space, dtype, self._codec)
         if dtype != "float32" and self._codec is None:
             experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
             other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})
@@ -302,13 +302,13 @@ class LateInteraction(LiveIdentity, ArraySearch):
     @property
     def store_settings(self) -> dict[str, Any]:
         """Current settings that determine token vectors, besides the weights."""
-        network, moving = self._encoder.model, self._encoder.moving
+        network, volatile = self._encoder.model, self._encoder.volatile
         lengths = {
             name: getattr(network, name, None)
-            for name in {"max_seq_length", "query_length", "document_length"} - moving
+            for name in {"max_seq_length", "query_length", "document_length"} - volatile
         }
         parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
-        return {**lengths, "modules": [{name: value for name, value in part if name not in moving} for part in parts]}
+        return {**lengths, "modules": [{name: value for name, value in part if name not in volatile} for part in parts]}
 
     def encode(
         self,
@@ -413,7 +413,8 @@ def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> d
         return {role: next((own[alias] for alias in aliases if alias in own), "") for role, aliases in names}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
         raise ModelError(
-            f"the prompt '{wrong[0]}' is no text. Remedy: give one text a key, such as 'PatentCitationRetrieval-query'."
+            f"the prompt '{wrong[0]}' is not a text. Remedy: give one text for each key, such as"
+            " 'PatentCitationRetrieval-query'."
         )
     try:
         AbsEncoder.validate_task_to_prompt_name(dict(given))

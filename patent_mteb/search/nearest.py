@@ -69,7 +69,7 @@ class Scorer(Protocol):
         """
         ...
 
-    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
         """[pairs] in single precision; ``found`` numbers its queries from ``rows``."""
         ...
 
@@ -105,7 +105,7 @@ class Single:
     def floor(self, rows: slice, reached: Keys) -> Keys:
         return reached
 
-    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
         return found.key
 
 
@@ -148,7 +148,7 @@ class Half:
         keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
         return np.where((reached > 0) & (needed > 0), keys, self.highest)
 
-    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
         queries, documents = self._exact
         starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
         return dots(documents, queries[rows], starts, found.query)
@@ -176,15 +176,15 @@ def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Found:
+class Pairs:
     """Pairs of a document and a query of the block, by document, with their keys."""
 
     document: NDArray[np.int32]
     query: NDArray[np.int16]
     key: Keys
 
-    def at(self, chosen: NDArray[np.int64]) -> Found:
-        return Found(self.document[chosen], self.query[chosen], self.key[chosen])
+    def at(self, chosen: NDArray[np.int64]) -> Pairs:
+        return Pairs(self.document[chosen], self.query[chosen], self.key[chosen])
 
 
 def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
@@ -273,12 +273,12 @@ def _hide_later(keys: Keys, seen: NDArray[np.int64], lowest: Any) -> None:
         keys[seen[query] :, query] = lowest
 
 
-def _reaching(keys: Keys, floor: Keys, start: int) -> Found:
+def _reaching(keys: Keys, floor: Keys, start: int) -> Pairs:
     """Pairs whose key reaches the floor of the query; ``start`` is the first document."""
     flat = np.flatnonzero(keys >= floor)
     document = flat // keys.shape[1]
     query = (flat - document * keys.shape[1]).astype(np.int16)
-    return Found((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
+    return Pairs((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
 
 
 class _Search:
@@ -344,7 +344,7 @@ class _Search:
         spans[-1] = slice(spans[-1].start, rows.stop)
         local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
         floors = [floor[span] for span in local]
-        parts: list[tuple[Found, ...]] = []
+        parts: list[tuple[Pairs, ...]] = []
         for start in range(0, max(int(self.seen[rows].max()), 1), DOCUMENTS_AT_ONCE):
             keys = scorer.keys(rows, slice(start, start + DOCUMENTS_AT_ONCE))
             _hide(keys, hidden, start, scorer.lowest)
@@ -358,17 +358,17 @@ class _Search:
                     )
                 )
             )
-        settled = list(pool.map(self._settled, repeat(scorer), spans, floors, zip(*parts, strict=True)))
-        scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, settled, strict=True)]
-        for _ in pool.map(self._rank, spans, [found for _, found in settled], scores):
+        selected = list(pool.map(self._selected, repeat(scorer), spans, floors, zip(*parts, strict=True)))
+        scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, selected, strict=True)]
+        for _ in pool.map(self._rank, spans, [found for _, found in selected], scores):
             pass
-        return np.concatenate([done for done, _ in settled])
+        return np.concatenate([done for done, _ in selected])
 
-    def _settled(
-        self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Found]
-    ) -> tuple[NDArray[np.bool_], Found]:
+    def _selected(
+        self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Pairs]
+    ) -> tuple[NDArray[np.bool_], Pairs]:
         """Queries whose k best reached the floor, and the pairs that can be among them."""
-        found = Found(
+        found = Pairs(
             *(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key"))
         )
         k, size = self.best.k, rows.stop - rows.start
@@ -384,7 +384,7 @@ class _Search:
         needed[~done] = scorer.highest
         return done, found.at(np.flatnonzero(found.key >= needed[found.query]))
 
-    def _rank(self, rows: slice, found: Found, scores: NDArray[np.float32]) -> None:
+    def _rank(self, rows: slice, found: Pairs, scores: NDArray[np.float32]) -> None:
         filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
         for first in range(0, len(filled), _RANKED_AT_ONCE):
             part = slice(first, min(first + _RANKED_AT_ONCE, len(filled)))

@@ -32,34 +32,253 @@ precision.
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
-from patent_mteb.errors import ModelError
+from patent_mteb.errors import DataError, ModelError
 from patent_mteb.identity import compose_meta, digest
-from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, span_end, text_bytes
+from patent_mteb.patents.corpus import text_column, text_dataset
+from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
-from patent_mteb.search.dense import is_encoder, score_array
-from patent_mteb.search.run import Run, TopK
-from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, tokenizer_of
+from patent_mteb.search.dense import score_array
+from patent_mteb.search.engine import engine
+from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import checked_vectors
+from patent_mteb.search.vectors import checked_vectors, is_encoder
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
+    from datasets import Dataset
+    from mteb.models import EncoderProtocol, MTEBModels
     from torch.utils.data import DataLoader
 
-__all__ = ["Passages"]
-
 logger = logging.getLogger(__name__)
+
+
+Row = Mapping[str, Any]
+
+
+class Tokenizer(Protocol):
+    """Finds the tokens of texts; ``name`` identifies it in a model's identity."""
+
+    name: str
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """For each text the position of the first character of each token, ascending."""
+        ...
+
+
+class WordTokenizer:
+    """Tokens are runs of word characters (letters, digits, underscore)."""
+
+    name = "words"
+    _word = re.compile(r"\w+")
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return [np.array([match.start() for match in self._word.finditer(text)], np.int64) for text in texts]
+
+
+class ModelTokenizer:
+    """Tokens of a model's own tokenizer, without special tokens."""
+
+    name = "model"
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not (getattr(tokenizer, "is_fast", False) or hasattr(tokenizer, "encode_batch")):
+            raise ModelError(
+                f"the tokenizer {type(tokenizer).__name__} does not report the position of its tokens in the text. "
+                "Remedy: pass splitter=TokenWindows(tokens, tokenizer=WordTokenizer())"
+            )
+        self._tokenizer = tokenizer
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        if getattr(self._tokenizer, "is_fast", False):
+            encoded = self._tokenizer(
+                list(texts),
+                add_special_tokens=False,
+                truncation=False,
+                padding=False,
+                return_offsets_mapping=True,
+                verbose=False,
+            )["offset_mapping"]
+        else:
+            encoded = [
+                encoding.offsets for encoding in self._untruncated().encode_batch(list(texts), add_special_tokens=False)
+            ]
+        return [np.maximum.accumulate(np.array([start for start, _ in offsets], np.int64)) for offsets in encoded]
+
+    def _untruncated(self) -> Any:
+        """Copy without truncation and padding; the model's own tokenizer stays unchanged."""
+        copy = type(self._tokenizer).from_str(self._tokenizer.to_str())
+        copy.no_truncation()
+        copy.no_padding()
+        return copy
+
+
+class CachedTokenizer:
+    """Caches token positions of each text, four bytes each, in a temporary file."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.name = tokenizer.name
+        self._tokenizer = tokenizer
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the tokenizer lives)
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._places}
+        found = self._tokenizer.starts(list(missing.values())) if missing else []
+        for key, starts in zip(missing, found, strict=True):
+            self._places[key] = self._file.seek(0, os.SEEK_END), len(starts)
+            self._file.write(starts.astype(np.int32).tobytes())
+        return [self._read(*self._places[key]) for key in keys]
+
+    def _read(self, place: int, count: int) -> NDArray[np.int64]:
+        self._file.seek(place)
+        return np.frombuffer(self._file.read(4 * count), np.int32).astype(np.int64)
+
+
+def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
+    """Half-open token ranges of the windows over a text.
+
+    They start every ``stride`` tokens and end when one reaches the end of the text. A text without tokens has the empty
+    window (0, 0).
+    """
+    last = max(n_tokens - size, 0)
+    n_windows = -(-last // stride) + 1
+    return [(start, min(start + size, n_tokens)) for start in range(0, n_windows * stride, stride)]
+
+
+class Splitter(Protocol):
+    """Splits corpus rows; ``settings`` and ``tag`` enter identity and name of a model."""
+
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+    @property
+    def tag(self) -> str: ...
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        """The passages of each row, at least one."""
+        ...
+
+
+@dataclass(frozen=True)
+class TokenWindows:
+    """Windows over the text of a document (title, blank, text); see the module.
+
+    Attributes:
+        tokens: tokens of a window.
+        stride: tokens between the starts of two windows, at most ``tokens``; without overlap if None.
+        tokenizer: defines tokens.
+    """
+
+    tokens: int
+    stride: int | None = None
+    tokenizer: Tokenizer = field(default_factory=WordTokenizer)
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1:
+            raise ValueError(f"a window holds at least one token, not {self.tokens}")
+        if self.stride is not None and not 1 <= self.stride <= self.tokens:
+            raise ValueError(
+                f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}, not {self.stride}: text would be"
+                " skipped"
+            )
+
+    @property
+    def step(self) -> int:
+        return self.stride or self.tokens
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"tokens": self.tokens, "stride": self.step, "tokenizer": self.tokenizer.name}
+
+    @property
+    def tag(self) -> str:
+        return f"{self.tokens}" if self.step == self.tokens else f"{self.tokens}s{self.step}"
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        texts = [document_text(row) for row in rows]
+        return [self._cut(text, starts) for text, starts in zip(texts, self.tokenizer.starts(texts), strict=True)]
+
+    def _cut(self, text: str, starts: NDArray[np.int64]) -> list[str]:
+        passages = []
+        for first, end in windows(len(starts), self.tokens, self.step):
+            begin = 0 if first == 0 else int(starts[first])
+            stop = len(text) if end >= len(starts) else int(starts[end])
+            passages.append(text[begin:stop].strip())
+        return passages
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Sections in the corpus: a column with a list of texts, or a separated text.
+
+    Blank sections are dropped; a document without any other is one empty passage.
+
+    Attributes:
+        column: name of the column with the list.
+        separator: splits the text (title, blank, text) instead.
+    """
+
+    column: str = "sections"
+    separator: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"column": self.column} if self.separator is None else {"separator": self.separator}
+
+    @property
+    def tag(self) -> str:
+        return "sections"
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        return [[text for section in self._sections(row) if (text := section.strip())] or [""] for row in rows]
+
+    def _sections(self, row: Row) -> Sequence[str]:
+        if self.separator is not None:
+            return document_text(row).split(self.separator)
+        sections = row.get(self.column)
+        if sections is None or isinstance(sections, str):
+            raise DataError(
+                f"document {row.get('id')!r} has no list of texts in column {self.column!r}",
+                remedy="name the column that holds the sections, or give a separator",
+            )
+        return list(sections)
+
+
+def inner_models(model: Any) -> Iterator[Any]:
+    """A model and the models that it wraps, from the outside in."""
+    seen: set[int] = set()
+    while model is not None and id(model) not in seen:
+        seen.add(id(model))
+        yield model
+        model = getattr(model, "model", None)
+
+
+def tokenizer_of(model: Any) -> Tokenizer:
+    """Words for BM25, else the tokens of the model's own tokenizer."""
+    if isinstance(model, BM25):
+        return WordTokenizer()
+    for inner in inner_models(model):
+        if (tokenizer := getattr(inner, "tokenizer", None)) is not None:
+            return ModelTokenizer(tokenizer)
+    raise ModelError(
+        f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: pass splitter=TokenWindows(tokens,"
+        " tokenizer=...)"
+    )
 
 
 Scores = NDArray[np.floating[Any]]
@@ -406,3 +625,91 @@ class Passages(ArraySearch):
             for name, run in runs.items():
                 self._cache.put(f"{key}-{name}", top_k, run)
         return runs[self.aggregate]
+
+
+class BestSection(ArraySearch):
+    """A search model over the sections of documents, each scored by its best section.
+
+    The corpus has a column ``sections``, a list of texts for each document. Empty texts are skipped, and a document
+    without sections is never found. With ``n`` sections a document, the inner model is asked for ``n`` times as many
+    rows, so the best ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the best sections, the
+    first of equals.
+    """
+
+    hides = True
+    gates = True
+
+    def __init__(self, model: MTEBModels, *, missing: bool = False) -> None:
+        self.model = model
+        self.missing = missing
+        self.mteb_model_meta = model.mteb_model_meta
+        self._system = engine(model)
+
+    def prepare(self, context: SearchContext) -> None:
+        owner: dict[str, tuple[str, int]] = {}
+        self._rows: dict[str, list[str]] = {}
+
+        def texts() -> Iterator[str]:
+            for document, sections in zip(self.corpus["id"], self.corpus["sections"], strict=True):
+                for section, text in enumerate(sections):
+                    if self.missing or text.strip():
+                        row = f"{document}#{section}"
+                        owner[row] = (document, section)
+                        self._rows.setdefault(document, []).append(row)
+                        yield text
+
+        column = text_column(texts())
+        self._most = max(map(len, self._rows.values()), default=1)
+        self._sections = text_dataset({"id": list(owner), "text": column})
+        number = {document: position for position, document in enumerate(self.doc_ids)}
+        self._owners = {row: document for row, (document, _) in owner.items()}
+        found = [owner[row] for row in ranked_ids(owner)]
+        self._document = np.array([number[document] for document, _ in found] + [-1], np.int32)
+        self._section = np.array([section for _, section in found] + [-1], np.int32)
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        return self._by_document(self._system.rank(queries, top_k * self._most, rows), top_k)
+
+    def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        self._system.encode_ahead(queries, rows)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Both rankings of sections, by document."""
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        seen, whole = self._system.rank_both(queries, top_k * self._most, rows)
+        return self._by_document(seen, top_k), self._by_document(whole, top_k)
+
+    def _rows_context(self, context: SearchContext) -> SearchContext:
+        """The context with sections instead of documents."""
+        allowed = context.top_ranked
+        return replace(
+            context,
+            top_ranked=(
+                None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()}
+            ),
+            hidden={query: frozenset(self._rows_of(documents)) for query, documents in context.hidden.items()},
+            gate=context.gate.for_parts(self._owners) if context.gate else None,
+        )
+
+    def _by_document(self, found: Run, top_k: int) -> Run:
+        """The documents of a ranking of sections, each by its best one."""
+        docs = np.full((len(found.query_ids), found.depth), -1, np.int32)
+        scores, parts = np.zeros(docs.shape, np.float32), np.full(docs.shape, -1, np.int32)
+        for query, rows in enumerate(found.docs):
+            document, section = self._document[rows], self._section[rows]
+            by_document = np.lexsort((section, -found.scores[query], document))
+            first = by_document[np.flatnonzero(np.diff(document[by_document], prepend=-1))]
+            docs[query, : len(first)] = document[first]
+            scores[query, : len(first)] = found.scores[query, first]
+            parts[query, : len(first)] = section[first]
+        run = Run(found.query_ids, self.doc_ids, docs, scores, parts).ordered()
+        depth = int((run.docs >= 0).sum(axis=1).max(initial=0))
+        return run.top(min(depth, top_k))
+
+    def _rows_of(self, documents: Iterable[str]) -> list[str]:
+        return [row for document in documents for row in self._rows.get(document, ())]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
-from patent_mteb.search.engine import Foreign, engine
+from patent_mteb.search.engine import MtebSearch, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
 from patent_mteb.store.pair_scores import StoredPairs, one_score
@@ -57,7 +57,7 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
         cross_encoder = wrapped
     if not isinstance(cross_encoder, CrossEncoderProtocol):
         raise ModelError(
-            f"{type(cross_encoder).__name__} is no cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
+            f"{type(cross_encoder).__name__} is not a cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
             "Remedy: give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory"
         )
     return cross_encoder
@@ -155,14 +155,14 @@ class Reranked(ArraySearch):
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._first.ensure_indexed(self.corpus, context)
         first = self._first.rank(queries, self.k, context)
-        return self._settled(self._reranked(queries, first.to_dict(), self.k, context, first), first).top(top_k)
+        return self._with_tie_order(self._reranked(queries, first.to_dict(), self.k, context, first), first).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Rank the first stage once, and score each pair of either ranking once."""
         self._first.ensure_indexed(self.corpus, context)
         seen, whole = self._first.rank_both(queries, self.k, context)
         if not context.hidden:
-            run = self._settled(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
+            run = self._with_tie_order(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
             return run, run
         found = seen.to_dict(), whole.to_dict()
         either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
@@ -170,26 +170,32 @@ class Reranked(ArraySearch):
         others = [{query: either[query].keys() - own[query].keys() for query in either} for own in found]
         every = replace(scored.without(others[1]), first_stage=FirstStage(whole, self.k))
         depth = min(top_k, self.k)
-        return self._settled(scored.without(others[0]), seen).top(depth), self._settled(every, whole).top(depth)
+        return self._with_tie_order(scored.without(others[0]), seen).top(depth), self._with_tie_order(every, whole).top(
+            depth
+        )
 
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
         """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
         own, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
-        second = own if late else Foreign(SearchCrossEncoderWrapper(_OneScore(own)))
+        second = own if late else MtebSearch(SearchCrossEncoderWrapper(_OneScore(own)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
-        effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started, **self._told()}
+        effort = {
+            "pairs": sum(map(len, pairs.values())),
+            "seconds": time.monotonic() - started,
+            **self._reported_effort(),
+        }
         effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
         return replace(run, first_stage=FirstStage(first, self.k), effort=effort)
 
-    def _told(self) -> dict[str, Any]:
+    def _reported_effort(self) -> dict[str, Any]:
         """Effort that a paid reranker counts itself."""
         effort: dict[str, Any] = getattr(self._cross_encoder, "effort", dict)()
         return effort
 
-    def _settled(self, run: Run, first: Run) -> Run:
+    def _with_tie_order(self, run: Run, first: Run) -> Run:
         """Order documents of one grade by the first stage, if the reranker gives grades."""
         return in_first_order(run, first) if getattr(self._cross_encoder, "graded", False) else run
 

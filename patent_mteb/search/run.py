@@ -7,7 +7,7 @@ Files of other systems are ordered in double precision when they are read (:func
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search import trec
 
-__all__ = ["FirstStage", "Results", "Run", "TopK", "columns_by_row", "pairs_matrix", "ranked_ids"]
+__all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
 
 Results = dict[str, dict[str, float]]
 """A ranking in mteb's form: ``{query id: {document id: score}}``."""
@@ -359,18 +359,3 @@ def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], d
     rows = np.repeat(np.arange(len(query_ids)), [len(own) for own in listed])
     shape = (len(query_ids), len(doc_ids))
     return scipy.sparse.csc_matrix((np.ones(len(columns), np.bool_), (rows, columns)), shape=shape, dtype=np.bool_)
-
-
-def columns_by_row(matrix: Any) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The rows of a boolean sparse matrix that hold anything, with their columns in order.
-
-    Example:
-        >>> import scipy.sparse
-        >>> from patent_mteb.search.run import columns_by_row
-        >>> matrix = scipy.sparse.csc_matrix([[False, False], [True, True]])
-        >>> [(row, columns.tolist()) for row, columns in columns_by_row(matrix)]
-        [(1, [0, 1])]
-    """
-    rows = matrix.tocsr()
-    for row in np.flatnonzero(np.diff(rows.indptr)):
-        yield int(row), np.sort(rows.indices[rows.indptr[row] : rows.indptr[row + 1]])

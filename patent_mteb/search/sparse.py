@@ -49,7 +49,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
                 f"Remedy: sparse vectors are searched by {' or '.join(_SIMILARITIES)} only"
             )
         self.mteb_model_meta = model.mteb_model_meta.model_copy(update={"model_type": ["sparse"]})
-        self._kept: TokenStore | None = None
+        self._token_store: TokenStore | None = None
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
         """The same model with its vectors in an embedding store."""
@@ -61,7 +61,9 @@ class SparseSearch(LiveIdentity, ArraySearch):
         meta = self.mteb_model_meta
         settings = facts_of(self.model, meta).settings
         identity = {"model": meta.name, "revision": meta.revision, "settings": settings, "vectors": "term, weight"}
-        other._kept = TokenStore(store if isinstance(store, EmbeddingStore) else EmbeddingStore(store), identity, dtype)
+        other._token_store = TokenStore(
+            store if isinstance(store, EmbeddingStore) else EmbeddingStore(store), identity, dtype
+        )
         return other
 
     def vectors(self, texts: Sequence[str], context: SearchContext, role: PromptType) -> Any:
@@ -94,12 +96,12 @@ class SparseSearch(LiveIdentity, ArraySearch):
                     self.model.encode(loader, **context.encoding(), prompt_type=role, **given), len(some)
                 )
 
-        if self._kept is None:
+        if self._token_store is None:
             return encode(texts) if texts else []
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         prompts = getattr(self.model, "model_prompts", None) or {}
-        told = self.model.get_prompt(context.task_metadata, role) if prompts else ""
-        return self._kept.tokens(texts, told or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
+        prompt = self.model.get_prompt(context.task_metadata, role) if prompts else ""
+        return self._token_store.tokens(texts, prompt or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
         """Split the model's output by text.
@@ -134,12 +136,12 @@ class SparseSearch(LiveIdentity, ArraySearch):
         candidates = context.candidates(query_ids, self.doc_ids)
         allowed = None if candidates is None else candidates.tocsr()
         eligible = context.eligible(query_ids, self.doc_ids)
-        self.own_bytes = 0
+        self.vector_bytes = 0
         for start in range(0, len(numbers), _DOCUMENTS_AT_ONCE):
             chunk = range(start, min(start + _DOCUMENTS_AT_ONCE, len(numbers)))
             texts = [document_text(row) for row in self.corpus.select(chunk)]
             documents = self.vectors(texts, context, PromptType.document)
-            self.own_bytes += documents.data.nbytes + documents.indices.nbytes
+            self.vector_bytes += documents.data.nbytes + documents.indices.nbytes
             shown = numbers[start : chunk.stop]
             for first in range(0, len(query_ids), _QUERIES_AT_ONCE):
                 rows = slice(first, min(first + _QUERIES_AT_ONCE, len(query_ids)))

@@ -144,7 +144,7 @@ class StoredRun(ArraySearch):
         self._results = trec.read_run(path, order=order)
         if not self._results:
             raise DataError(
-                "no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag"
+                "it has no ranking", path=path, remedy="name a run in TREC form: query Q0 document rank score tag"
             )
         self._found: tuple[Any, Run] | None = None
         self._read: tuple[Any, Run] | None = None
@@ -165,17 +165,19 @@ class StoredRun(ArraySearch):
         query_ids = queries["id"][:]
         asked = query_ids, self.doc_ids, context.hidden, context.gate
         if self._found is None or self._found[0] != asked:
-            found = self._whole(query_ids)
+            found = self._rankings(query_ids)
             seen = found.without(context.hidden)
             if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
                 logger.warning(
-                    "%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden
+                    "%s: %d documents hidden from their query (its own family) are removed", self.path, hidden
                 )
             if context.gate is not None:
-                seen, known = context.gate.kept(seen), seen
+                seen, known = context.gate.filter(seen), seen
                 if later := int((known.docs >= 0).sum() - (seen.docs >= 0).sum()):
-                    told = "%s: %d documents that were not public before the priority date of their query are taken out"
-                    logger.warning(told, self.path, later)
+                    message = (
+                        "%s: %d documents that were not public before the priority date of their query are removed"
+                    )
+                    logger.warning(message, self.path, later)
             self._found = asked, replace(seen, effort=self.effort)
         return self._found[1].top(top_k)
 
@@ -183,7 +185,7 @@ class StoredRun(ArraySearch):
         """As for a model, with the hidden documents of the file counted."""
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
 
-    def _whole(self, query_ids: list[str]) -> Run:
+    def _rankings(self, query_ids: list[str]) -> Run:
         """Rankings of the queries with hidden documents; computed once for both rankings."""
         if self._read is None or self._read[0] != (query_ids, self.doc_ids):
             self._check(query_ids)
@@ -223,11 +225,11 @@ class StoredRun(ArraySearch):
                 f"query '{query}' found document '{document}', which is not in the corpus of the task ({len(strange)}"
                 " such places)",
                 path=self.path,
-                remedy="name a task over the corpus that was searched, or leave such documents out with --drop-unknown",
+                remedy="name a task over the corpus that was searched, or drop such documents with --drop-unknown",
             )
         if strange:
             logger.warning(
-                "%s: %d places with documents that are not in the corpus are left out", self.path, len(strange)
+                "%s: %d places with documents that are not in the corpus are dropped", self.path, len(strange)
             )
             rankings = {
                 query: {key: score for key, score in found.items() if key in known} for query, found in rankings.items()

@@ -32,7 +32,7 @@ def _check(*names: str) -> None:
     for name in names:
         if not name or any(character.isspace() or character in "\0\ufeff" for character in name):
             raise DataError(
-                f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space and zero bytes"
+                f"the id {name!r} is not allowed in a TREC file", remedy="use ids without white space and zero bytes"
             )
 
 
@@ -83,7 +83,7 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
             score = math.nan
         if not math.isfinite(score):
             raise DataError(
-                f"the score {text!r} is no finite number", path=path, row=number, remedy="correct the score"
+                f"the score {text!r} is not a finite number", path=path, row=number, remedy="correct the score"
             )
         rank = _rank(written)
         if order == "rank" and rank < 0:
@@ -148,14 +148,14 @@ def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequen
             place = min(place, (query, int(rows[by_rank[1:]][turned | equal].min())), key=itemgetter(1))
     if not opposite + tied:
         return
-    told = (
+    problem = (
         f"ranks and scores disagree on {opposite + tied} of {pairs} pairs of neighbours ({opposite} have scores in the "
         f"opposite order, {tied} equal scores), first of query '{place[0]}'"
     )
     if opposite + tied > _CONTRADICTING * pairs:
         remedy = "say what decides: --order rank, --order score, or --order -score if small is best (in Python order=)"
-        raise DataError(told, path=path, row=place[1], remedy=remedy)
-    logger.warning("%s, row %d: %s; the scores decide, unless --order says otherwise", path, place[1], told)
+        raise DataError(problem, path=path, row=place[1], remedy=remedy)
+    logger.warning("%s, row %d: %s; the scores decide, unless --order says otherwise", path, place[1], problem)
 
 
 def _in_single_precision(results: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:

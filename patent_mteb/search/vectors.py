@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
+from mteb.models import EncoderProtocol, SearchProtocol
 
 from patent_mteb.errors import ModelError
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ROWS_AT_ONCE = 4096
+
+
+def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
+    """Whether mteb would search with the model's vectors.
+
+    It is an encoder without its own search.
+    """
+    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
 def is_plain(vectors: Any) -> bool:

@@ -206,7 +206,8 @@ class StoredEncoder(LiveIdentity):
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         if (dtype == "int8") != (codec is not None):
             raise ModelError(
-                "only quantised vectors are stored as bytes. Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))"
+                "only quantised vectors are stored as bytes."
+                " Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))"
             )
         if isinstance(model, StoredEncoder):
             raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")

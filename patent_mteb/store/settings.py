@@ -489,8 +489,8 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
         )
         raise ModelError(
             f"{meta.name}: its result would be saved among those of other settings, because mteb does not know of"
-            f" {why}. Remedy: evaluate patent_mteb.store.settings.with_current_settings(model, encode_kwargs), which has"
-            " an identity of its own, or use patent_mteb.evaluate"
+            f" {why}. Remedy: evaluate patent_mteb.store.settings.with_current_settings(model, encode_kwargs), which"
+            " has its own identity, or use patent_mteb.evaluate"
         )
 
 

@@ -33,7 +33,7 @@ from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.base import document_text
-from patent_mteb.search.lru import Recent
+from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, once, read_once, refuse_truncated, refuse_unscorable, say
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_BYTES = 1 << 28
 
-_HELD: Recent[tuple[Source, Hashable], Texts] = Recent(_MOST_BYTES)
+_HELD: LRUCache[tuple[Source, Hashable], Texts] = LRUCache(_MOST_BYTES)
 
 
 def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Texts:
@@ -61,7 +61,7 @@ def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Te
     if known is None:
         known = compose()
         _HELD.most_bytes = portion(1 / 16, _MOST_BYTES)
-        _HELD.keep((source, view), known, known.column.nbytes)
+        _HELD.put((source, view), known, known.column.nbytes)
     return known
 
 

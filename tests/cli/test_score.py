@@ -113,7 +113,7 @@ def test_documents_behind_the_gate_are_taken_out_with_their_number(tmp_path, cap
     system.ensure_indexed(corpus_of(dict.fromkeys(days, "text")), context)
     found = system.rank(corpus_of({"q": "", "r": ""}), 10, context).to_dict()
     assert found == {"q": {"old": 1.0}, "r": {"new": 2.0, "old": 1.0}}
-    assert "1 documents that were not public before the priority date of their query are taken out" in caplog.text
+    assert "1 documents that were not public before the priority date of their query are removed" in caplog.text
 
 
 def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path, ranking, task, capsys):
@@ -133,7 +133,7 @@ def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path,
         capsys
     )
     assert main(["score", str(path), "-t", TASK, "--drop-unknown", *out]) == 0
-    assert f"{len(ranking)} places with documents that are not in the corpus are left out" in said(capsys)
+    assert f"{len(ranking)} places with documents that are not in the corpus are dropped" in said(capsys)
 
     half = trec(tmp_path / "half.run", dict(list(ranking.items())[:100]))
     assert main(["score", str(half), "-t", TASK, *out]) == 1

@@ -153,7 +153,7 @@ def test_an_edited_run_and_a_broken_manifest_are_refused(task, folder, tmp_path)
     manifest.write_text('{"format": 1}')
     with pytest.raises(DataError, match="no manifest of candidates"):
         Candidates(folder)
-    with pytest.raises(DataError, match="no candidates are there"):
+    with pytest.raises(DataError, match="there are no candidates"):
         Candidates(tmp_path / "nothing")
 
 
@@ -184,7 +184,9 @@ def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, ed
     manifest = json.loads(path.read_text())
     EDITS[edit](manifest)
     path.write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"no manifest of candidates: its '\w+' is invalid\. Remedy: write them again"):
+    with pytest.raises(
+        DataError, match=r"not a manifest of candidates: its '\w+' is invalid\. Remedy: write them again"
+    ):
         Candidates(folder)
     name = "PatentDAPFAMTitleToTARetrieval.sample"
     rerank = ["run", "-m", str(cross_encoder), "--candidates", str(folder), "--rerank-depth", "8"]

@@ -16,7 +16,7 @@ from patent_mteb.data import loading
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Passages, Quantised, Truncated, load, stored
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, calibration_texts
-from patent_mteb.search.splitting import TokenWindows
+from patent_mteb.search.passages import TokenWindows
 
 WHERE = {"task_metadata": mteb.get_task("NFCorpus").metadata, "hf_split": "test", "hf_subset": "default"}
 TEXTS = [f"a pump number {i} with a valve {i % 7}" for i in range(60)]

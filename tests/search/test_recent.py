@@ -2,25 +2,25 @@
 
 import numpy as np
 
-from patent_mteb.search.lru import Recent, RecentRuns
+from patent_mteb.search.memory_cache import LRUCache, RankingCache
 from patent_mteb.search.run import Run
 
 
 def test_a_value_that_is_too_large_is_not_kept_and_replaces_none_but_its_own():
-    recent = Recent(10)
-    recent.keep("a", 1, size=6)
-    recent.keep("b", 2, size=11)
+    recent = LRUCache(10)
+    recent.put("a", 1, size=6)
+    recent.put("b", 2, size=11)
     assert (recent.get("a"), recent.get("b")) == (1, None)
-    recent.keep("a", 3, size=11)
+    recent.put("a", 3, size=11)
     assert recent.get("a") is None and list(recent) == []
 
 
 def test_rankings_are_read_only_of_the_same_corpus_texts_and_depth():
     whole = Run.from_dict({"q1": {"d1": 0.9, "d2": 0.8, "d3": 0.7}, "q2": {"d3": 0.5}})
-    recent, searches = RecentRuns(1 << 20), []
+    recent, searches = RankingCache(1 << 20), []
 
     def ask(corpus, queries, top_k):
-        found = recent.run(
+        found = recent.get_or_search(
             corpus, list(queries), list(queries.values()), top_k, lambda: searches.append(queries) or whole
         )
         return found, len(searches)

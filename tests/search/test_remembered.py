@@ -11,8 +11,8 @@ from small_world import Words
 from torch.utils.data import DataLoader
 
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.search.dense import is_encoder
-from patent_mteb.search.memory_cache import Remembered, remembering
+from patent_mteb.search.memory_cache import CachedEncoder, cached_encoder
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
 
 WHERE = {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
@@ -35,7 +35,7 @@ def encode(model, texts, side=PromptType.document):
 @pytest.mark.parametrize("kind", [Words, Tensors])
 def test_each_text_is_encoded_once_a_side(kind):
     model = kind()
-    once = Remembered(model)
+    once = CachedEncoder(model)
     for texts in (["a", "b", "a"], ["b", "c", "a"], ["c"]):
         np.testing.assert_array_equal(np.asarray(encode(once, texts)), np.asarray(encode(kind(), texts)))
     assert type(encode(once, ["a"])) is type(encode(model, ["x"]))
@@ -46,13 +46,13 @@ def test_each_text_is_encoded_once_a_side(kind):
 
 def test_vectors_of_another_form_are_passed_on():
     model = Ragged()
-    once = Remembered(model)
+    once = CachedEncoder(model)
     assert len(encode(once, ["a", "b"])) == len(encode(once, ["a", "b"])) == 2
     assert model.seen["a"] == 2
 
 
 def test_who_gets_a_memory(tmp_path):
     words = Words()
-    assert is_encoder(remembering(words)) and remembering(words).mteb_model_meta is words.mteb_model_meta
+    assert is_encoder(cached_encoder(words)) and cached_encoder(words).mteb_model_meta is words.mteb_model_meta
     lexical, kept = BM25(BM25Settings()), stored(words, tmp_path)
-    assert remembering(lexical) is lexical and remembering(kept) is kept
+    assert cached_encoder(lexical) is lexical and cached_encoder(kept) is kept

@@ -149,7 +149,7 @@ def test_what_is_strange_in_a_file_is_told_once(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("", "no ranking stands in it"),
+        ("", "it has no ranking"),
         ("q0 Q0 d1 1 0.5 t\nq1 Q0 d1 1 0.5 t\nq0 Q0 d2 1 0.4 t\n", r"row 3.*query 'q0' has a second ranking"),
         ("q0 Q0 d1 1 0.5 t\nq0 Q0 d1 2 0.4 t\n", r"row 2.*'d1' twice"),
         ("q0 Q0 d1 1 high t\n", "no finite number"),

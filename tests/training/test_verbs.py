@@ -235,7 +235,7 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
     few = Corpus("few", list(corpus.members("train"))[:20], [], corpus.split)
     with pytest.raises(DataError, match=r"20 training pairs \(pairs\) make no batch of 32"):
         train(job("wipo-r3", static, tmp_path / "4"), few)
-    with pytest.raises(DataError, match="is no late-interaction checkpoint"):
+    with pytest.raises(DataError, match="is not a late-interaction checkpoint"):
         train(job("colbert-contrastive", bert, tmp_path / "5"), corpus)
     with pytest.raises(DataError, match="the paraphrases are missing"):
         train(job("patentmap-paraphrase", bert, tmp_path / "6"), corpus)
