@@ -1,6 +1,6 @@
 """Memory and time of exact dense search over vectors that lie on the disk and are read in blocks.
 
-    python benchmarks/out_of_core.py [--documents 1000000] [--queries 500] [--width 256] [--held-mb 256]
+    python benchmarks/out_of_core.py [--documents 1000000] [--queries 500] [--width 256] [--vectors-mb 256]
 
 The vectors are random, in one memory-mapped file; the search holds at most so many megabytes of them at a time. Memory
 is the highest resident memory of the process above that before the search, pages of mapped files not counted. The
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--held-mb", type=float, default=256)
+    parser.add_argument("--vectors-mb", type=float, default=256)
     args = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as temporary:
