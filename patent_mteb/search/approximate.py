@@ -62,9 +62,9 @@ class Approximate(DenseSearch):
         if block.allowed is not None:
             super().rank_block(best, queries, chunks, block, kind)
             return
-        asked, documents = joined([queries], kind), joined(chunks, kind)
-        self._add_probed(best, asked, documents, block)
-        self._check(best, asked, documents, block)
+        query_vectors, documents = joined([queries], kind), joined(chunks, kind)
+        self._add_probed(best, query_vectors, documents, block)
+        self._check(best, query_vectors, documents, block)
 
     def _add_probed(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
         index = _inverted(documents.numpy(), self.probes)
@@ -74,8 +74,8 @@ class Approximate(DenseSearch):
             rows = slice(start, min(start + _QUERIES_AT_ONCE, len(queries)))
             scores, found = index.search(queries[rows].numpy(), depth)
             seen = found >= 0
-            for row, own in enumerate(range(rows.start, rows.stop)):
-                seen[row] &= ~np.isin(found[row], hidden.indices[hidden.indptr[own] : hidden.indptr[own + 1]])
+            for row, query in enumerate(range(rows.start, rows.stop)):
+                seen[row] &= ~np.isin(found[row], hidden.indices[hidden.indptr[query] : hidden.indptr[query + 1]])
             best.add(rows, np.where(seen, scores, 0).astype(np.float32), block.numbers[found], seen)
 
     def _check(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:

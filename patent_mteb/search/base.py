@@ -301,8 +301,8 @@ class ArraySearch(ABC):
         if not context.hidden:
             run = self.rank(queries, top_k, context)
             return run, run
-        whole = self._public(queries, top_k + context.most_hidden, replace(context, hidden={}))
-        return whole.without(context.hidden).top(top_k), whole.top(top_k)
+        unfiltered = self._public(queries, top_k + context.most_hidden, replace(context, hidden={}))
+        return unfiltered.without(context.hidden).top(top_k), unfiltered.top(top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
         """Encode all texts of a search in the same calls, without searching.

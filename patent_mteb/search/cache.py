@@ -72,29 +72,29 @@ class RunCache:
         """The cached run, if it was computed to depth ``top_k`` or deeper."""
         if key in self._runs:
             self._runs.move_to_end(key)
-            asked, run = self._runs[key]
+            depth, run = self._runs[key]
         elif (loaded := self._read(key)) is not None:
-            asked, run = loaded
-            self._remember(key, asked, run)
+            depth, run = loaded
+            self._put_in_memory(key, depth, run)
         else:
             return None
-        return run.top(top_k) if asked >= top_k else None
+        return run.top(top_k) if depth >= top_k else None
 
-    def put(self, key: str, asked: int, run: Run) -> None:
+    def put(self, key: str, depth: int, run: Run) -> None:
         """Cache a run that was computed to depth ``asked``."""
-        self._remember(key, asked, run)
+        self._put_in_memory(key, depth, run)
         if self.folder is not None:
-            self._write(key, self.folder / f"{key}.npz", asked, run)
+            self._write(key, self.folder / f"{key}.npz", depth, run)
 
-    def _remember(self, key: str, asked: int, run: Run) -> None:
-        self._runs[key] = (asked, run)
+    def _put_in_memory(self, key: str, depth: int, run: Run) -> None:
+        self._runs[key] = (depth, run)
         self._runs.move_to_end(key)
-        while len(self._runs) > 1 and sum(kept.nbytes for _, kept in self._runs.values()) > self.memory_mb * 1e6:
+        while len(self._runs) > 1 and sum(cached.nbytes for _, cached in self._runs.values()) > self.memory_mb * 1e6:
             forgotten, _ = self._runs.popitem(last=False)
             logger.info("run %s is no longer in memory (limit %s MB)", forgotten, self.memory_mb)
 
-    def _write(self, key: str, path: Path, asked: int, run: Run) -> None:
-        arrays: dict[str, Any] = {"asked": np.int64(asked), **_arrays_of(run)}
+    def _write(self, key: str, path: Path, depth: int, run: Run) -> None:
+        arrays: dict[str, Any] = {"asked": np.int64(depth), **_arrays_of(run)}
         try:
             with replacing(path) as partial, partial.open("wb") as stream:
                 np.savez(
@@ -158,21 +158,21 @@ def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
     checksum = arrays.pop("checksum", None)
     if checksum is not None and int(checksum) != _checksum(key, arrays):
         raise ValueError("wrong checksum")
-    asked = int(arrays.pop("asked"))
+    depth = int(arrays.pop("asked"))
     run = _stage(arrays, None, "run")
-    if asked < 0:
+    if depth < 0:
         raise ValueError("a depth below 0")
-    return asked, run
+    return depth, run
 
 
 def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
     """Return a run from its arrays, with its first stages."""
     below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
-    own = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
-    if not own.keys() >= {"docs", "scores"} or own.keys() - _PARTS or (known is None and "ids" not in own):
-        raise ValueError(f"its {what} holds {', '.join(sorted(own)) or 'nothing'}")
-    if "ids" in own:
-        query_ids, doc_ids, task = json.loads(own["ids"].tobytes())
+    stage = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
+    if not stage.keys() >= {"docs", "scores"} or stage.keys() - _PARTS or (known is None and "ids" not in stage):
+        raise ValueError(f"its {what} holds {', '.join(sorted(stage)) or 'nothing'}")
+    if "ids" in stage:
+        query_ids, doc_ids, task = json.loads(stage["ids"].tobytes())
         words = [*query_ids, *doc_ids, task]
         if (
             not all(isinstance(word, str) for word in words)
@@ -182,7 +182,7 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
             raise ValueError("its ids are not those of queries and of a ranked corpus")
     elif known is not None:
         query_ids, doc_ids, task = known.query_ids, known.doc_ids, known.task
-    run = _checked(Run(query_ids, doc_ids, own["docs"], own["scores"], own.get("parts"), None, task), what)
+    run = _checked(Run(query_ids, doc_ids, stage["docs"], stage["scores"], stage.get("parts"), None, task), what)
     if not below:
         return run
     if "k" not in below or int(below["k"]) < 0:
@@ -276,7 +276,7 @@ class Cached(ArraySearch):
             return known[0], known[1]
         self._system.ensure_indexed(self.corpus, context)
         runs = self._system.rank_both(queries, top_k, context)
-        missing = {key: run for key, run, held in zip(keys, runs, known, strict=True) if held is None}
+        missing = {key: run for key, run, cached_run in zip(keys, runs, known, strict=True) if cached_run is None}
         for key, run in missing.items():  # one where nothing is hidden: both keys are the same
             self.cache.put(key, top_k, run)
         return runs

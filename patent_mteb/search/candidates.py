@@ -106,11 +106,11 @@ def write_candidates(
     facts: Mapping[str, Any],
 ) -> Path:
     """Write the candidates of a task, the manifest last, and return its path."""
-    seen, whole = runs
+    seen, unfiltered = runs
     before = manifest_of(folder, task)
     files = {_SEEN: _write(folder, task, "", seen)}
-    if whole is not seen:
-        files[_WHOLE] = _write(folder, task, ".whole", whole)
+    if unfiltered is not seen:
+        files[_WHOLE] = _write(folder, task, ".whole", unfiltered)
     path = _manifest(folder, task)
     about = {"format": _FORMAT, "task": task, "data": dict(data), "system": system_of(system), "k": k, "files": files}
     write_json(path, {**about, **facts})
@@ -198,7 +198,7 @@ class Candidates(ArraySearch):
                 remedy="write deeper ones",
             )
         now = data_of(query_ids, self.doc_ids, context)
-        if other := [said for name, said in _NAMES.items() if manifest["data"].get(name) != now[name]]:
+        if other := [message for name, message in _NAMES.items() if manifest["data"].get(name) != now[name]]:
             raise DataError(
                 f"the candidates of {task} are of {', '.join(other)}",
                 path=path,

@@ -131,12 +131,12 @@ def add_pairs(
     pairs.sort_indices()
     scores = np.empty(pairs.nnz, np.float32)
     for document, vectors in enumerate(documents):
-        own = slice(pairs.indptr[document], pairs.indptr[document + 1])
-        scores[own] = scorer.of_document(vectors, queries, pairs.indices[own].astype(np.int64))
+        chosen = slice(pairs.indptr[document], pairs.indptr[document + 1])
+        scores[chosen] = scorer.of_document(vectors, queries, pairs.indices[chosen].astype(np.int64))
     by_query = scipy.sparse.csc_matrix((scores, pairs.indices, pairs.indptr), shape=pairs.shape).tocsr()
     for query in np.flatnonzero(np.diff(by_query.indptr)):
-        own = slice(by_query.indptr[query], by_query.indptr[query + 1])
-        best.add(slice(query, query + 1), by_query.data[None, own], numbers[by_query.indices[own]])
+        chosen = slice(by_query.indptr[query], by_query.indptr[query + 1])
+        best.add(slice(query, query + 1), by_query.data[None, chosen], numbers[by_query.indices[chosen]])
 
 
 TokenPrecision = Literal["float32", "int8"]
@@ -408,9 +408,9 @@ def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
 def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> dict[str, str]:
     """Prompts in force: the caller's, else those of the checkpoint."""
     if given is None:
-        own = checkpoint.prompts
+        chosen = checkpoint.prompts
         names = (("query", ("query",)), ("document", ("document", "passage", "corpus")))
-        return {role: next((own[alias] for alias in aliases if alias in own), "") for role, aliases in names}
+        return {role: next((chosen[alias] for alias in aliases if alias in chosen), "") for role, aliases in names}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
         raise ModelError(
             f"the prompt '{wrong[0]}' is not a text. Remedy: give one text for each key, such as"
@@ -438,7 +438,7 @@ def _model_meta(
         known = mteb.get_model_meta(checkpoint.name).model_dump() if not local else {}
     except KeyError:
         known = {}
-    own = {
+    chosen = {
         "loader": functools.partial(_load_local, Path(checkpoint.source)) if local else LateInteraction,
         "loader_kwargs": loading,
         "name": checkpoint.name,
@@ -451,7 +451,7 @@ def _model_meta(
         "similarity_fn_name": ScoringFunction.MAX_SIM,
     }
     empty = {"max_tokens": encoder.document_length, "use_instructions": False, "open_weights": True}
-    return ModelMeta.create_empty({**empty, **known, **own})
+    return ModelMeta.create_empty({**empty, **known, **chosen})
 
 
 def late_interaction(

@@ -178,10 +178,10 @@ class Scorer:
         width = self.width(count * length)
         for start in range(0, size, width):
             part = slice(start, min(start + width, size))
-            asked = queries[part] if chosen is None else queries[chosen[part]]
-            similarities = self._view(count * length, len(asked))
-            torch.mm(documents.view(-1, dimension), asked.T, out=similarities)
-            self._largest(similarities.view(count, length, len(asked)), best[:, part])
+            block = queries[part] if chosen is None else queries[chosen[part]]
+            similarities = self._view(count * length, len(block))
+            torch.mm(documents.view(-1, dimension), block.T, out=similarities)
+            self._largest(similarities.view(count, length, len(block)), best[:, part])
         return best
 
     def _largest(self, similarities: torch.Tensor, best: torch.Tensor) -> None:

@@ -69,23 +69,23 @@ class RankingCache:
 
         The earlier search must be as deep and cover all queries.
         """
-        asked = tuple(
+        requested = tuple(
             (query, xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass")))
             for query, text in zip(query_ids, texts, strict=True)
         )
         with self._lock:
-            known = self._known(corpus, asked, top_k)
+            known = self._known(corpus, requested, top_k)
         if known is not None:
             before, run = known
             place = {query: row for row, query in enumerate(before)}
-            return _rows(run, [place[query] for query in asked], list(query_ids), top_k)
+            return _rows(run, [place[query] for query in requested], list(query_ids), top_k)
         found = search()
         with self._lock:
-            self._runs.put((corpus, top_k, asked), found, found.nbytes)
+            self._runs.put((corpus, top_k, requested), found, found.nbytes)
         return found
 
-    def _known(self, corpus: Hashable, asked: _Queries, top_k: int) -> tuple[_Queries, Run] | None:
-        wanted = set(asked)
+    def _known(self, corpus: Hashable, requested: _Queries, top_k: int) -> tuple[_Queries, Run] | None:
+        wanted = set(requested)
         for key in self._runs:
             where, depth, before = key
             if (

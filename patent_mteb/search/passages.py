@@ -681,8 +681,8 @@ class BestSection(ArraySearch):
         """Both rankings of sections, by document."""
         rows = self._rows_context(context)
         self._system.ensure_indexed(self._sections, rows)
-        seen, whole = self._system.rank_both(queries, top_k * self._most, rows)
-        return self._by_document(seen, top_k), self._by_document(whole, top_k)
+        seen, unfiltered = self._system.rank_both(queries, top_k * self._most, rows)
+        return self._by_document(seen, top_k), self._by_document(unfiltered, top_k)
 
     def _rows_context(self, context: SearchContext) -> SearchContext:
         """The context with sections instead of documents."""

@@ -52,8 +52,8 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
         wrapped = CrossEncoderWrapper(cross_encoder)
         folder = Path(wrapped.mteb_model_meta.name or "")
         if folder.name and folder.is_dir():
-            own = {"name": local_name(folder), "revision": content_revision(folder)}
-            wrapped.mteb_model_meta = wrapped.mteb_model_meta.model_copy(update=own)
+            identity = {"name": local_name(folder), "revision": content_revision(folder)}
+            wrapped.mteb_model_meta = wrapped.mteb_model_meta.model_copy(update=identity)
         cross_encoder = wrapped
     if not isinstance(cross_encoder, CrossEncoderProtocol):
         raise ModelError(
@@ -71,11 +71,11 @@ def second_stage(model: Any) -> Any:
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     """Truncate pairs at ``max_length`` tokens, or at the model's lower limit."""
     own_model: Any = model.model if isinstance(model, StoredPairs) else model
-    inner = getattr(own_model, "model", own_model)
+    wrapped = getattr(own_model, "model", own_model)
     for name in _LENGTH_NAMES:
-        own = getattr(inner, name, None)
-        if isinstance(own, int):
-            setattr(inner, name, min(own, max_length))
+        limit = getattr(wrapped, name, None)
+        if isinstance(limit, int):
+            setattr(wrapped, name, min(limit, max_length))
             return
     raise ModelError(
         f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)}), so its pairs"
@@ -160,25 +160,24 @@ class Reranked(ArraySearch):
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Rank the first stage once, and score each pair of either ranking once."""
         self._first.ensure_indexed(self.corpus, context)
-        seen, whole = self._first.rank_both(queries, self.k, context)
+        seen, unfiltered = self._first.rank_both(queries, self.k, context)
         if not context.hidden:
             run = self._with_tie_order(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
             return run, run
-        found = seen.to_dict(), whole.to_dict()
+        found = seen.to_dict(), unfiltered.to_dict()
         either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
         scored = self._reranked(queries, either, 2 * self.k, context, seen)
-        others = [{query: either[query].keys() - own[query].keys() for query in either} for own in found]
-        every = replace(scored.without(others[1]), first_stage=FirstStage(whole, self.k))
+        others = [{query: either[query].keys() - ranked[query].keys() for query in either} for ranked in found]
+        every = replace(scored.without(others[1]), first_stage=FirstStage(unfiltered, self.k))
         depth = min(top_k, self.k)
-        return self._with_tie_order(scored.without(others[0]), seen).top(depth), self._with_tie_order(every, whole).top(
-            depth
-        )
+        ordered = self._with_tie_order(scored.without(others[0]), seen)
+        return ordered.top(depth), self._with_tie_order(every, unfiltered).top(depth)
 
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
         """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
-        own, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
-        second = own if late else MtebSearch(SearchCrossEncoderWrapper(_OneScore(own)))
+        model, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
+        second = model if late else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))

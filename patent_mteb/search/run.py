@@ -94,8 +94,8 @@ class Run:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays of the run."""
-        own = self.docs.nbytes + self.scores.nbytes + (0 if self.parts is None else self.parts.nbytes)
-        return own if self.first_stage is None else own + self.first_stage.run.nbytes
+        n_bytes = self.docs.nbytes + self.scores.nbytes + (0 if self.parts is None else self.parts.nbytes)
+        return n_bytes if self.first_stage is None else n_bytes + self.first_stage.run.nbytes
 
     @classmethod
     def from_dict(
@@ -355,7 +355,7 @@ def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], d
 
     number = {document: position for position, document in enumerate(doc_ids)}
     listed = [[number[document] for document in pairs.get(query) or () if document in number] for query in query_ids]
-    columns = [column for own in listed for column in own]
-    rows = np.repeat(np.arange(len(query_ids)), [len(own) for own in listed])
+    columns = [column for numbers in listed for column in numbers]
+    rows = np.repeat(np.arange(len(query_ids)), [len(numbers) for numbers in listed])
     shape = (len(query_ids), len(doc_ids))
     return scipy.sparse.csc_matrix((np.ones(len(columns), np.bool_), (rows, columns)), shape=shape, dtype=np.bool_)

@@ -129,7 +129,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
-        asked = self.vectors(query_texts(queries), context, PromptType.query)
+        query_vectors = self.vectors(query_texts(queries), context, PromptType.query)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         numbers = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
         best = TopK(query_ids, self.doc_ids, top_k)
@@ -145,7 +145,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
             shown = numbers[start : chunk.stop]
             for first in range(0, len(query_ids), _QUERIES_AT_ONCE):
                 rows = slice(first, min(first + _QUERIES_AT_ONCE, len(query_ids)))
-                scores = (asked[rows] @ documents.T).toarray()
+                scores = (query_vectors[rows] @ documents.T).toarray()
                 seen = None if allowed is None else np.asarray(allowed[rows][:, shown].toarray())
                 if eligible is not None:
                     open_now = eligible(rows, shown)

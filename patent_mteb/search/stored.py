@@ -163,8 +163,8 @@ class StoredRun(ArraySearch):
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
-        asked = query_ids, self.doc_ids, context.hidden, context.gate
-        if self._found is None or self._found[0] != asked:
+        request = query_ids, self.doc_ids, context.hidden, context.gate
+        if self._found is None or self._found[0] != request:
             found = self._rankings(query_ids)
             seen = found.without(context.hidden)
             if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
@@ -178,7 +178,7 @@ class StoredRun(ArraySearch):
                         "%s: %d documents that were not public before the priority date of their query are removed"
                     )
                     logger.warning(message, self.path, later)
-            self._found = asked, replace(seen, effort=self.effort)
+            self._found = request, replace(seen, effort=self.effort)
         return self._found[1].top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:

@@ -254,10 +254,10 @@ def _behaviour(leaf: Any) -> Behaviour | None:
         return Behaviour.read(leaf.noted(_NOTED))
     state = digest(live_settings(leaf))
     known = getattr(leaf, "__dict__", {}).get(_KNOWN)
-    return known[1] if known is not None and known[0] == state else _remember(leaf, _vectors(leaf, {}))
+    return known[1] if known is not None and known[0] == state else _cache_behaviour(leaf, _vectors(leaf, {}))
 
 
-def _remember(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
+def _cache_behaviour(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
     scores = not isinstance(leaf, EncoderProtocol)
     found = None if vectors is None else Behaviour.of(vectors, _tolerance(leaf), scores=scores)
     if hasattr(leaf, "__dict__"):
@@ -342,8 +342,8 @@ class Canaries:
             has_store = isinstance(encoder, StoredEncoder)
             if has_store and not encoder.loaded:
                 continue
-            inner = encoder.model if has_store else encoder
-            fresh = _vectors(inner, self._options)
+            wrapped = encoder.model if has_store else encoder
+            fresh = _vectors(wrapped, self._options)
             if fresh is None:
                 continue
             if id(encoder) in self._first:
@@ -355,15 +355,15 @@ class Canaries:
             tolerance = _tolerance(encoder)
             self._first[id(encoder)] = fresh, tolerance
             if not effective_kwargs(self._options):
-                behaviour = _remember(inner, fresh)
+                behaviour = _cache_behaviour(wrapped, fresh)
                 if has_store and behaviour is not None:
                     encoder.note(_NOTED, behaviour.record())
-            if has_store and (held := _vectors(encoder, self._options)) is not None:
+            if has_store and (stored := _vectors(encoder, self._options)) is not None:
                 place = f"in the store {encoder.store.path}"
                 _judge(
                     encoder,
                     fresh,
-                    held,
+                    stored,
                     tolerance,
                     tolerance,
                     place,
@@ -385,8 +385,8 @@ def _encoders(model: Any) -> Iterator[Any]:
 
 def _tolerance(encoder: Any) -> float:
     """Tolerance of the number types in which the encoder computes and its store saves."""
-    inner = encoder.model if isinstance(encoder, StoredEncoder) and encoder.loaded else encoder
-    if getattr(inner, "endpoint", None) is not None or "API" in (encoder.mteb_model_meta.framework or ()):
+    wrapped = encoder.model if isinstance(encoder, StoredEncoder) and encoder.loaded else encoder
+    if getattr(wrapped, "endpoint", None) is not None or "API" in (encoder.mteb_model_meta.framework or ()):
         return _TOLERANCE_OF_SERVICES
     return tolerance_of((*model_facts(encoder)["dtype"].split(", "), str(getattr(encoder, "dtype", ""))))
 

@@ -61,15 +61,15 @@ def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
         spaces = [(store.space(*described), directory, document) for directory, document, described in _spaces(other)]
         for space, directory, document in spaces:
             compared = sum(
-                _compare(space, shard, whole, document) for shard, whole, _ in examine(directory, document) if whole
+                _compare(space, shard, intact, document) for shard, intact, _ in examine(directory, document) if intact
             )
             done.uncompared += not compared
         for space, directory, document in spaces:
             done.spaces += 1
-            for shard, whole, damages in examine(directory, document):
+            for shard, intact, damages in examine(directory, document):
                 done.notes += [str(damage) for damage in damages]
-                if whole:
-                    _copy_shard(space, shard, whole, done)
+                if intact:
+                    _copy_shard(space, shard, intact, done)
             space.close()
         for facts in sorted((other.path / "models").glob("*.json")):
             target, known = store.path / "models" / facts.name, read_json(facts)
@@ -165,8 +165,8 @@ def _tolerance(document: Mapping[str, Any]) -> float:
     """Tolerance of the number types in which the vectors were computed and stored."""
     settings = document["identity"].get("settings")
     settings = settings if isinstance(settings, dict) else {}
-    inner = settings.get("sentence_transformer")
-    types = (document["dtype"], settings.get("weights"), inner.get("weights") if isinstance(inner, dict) else None)
+    core = settings.get("sentence_transformer")
+    types = (document["dtype"], settings.get("weights"), core.get("weights") if isinstance(core, dict) else None)
     return tolerance_of(str(one) for one in types)
 
 

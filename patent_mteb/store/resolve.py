@@ -169,23 +169,23 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
         "loader_kwargs": plain(loader_kwargs),
         "experiment_kwargs": plain(dict(meta.experiment_kwargs or {})),
     }
-    inner: Any = getattr(encoder, "model", None)
+    core_model: Any = getattr(encoder, "model", None)
     core: dict[str, Any] | None = None
-    if _is_sentence_transformer(inner):
-        settings["sentence_transformer"] = _core_settings(inner)
+    if _is_sentence_transformer(core_model):
+        settings["sentence_transformer"] = _core_settings(core_model)
         core = {
-            "prompts": plain(dict(inner.prompts)),
-            "default_prompt_name": inner.default_prompt_name,
-            "routed": "task" in inner.get_model_kwargs(),
-            "similarity": str(inner.similarity_fn_name),
+            "prompts": plain(dict(core_model.prompts)),
+            "default_prompt_name": core_model.default_prompt_name,
+            "routed": "task" in core_model.get_model_kwargs(),
+            "similarity": str(core_model.similarity_fn_name),
         }
     else:
         settings["max_tokens"] = plain(meta.max_tokens)
         for name in ("max_seq_length", "max_length", "embed_dim", "embedding_dim", "dtype"):
             if hasattr(encoder, name):
                 settings[name] = plain(getattr(encoder, name))
-        if hasattr(inner, "dtype"):
-            settings["weights"] = plain(inner.dtype)
+        if hasattr(core_model, "dtype"):
+            settings["weights"] = plain(core_model.dtype)
     if hasattr(encoder, "store_settings"):
         settings["own"] = plain(encoder.store_settings)
     return Facts(kind, settings, core)

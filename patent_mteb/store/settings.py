@@ -225,36 +225,36 @@ def _network(model: Any) -> Any:
     """The torch module inside a model, None if there is none."""
     from torch.nn import Module
 
-    for inner in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
-        if isinstance(inner, Module):
-            return inner
+    for one in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
+        if isinstance(one, Module):
+            return one
     return None
 
 
 def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     """Current settings of a single model: of its wrapper, and of the wrapped model."""
     facts = facts_of(model, _UNDECLARED)
-    own = {
+    wrapper = {
         name: value
         for name, value in facts.settings.items()
         if name not in ("encoder", "loader_kwargs", "experiment_kwargs")
     }
-    inner: dict[str, Any] = dict(own.pop("sentence_transformer", {}))
+    core: dict[str, Any] = dict(wrapper.pop("sentence_transformer", {}))
     if hasattr(model, "own_prompts"):
-        own["prompts"] = plain(model.own_prompts)
+        wrapper["prompts"] = plain(model.own_prompts)
     else:
-        own |= {
+        wrapper |= {
             name: plain(getattr(model, name))
             for name in ("model_prompts", "prompts_dict")
             if getattr(model, name, None)
         }
     if facts.core is not None:
-        inner |= {"prompts": _reachable_prompts(facts.core, own), "similarity": facts.core["similarity"]}
+        core |= {"prompts": _reachable_prompts(facts.core, wrapper), "similarity": facts.core["similarity"]}
     network = _network(model)
     if network is None:
-        return [(model, own)]
-    inner |= {f"{name}_digest": value for name, value in _digests(model, network).items()}
-    return [(model, own), (network, inner)] if network is not model else [(model, own | inner)]
+        return [(model, wrapper)]
+    core |= {f"{name}_digest": value for name, value in _digests(model, network).items()}
+    return [(model, wrapper), (network, core)] if network is not model else [(model, wrapper | core)]
 
 
 def _digests(model: Any, network: Any) -> dict[str, str]:
@@ -267,10 +267,10 @@ def _digests(model: Any, network: Any) -> dict[str, str]:
     return dict(zip(DIGESTS, found, strict=True))
 
 
-def _reachable_prompts(core: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _reachable_prompts(core: Mapping[str, Any], wrapper: Mapping[str, Any]) -> dict[str, Any]:
     """Prompts of a sentence-transformers model that its wrapper does not override."""
     prompts = core["prompts"]
-    hidden = own.get("model_prompts") or {}
+    hidden = wrapper.get("model_prompts") or {}
     roles = {role: prompts[role] for role in ("query", "document", "passage", "corpus") if role in prompts}
     reachable = {role: text for role, text in roles.items() if role not in hidden}
     return {**reachable, "default": prompts.get(core["default_prompt_name"])}

@@ -188,8 +188,8 @@ class Shard:
         """Whether no other process has removed, replaced or truncated the files."""
         try:
             state = self.index_path.stat()
-            whole = state.st_ino == self._inode and state.st_size >= self._offset
-            return whole and (not self._needed_bytes or self.rows_path.stat().st_size >= self._needed_bytes)
+            unchanged = state.st_ino == self._inode and state.st_size >= self._offset
+            return unchanged and (not self._needed_bytes or self.rows_path.stat().st_size >= self._needed_bytes)
         except OSError:
             return False
 
@@ -263,7 +263,7 @@ class ShardWriter:
         try:
             self._add(start + _CHECK.pack(checksum(start)))
         except OSError:
-            self.abandon()
+            self.discard()
             raise
 
     def _add(self, data: bytes) -> None:
@@ -308,7 +308,7 @@ class ShardWriter:
             return False
         return True
 
-    def abandon(self) -> None:
+    def discard(self) -> None:
         """Close after a failed write; remove the incomplete end, or the empty shard."""
         with contextlib.suppress(OSError):
             if self.rows:

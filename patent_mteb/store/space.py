@@ -57,8 +57,8 @@ class Table:
     def joined(tables: Sequence[Table]) -> Table:
         """Concatenate and sort tables; entries of equal keys keep their order."""
         names = ("high", "low", "block", "row", "length")
-        whole = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
-        return whole.take(np.argsort(whole.high, kind="stable"))
+        combined = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+        return combined.take(np.argsort(combined.high, kind="stable"))
 
     def search(self, keys: Keys) -> NDArray[np.int64]:
         """Position of the first entry of each key, -1 for none."""
@@ -413,7 +413,7 @@ class Space:
                 self._write(keys, converted, lengths)
             except OSError as error:
                 if self._writer is not None:
-                    self._writer.abandon()
+                    self._writer.discard()
                     self._writer = None
                 self._keep_in_memory(keys, converted, lengths)
                 self._storage.unwritable(error)

@@ -304,9 +304,9 @@ class EmbeddingStore:
                     Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again")
                 )
                 continue
-            for _, whole, wrong in examine(directory, document):
-                texts += sum(keyed.block.texts for keyed in whole)
-                damages += wrong
+            for _, intact, damage_found in examine(directory, document):
+                texts += sum(keyed.block.texts for keyed in intact)
+                damages += damage_found
         return VerifyReport(len(spaces), texts, nbytes, tuple(damages))
 
     def prune(
@@ -377,7 +377,7 @@ class EmbeddingStore:
         removed: list[str] = []
         freed = 0
         space = Space(directory, document, self)
-        for shard, whole, damages in examine(directory, document):
+        for shard, intact, damages in examine(directory, document):
             fatal = [str(damage) for damage in damages if damage.fatal]
             if not fatal:
                 continue
@@ -385,8 +385,8 @@ class EmbeddingStore:
             freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
             if dry_run:
                 continue
-            view = shard.map() if whole else None
-            for keyed in whole:
+            view = shard.map() if intact else None
+            for keyed in intact:
                 assert view is not None
                 rows = view[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
                 if document["ragged"]:
@@ -467,14 +467,14 @@ def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shar
             yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
             continue
         blocks, damages = shard.read_new()
-        whole: list[BlockKeys] = []
+        intact: list[BlockKeys] = []
         if blocks:
             view = shard.map()
-            whole = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
+            intact = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
             damages += [shard.wrong_checksum(keyed.block) for keyed in blocks if not keyed.block.verified]
         if left := shard.uncommitted_bytes():
             damages.append(Damage(shard.rows_path, f"{left} bytes at its end without a record", fatal=False))
-        yield shard, whole, damages
+        yield shard, intact, damages
 
 
 def size_of(path: Path) -> int:
