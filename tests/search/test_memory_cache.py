@@ -1,4 +1,4 @@
-"""An encoder with a memory: the same vectors, each text encoded once a side."""
+"""Caches in memory: values by size, rankings by corpus, texts and depth, and vectors once for each role."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from small_world import Words
 from torch.utils.data import DataLoader
 
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.search.memory_cache import CachedEncoder, cached_encoder
+from patent_mteb.search.memory_cache import CachedEncoder, LRUCache, RankingCache, cached_encoder
+from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import stored
 
@@ -51,8 +52,39 @@ def test_vectors_of_another_form_are_passed_on():
     assert model.seen["a"] == 2
 
 
-def test_who_gets_a_memory(tmp_path):
+def test_which_models_get_a_cache(tmp_path):
     words = Words()
     assert is_encoder(cached_encoder(words)) and cached_encoder(words).mteb_model_meta is words.mteb_model_meta
     lexical, kept = BM25(BM25Settings()), stored(words, tmp_path)
     assert cached_encoder(lexical) is lexical and cached_encoder(kept) is kept
+
+
+def test_a_value_that_is_too_large_replaces_only_the_value_of_its_key():
+    cache = LRUCache(10)
+    cache.put("a", 1, size=6)
+    cache.put("b", 2, size=11)
+    assert (cache.get("a"), cache.get("b")) == (1, None)
+    cache.put("a", 3, size=11)
+    assert cache.get("a") is None and list(cache) == []
+
+
+def test_rankings_are_reused_for_the_same_corpus_texts_and_depth_only():
+    run = Run.from_dict({"q1": {"d1": 0.9, "d2": 0.8, "d3": 0.7}, "q2": {"d3": 0.5}})
+    cache, searches = RankingCache(1 << 20), []
+
+    def ask(corpus, queries, top_k):
+        found = cache.get_or_search(
+            corpus, list(queries), list(queries.values()), top_k, lambda: searches.append(queries) or run
+        )
+        return found, len(searches)
+
+    both = {"q1": "pump", "q2": "lens"}
+    assert ask("c", both, 3) == (run, 1)
+    part, count = ask("c", {"q2": "lens"}, 2)
+    assert (part.to_dict(), part.docs.shape, count) == ({"q2": {"d3": 0.5}}, (1, 1), 1)
+    turned, _ = ask("c", {"q2": "lens", "q1": "pump"}, 2)
+    assert turned.query_ids == ["q2", "q1"] and np.array_equal(turned.docs, run.docs[[1, 0], :2])
+    for number, asked in enumerate(
+        (("other", both, 3), ("c", {"q1": "pumps"}, 3), ("c", both, 4), ("c", {"q3": "lens"}, 3)), start=2
+    ):
+        assert ask(*asked)[1] == number
