@@ -282,6 +282,11 @@ class ArraySearch(ABC):
     def prepare(self, context: SearchContext) -> None:  # noqa: B027
         """Process a new corpus."""
 
+    def corpus_numbers(self) -> NDArray[np.int64]:
+        """Numbers into ``doc_ids`` of the documents, in the order of the corpus."""
+        number = {document: position for position, document in enumerate(self.doc_ids)}
+        return np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+
     @abstractmethod
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         """Rank the corpus for every query; without hidden documents if ``hides``."""

@@ -385,8 +385,7 @@ class BM25(LiveIdentity, ArraySearch):
             self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
         self.vector_bytes = self._index.nbytes
         self._indices.put(self._content, self._index, self._index.nbytes)
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self._rank = self.corpus_numbers()
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         texts, query_ids = query_texts(queries), queries["id"][:]

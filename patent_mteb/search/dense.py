@@ -93,8 +93,7 @@ class DenseSearch(ArraySearch):
         self.mteb_model_meta = model.mteb_model_meta
 
     def prepare(self, context: SearchContext) -> None:
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._number = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self._number = self.corpus_numbers()
         self._bytes = text_bytes(self.corpus)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:

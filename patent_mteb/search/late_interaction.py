@@ -361,8 +361,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         )
         check_tokens(tokens, "query")
         corpus_ids = self.corpus["id"][:]
-        number = {name: position for position, name in enumerate(self.doc_ids)}
-        numbers = np.array([number[name] for name in corpus_ids], dtype=np.int64)
+        numbers = self.corpus_numbers()
         best = TopK(queries["id"][:], self.doc_ids, top_k)
         wanted = context.candidates(best.query_ids, corpus_ids)
         eligible = context.eligible(best.query_ids, self.doc_ids)

@@ -578,8 +578,7 @@ class Passages(ArraySearch):
         return models
 
     def prepare(self, context: SearchContext) -> None:
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self._rank = self.corpus_numbers()
         self._bytes = text_bytes(self.corpus)
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 

