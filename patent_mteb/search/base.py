@@ -35,7 +35,6 @@ __all__ = ["ArraySearch", "SearchContext", "document_text", "document_texts", "q
 
 
 _NEVER = np.iinfo(np.int32).max - 1
-
 _WITHOUT_LIMIT = np.iinfo(np.int32).max
 
 
@@ -100,7 +99,6 @@ class Gate:
 
 
 _ROWS_AT_ONCE = 1000
-
 _DEEPER = 8
 
 

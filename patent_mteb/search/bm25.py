@@ -158,11 +158,8 @@ TOKEN_PATTERN = r"\w\w+"
 """Finds the same tokens as the library's ``(?u)\\b\\w\\w+\\b``, but faster."""
 
 _QUERIES_AT_ONCE = 32
-
 _DOCUMENTS_AT_ONCE = 2048
-
 _CHARACTERS_AT_ONCE = 1 << 24
-
 _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
 _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
 

@@ -216,8 +216,6 @@ def _looked_up(values: NDArray[Any], places: NDArray[np.intp], absent: Any) -> A
 
 
 _ROWS_AT_ONCE = 64
-
-
 _LAST = np.int32(0x7FFFFFFF)
 
 

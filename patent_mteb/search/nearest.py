@@ -38,11 +38,8 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS_AT_ONCE = 4096
-
 _HALF_STEP = 2.0**-8
-
 _SINGLE_STEP = 2.0**-24
-
 _SHORTEST = 1e-15
 
 
@@ -205,25 +202,15 @@ def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[A
 
 
 _QUERIES_AT_ONCE = 2048
-
 _FULL_ROWS_MB = 64
-
 _FEW_DOCUMENTS = 8192
-
 _SAMPLED = 32
-
 _LEAST_SAMPLE = 2048
-
 _TOO_MANY = 4
-
 _MOST_WITHOUT_FLOOR = 1 / 8
-
 _RANKED_AT_ONCE = 256
-
 _LEAST_SPAN = 256
-
 _KEYS_AT_ONCE = 1 << 20
-
 _LARGEST = 1e38
 
 

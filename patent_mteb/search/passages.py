@@ -354,7 +354,6 @@ def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
 
 
 _DOCUMENTS_AT_ONCE = 64
-
 _BYTES_AT_ONCE = 1 << 24
 
 

@@ -64,7 +64,6 @@ TEXTS = (
 
 _PAIRS = 8
 _PAIRS_OF_LANGUAGE_MODELS = 4
-
 TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
 """Largest relative distance that is rounding, by number type."""
 _TOLERANCE = 1e-3

@@ -49,7 +49,6 @@ __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
-
 LOG_SECONDS = 60.0
 """Without a terminal: seconds before the first line of progress, and between two."""
 
@@ -125,7 +124,6 @@ def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
 
 
 _BUDGET = "batch_tokens"
-
 _FACTS_FORMAT = 2
 """Version of the facts about a model in the store; older ones are not compared."""
 

@@ -34,7 +34,6 @@ from patent_mteb.identity import digest, told_apart
 from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
 
 _SAMPLE = 4096
-
 _WHOLE = 1 << 16
 """Tensors of at most this many elements are read completely."""
 
@@ -45,7 +44,6 @@ _UNRELATED = frozenset({"training", "name_or_path", "gradient_checkpointing", "l
 """Attributes that do not change vectors."""
 
 _UNRELATED_CONFIG = frozenset({"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"})
-
 _GROWING = ("cache", "cached", "seen")
 """Parts of the names of attributes that modules change while they run."""
 
@@ -178,7 +176,6 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 _MEMO = "_patent_mteb_digest"
-
 _PROBE = "Ünïcode No. 1,234: the pump (10) comprises [SEP] 一种泵 насос\n"
 
 
@@ -203,17 +200,12 @@ They need no digest. mteb itself separates results by precision.
 
 
 _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
-
-
 _NOTE = "_patent_mteb_at_load"
-
 _SETTINGS = "settings"
-
 DIGESTS = ("weights", "modules", "tokenizer")
 """Names of the digests of a model."""
 
 _COMPRESSED = "output_dtypes"
-
 _PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
 
 _Model = TypeVar("_Model")

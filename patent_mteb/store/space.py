@@ -185,8 +185,6 @@ _Result = TypeVar("_Result")
 
 
 _BLOCK_BYTES = 4 << 20
-
-
 _ATTEMPTS = 3
 """Attempts of a read or write that fails because another process removes shards."""
 

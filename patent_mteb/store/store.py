@@ -47,10 +47,7 @@ _FORMAT = 1
 _MARKER = "store.json"
 _ELSEWHERE = "name a directory that can be written with --store or PATENT_MTEB_STORE, or go without with --no-store"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 _PRUNED = ".pruned"
-
 _DIGEST_LENGTH = 32
 
 

@@ -452,9 +452,7 @@ def test_a_marker_with_a_flipped_bit(tmp_path):
                 space = EmbeddingStore(tmp_path).space(IDENTITY)
                 mended += 1
             except DataError as error:
-                assert "delete this" not in str(
-                    error
-                ) and f"delete {marker}, which holds the format only" in str(error)
+                assert "delete this" not in str(error) and f"delete {marker}, which holds the format only" in str(error)
                 refused += 1
                 marker.unlink()
                 space = EmbeddingStore(tmp_path).space(IDENTITY)
