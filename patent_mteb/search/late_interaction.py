@@ -283,7 +283,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             dtype: "float16" halves the disk and rounds, which changes scores in about the fourth digit and is part of
                 the identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` stores bytes.
         """
-        from patent_mteb.store import EmbeddingStore
+        from patent_mteb.store.store import open_store
 
         other = copy.copy(self)
         space = {
@@ -292,8 +292,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "settings": self._settings,
             "vectors": f"tokens by {self.backend}",
         }
-        opened = store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
-        other._token_store = TokenStore(opened, space, dtype, self._codec)
+        other._token_store = TokenStore(open_store(store), space, dtype, self._codec)
         if dtype != "float32" and self._codec is None:
             experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
             other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})

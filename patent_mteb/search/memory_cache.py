@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import xxhash
 
-from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import checked_vectors, is_encoder
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import StoredEncoder
 
 if TYPE_CHECKING:
@@ -126,8 +126,6 @@ class CachedEncoder:
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, **kwargs: Any) -> Any:
         """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
-        from torch.utils.data import DataLoader
-
         task = getattr(kwargs.get("task_metadata"), "name", "")
 
         def encoded(loader: Any, count: int) -> Any:
@@ -142,8 +140,7 @@ class CachedEncoder:
                 self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(texts)}
             return vectors
         if new:
-            unknown: Any = DataLoader(text_dataset({"text": new}), batch_size=inputs.batch_size or 32)
-            vectors = encoded(unknown, len(new))
+            vectors = encoded(text_loader(new, inputs.batch_size or 32), len(new))
             self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(new)}
         rows = [self._vectors[prompt_type, text] for text in texts]
         if isinstance(rows[0], np.ndarray):

@@ -57,11 +57,11 @@ from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import checked_vectors, is_encoder
+from patent_mteb.store.batches import text_loader
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import EncoderProtocol, MTEBModels
-    from torch.utils.data import DataLoader
 
 logger = logging.getLogger(__name__)
 
@@ -372,13 +372,6 @@ def _warn_of_truncation(model: Any, tokens: int) -> None:
             return
 
 
-def _loader(texts: list[str], batch_size: int) -> DataLoader[Any]:
-    from datasets import Dataset
-    from torch.utils.data import DataLoader
-
-    return DataLoader(Dataset.from_dict({"text": texts}), batch_size=batch_size)
-
-
 class _Dense:
     """Scores passages with an encoder's vectors and its own similarity."""
 
@@ -387,7 +380,7 @@ class _Dense:
         self.score_mb = score_mb
 
     def _encode(self, texts: list[str], kind: PromptType, context: SearchContext) -> Any:
-        loader = _loader(texts, context.encode_kwargs.get("batch_size", 32))
+        loader = text_loader(texts, context.encode_kwargs.get("batch_size", 32))
         with phase("encode"):
             vectors = self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         name, task = self.encoder.mteb_model_meta.name, context.task_metadata.name

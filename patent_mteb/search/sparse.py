@@ -18,11 +18,11 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.late_interaction import TokenStore
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.resolve import facts_of
 from patent_mteb.store.settings import LiveIdentity, note
 
@@ -53,7 +53,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
         """The same model with its vectors in an embedding store."""
-        from patent_mteb.store import EmbeddingStore
+        from patent_mteb.store.store import open_store
 
         if dtype != "float32":
             raise ModelError(f"sparse vectors are stored as float32, not as {dtype}. Remedy: leave out the type")
@@ -61,9 +61,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
         meta = self.mteb_model_meta
         settings = facts_of(self.model, meta).settings
         identity = {"model": meta.name, "revision": meta.revision, "settings": settings, "vectors": "term, weight"}
-        other._token_store = TokenStore(
-            store if isinstance(store, EmbeddingStore) else EmbeddingStore(store), identity, dtype
-        )
+        other._token_store = TokenStore(open_store(store), identity, dtype)
         return other
 
     def vectors(self, texts: Sequence[str], context: SearchContext, role: PromptType) -> Any:
@@ -87,10 +85,8 @@ class SparseSearch(LiveIdentity, ArraySearch):
         options = {name: value for name, value in context.encode_kwargs.items() if name != "batch_size"}
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
-            from torch.utils.data import DataLoader
-
             with phase("encode"):
-                loader: Any = DataLoader(text_dataset({"text": some}), batch_size=size)
+                loader = text_loader(some, size)
                 given = {**options, "batch_size": size, "show_progress_bar": False}
                 return self._split(
                     self.model.encode(loader, **context.encoding(), prompt_type=role, **given), len(some)

@@ -86,7 +86,14 @@ def loader_of(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_si
     dataset = getattr(inputs, "dataset", None)
     if whole_row and isinstance(dataset, Dataset):
         return DataLoader(dataset.select(chosen.tolist()), batch_size=batch_size, collate_fn=inputs.collate_fn)
-    rows: Any = text_dataset({"text": [texts[i] for i in chosen]})
+    return text_loader([texts[i] for i in chosen], batch_size)
+
+
+def text_loader(texts: list[str], batch_size: int) -> Any:
+    """Return a loader of texts for an encoder of mteb."""
+    from torch.utils.data import DataLoader
+
+    rows: Any = text_dataset({"text": texts})
     return DataLoader(rows, batch_size=batch_size)
 
 

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.identity import digest
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import components, effective_kwargs, leaves, live_settings, model_facts
 
@@ -279,13 +280,6 @@ def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
     return found if found.ndim == 2 and found.dtype.kind in "fiu" and bool(np.isfinite(found).all()) else None
 
 
-def _loader(texts: list[str], size: int | None) -> Any:
-    from datasets import Dataset
-    from torch.utils.data import DataLoader
-
-    return DataLoader(Dataset.from_dict({"text": texts}), batch_size=size or len(texts))
-
-
 def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[2 x texts, width] vectors in both roles."""
     where: dict[str, Any] = {
@@ -297,7 +291,7 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     found = []
     for role in _ROLES:
         vectors = model.encode(
-            _loader(list(TEXTS), options.get("batch_size")), prompt_type=role, **{**options, **where}
+            text_loader(list(TEXTS), options.get("batch_size") or len(TEXTS)), prompt_type=role, **{**options, **where}
         )
         found.append(_array(vectors))
         if len(found[-1]) != len(TEXTS):
@@ -307,7 +301,7 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
 
 def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[pairs, 1] scores of pairs of a short and a long text."""
-    sides = [_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
+    sides = [text_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
     where: dict[str, Any] = {"task_metadata": _metadata("Reranking"), "hf_split": "test", "hf_subset": "default"}
     return _array(model.predict(*sides, **{**options, **where, "show_progress_bar": False})).reshape(_PAIRS, 1)
 

@@ -40,7 +40,7 @@ from patent_mteb.store.locks import Group, claimed_groups, grouped
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.settings import DIGESTS, LiveIdentity, effective_kwargs, model_facts, note, unseen_changes
 from patent_mteb.store.space import DTYPES, Space
-from patent_mteb.store.store import EmbeddingStore
+from patent_mteb.store.store import EmbeddingStore, open_store
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
@@ -175,9 +175,7 @@ def stored(
         model = model.load_model()
     if hasattr(model, "with_store"):
         return model.with_store(path, dtype)
-    return StoredEncoder(
-        model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts
-    )
+    return StoredEncoder(model, open_store(path), dtype, chunk_texts=chunk_texts)
 
 
 class StoredEncoder(LiveIdentity):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
-from patent_mteb.patents.corpus import text_dataset
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import progress_bar, stored
 from patent_mteb.store.settings import LiveIdentity
 
@@ -116,8 +116,7 @@ class StoredPairs(LiveIdentity):
             while texts := [
                 json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)
             ]:
-                rows: Any = text_dataset({"text": texts})
-                loader = DataLoader(rows, batch_size=size)
+                loader = text_loader(texts, size)
                 scores.append(self._encode(loader, **where, **kwargs, show_progress_bar=False)[:, 0])
                 progress.update(len(texts))
         return np.concatenate(scores).astype(np.float64) if scores else np.zeros(0)

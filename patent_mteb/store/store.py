@@ -402,6 +402,11 @@ class EmbeddingStore:
         return removed, freed if dry_run else before - size_of(directory)
 
 
+def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
+    """Return an open store, or open that of a path; None is the default path."""
+    return store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
+
+
 def _belongs(name: str) -> bool:
     """Whether an entry of a folder belongs to a store."""
     return name in ("spaces", "models", "tmp") or name.startswith((_MARKER, f".{_MARKER}"))
