@@ -405,7 +405,7 @@ def test_the_length_of_vectors_does_not_matter(scale):
 
 def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
     """Two searches for six tasks of DAPFAM; every ranking as with nothing kept. Other hidden documents or vectors are
-    searched anew.
+    searched again.
     """
     names = [
         f"PatentDAPFAM{pair}{part}Retrieval.sample" for part in ("", "In", "Out") for pair in ("TAToTA", "TitleToTA")
@@ -425,7 +425,7 @@ def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
         np.testing.assert_allclose(shared[name].scores, alone[name].scores, rtol=1e-6)
 
 
-def test_other_vectors_hidden_documents_names_depths_and_similarities_are_searched_anew(monkeypatch):
+def test_other_vectors_hidden_documents_names_depths_and_similarities_are_searched_again(monkeypatch):
     monkeypatch.setattr(dense, "RANKINGS", RankingCache(1 << 28))
     docs, queries, table = small()
     changed = {**table, "query 3": -table["query 3"]}

@@ -26,7 +26,7 @@ HIDDEN = {"q": {"d06", "d13"}, "p": {"d29", "d28", "d27", "nowhere"}}
 
 
 class Counting:
-    """A search model of somebody else: the number of words in common, ties by id; notes what it is asked for."""
+    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
 
     mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
 
@@ -89,7 +89,7 @@ def test_of_a_foreign_model_more_documents_are_asked_for_than_are_hidden():
     assert (run.docs >= 0).all()
 
 
-def test_a_foreign_model_is_indexed_anew_for_every_corpus_and_every_search():
+def test_a_foreign_model_is_indexed_again_for_every_corpus_and_every_search():
     """mteb's wrapper of encoders lets its corpus go after each search, so that the same corpus must be given to it
     again.
     """

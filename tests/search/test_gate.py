@@ -82,7 +82,7 @@ def late(tmp_path_factory):
 
 
 class Counting:
-    """A search model of somebody else: the number of words in common, ties by id; notes what it is asked for."""
+    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
 
     mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
 
@@ -211,7 +211,7 @@ def test_large_blocks_of_dense_search_are_gated_exactly(half, spread):
         assert found[found >= 0].tolist() == expected.tolist()
 
 
-def test_a_stored_run_is_checked_and_what_is_too_late_is_told(tmp_path, caplog):
+def test_a_stored_run_is_checked_and_later_documents_are_reported(tmp_path, caplog):
     whole, _ = ranked(bm25(), len(CORPUS))
     whole.save(tmp_path / "all.run")
     run, _ = ranked(StoredRun(tmp_path / "all.run"), TOP, gate=GATE, hidden=HIDDEN)

@@ -1,4 +1,4 @@
-"""Whatever is no embedding is named; what is one is handed on as it was given."""
+"""Invalid embeddings are refused by name; valid ones are returned unchanged."""
 
 from __future__ import annotations
 

@@ -28,22 +28,22 @@ WHERE = {
 TEXTS = [f"text {number}" for number in range(96)]
 
 
-class Telling:
+class Reporting:
     """Writes each text that it encodes into a pipe, and waits for one byte before its first if it is given another
     pipe.
     """
 
-    mteb_model_meta = ModelMeta.create_empty({"name": "test/telling", "revision": "1"})
+    mteb_model_meta = ModelMeta.create_empty({"name": "test/sink", "revision": "1"})
 
-    def __init__(self, told, gate=None):
-        self.told, self.gate = told, gate
+    def __init__(self, output, gate=None):
+        self.output, self.gate = output, gate
 
     def store_prompt(self, task_metadata, prompt_type):
         return ""
 
     def encode(self, inputs, **kwargs):
         texts = [text for batch in inputs for text in batch["text"]]
-        os.write(self.told, "".join(f"{text}\n" for text in texts).encode())
+        os.write(self.output, "".join(f"{text}\n" for text in texts).encode())
         if self.gate is not None:
             os.read(self.gate, 1)
         return np.array([[float(text.split()[1]), 1.0] for text in texts], np.float32)
@@ -55,9 +55,9 @@ class Telling:
         return (first * second).sum(axis=1)
 
 
-def encoded(folder, told, gate=None, way=lambda encoder: encoder):
+def encoded(folder, output, gate=None, way=lambda encoder: encoder):
     loader = DataLoader(Dataset.from_dict({"text": TEXTS}), batch_size=4)
-    return way(stored(Telling(told, gate), folder, chunk_texts=8)).encode(loader, batch_size=4, **WHERE)
+    return way(stored(Reporting(output, gate), folder, chunk_texts=8)).encode(loader, batch_size=4, **WHERE)
 
 
 def child(work):
@@ -124,14 +124,14 @@ def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("way", [lambda encoder: encoder, PrecomputeEncoder], ids=["run", "ahead"])
 def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
-    told, telling = os.pipe()
+    output, sink = os.pipe()
     waits, opens = os.pipe()
-    children = [child(lambda: encoded(tmp_path, telling, waits, way)) for _ in range(2)]
+    children = [child(lambda: encoded(tmp_path, sink, waits, way)) for _ in range(2)]
     os.write(opens, b"x" * len(TEXTS))
     for number in children:
         assert os.waitpid(number, 0)[1] == 0
-    os.close(telling)
-    assert Counter(lines(told)) == dict.fromkeys(TEXTS, 1)
+    os.close(sink)
+    assert Counter(lines(output)) == dict.fromkeys(TEXTS, 1)
     again, writing = os.pipe()
     found = encoded(tmp_path, writing)
     os.close(writing)
@@ -169,7 +169,7 @@ def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
 
 
 def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
-    """What is there when a call begins is what a kill during it leaves."""
+    """A kill during a call leaves the vectors stored at its start."""
     monkeypatch.setattr(encoder, "UNWRITTEN_SECONDS", 0)
     loader = DataLoader(
         Dataset.from_dict({"text": [f"a {word}" for word in ["pump", "lens", "loom", "gear"]]}), batch_size=1
@@ -188,14 +188,14 @@ def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_what_a_killed_process_had_claimed_is_encoded_by_the_next(tmp_path):
-    told, telling = os.pipe()
+    output, sink = os.pipe()
     never, _ = os.pipe()
-    first = child(lambda: encoded(tmp_path, telling, never))
-    begun = os.read(told, 1 << 16).decode().splitlines()  # it holds its claim, and waits
+    first = child(lambda: encoded(tmp_path, sink, never))
+    begun = os.read(output, 1 << 16).decode().splitlines()  # it holds its claim, and waits
     assert len(list(tmp_path.glob("spaces/*/claims/*"))) == 1
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)
-    found = encoded(tmp_path, telling)
-    os.close(telling)
-    assert set(lines(told)) == set(TEXTS) and set(begun) < set(TEXTS)
+    found = encoded(tmp_path, sink)
+    os.close(sink)
+    assert set(lines(output)) == set(TEXTS) and set(begun) < set(TEXTS)
     assert found[:, 0].tolist() == list(range(len(TEXTS))) and not list(tmp_path.glob("spaces/*/claims/*"))

@@ -22,7 +22,7 @@ TEXTS = [" ".join(words) for words in WORDS]
 
 
 class Counting:
-    """Scores the number of letters in common; anything else that it is told is counted."""
+    """Scores the number of letters in common; any other argument is counted."""
 
     def __init__(self, name="test/counting", stop_after=10**9):
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": "1", "model_type": ["cross-encoder"]})

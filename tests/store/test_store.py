@@ -697,7 +697,7 @@ def test_a_log_gets_a_line_a_minute_not_one_a_batch(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_models_that_cannot_be_told_apart_or_have_no_vectors_are_refused(tmp_path, tiny):
+def test_models_without_identity_or_vectors_are_refused(tmp_path, tiny):
     nameless = Fake()
     nameless.mteb_model_meta = ModelMeta.create_empty()
     with pytest.raises(ModelError, match=r"has no name.*Remedy"):
