@@ -283,7 +283,7 @@ class _Unpacked(io.RawIOBase):
         self._n += n
         if unpacks_too_far(self._packed, self._n):
             problem = f"it unpacks to more than {LARGEST_RATIO} times its size: a gzip bomb?"
-            raise DataError(problem, path=self._path, remedy="unpack it, and look at what it holds")
+            raise DataError(problem, path=self._path, remedy="unpack it, and check its content")
         return n
 
     def close(self) -> None:
@@ -403,7 +403,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
     with (
         _reading(path),
         pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file,
-    ):  # else all that was read stays
+    ):  # otherwise everything that was read stays in memory
         before = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             table = pa.Table.from_batches([batch])

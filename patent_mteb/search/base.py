@@ -89,7 +89,7 @@ class Gate:
 
     def filter(self, run: Run) -> Run:
         """The run without documents that its queries may not see; the next ones move up."""
-        days = np.append(self.days(run.doc_ids), np.int32(_WITHOUT_LIMIT))  # the last for -1, no document
+        days = np.append(self.days(run.doc_ids), np.int32(_WITHOUT_LIMIT))  # the last one is for -1, an empty place
         return run.only(days[run.docs] < self.limits(run.query_ids)[:, None])
 
     def for_parts(self, owners: Mapping[str, str]) -> Gate:

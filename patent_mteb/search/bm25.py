@@ -375,7 +375,7 @@ class BM25(LiveIdentity, ArraySearch):
         self._corpus = None if corpus is None else weakref.ref(corpus)
 
     def prepare(self, context: SearchContext) -> None:
-        vars(self).pop("_index", None)  # the last corpus's goes before the next is made, unless it is cached
+        vars(self).pop("_index", None)  # free the last index first, unless it is cached
         with phase("index"):
             self._content = (content_of(self.corpus), self.settings)
             index = self._indices.get(self._content)

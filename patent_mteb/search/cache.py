@@ -112,12 +112,10 @@ class RunCache:
                 ):
                     raise ValueError(
                         "its list of arrays is damaged"
-                    )  # one of the first version; a comment can only be swallowed entries
+                    )  # version 1 has no checksum; a comment there is swallowed entries
                 arrays = {name: stored[name] for name in stored.files}
             return _run_of(key, arrays)
-        except (
-            Exception
-        ) as error:  # whatever damaged bytes make zipfile, zlib, NumPy and json raise; MemoryError is among it
+        except Exception as error:  # any error of zipfile, zlib, NumPy or json, MemoryError included
             logger.warning(
                 "the stored run %s cannot be used (%s: %s); it is computed again", path, type(error).__name__, error
             )
@@ -230,9 +228,7 @@ def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: 
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
     pairs = [_listed(context.top_ranked), _listed(context.hidden)]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
-    gate = (
-        [context.gate.identity] if context.gate else []
-    )  # a search without one keeps the key that it had before there were gates
+    gate = [context.gate.identity] if context.gate else []  # keys without a gate are those of older versions
     return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, *gate], 32)
 
 
@@ -276,6 +272,6 @@ class Cached(ArraySearch):
         self._system.ensure_indexed(self.corpus, context)
         runs = self._system.rank_both(queries, top_k, context)
         missing = {key: run for key, run, cached_run in zip(keys, runs, known, strict=True) if cached_run is None}
-        for key, run in missing.items():  # one where nothing is hidden: both keys are the same
+        for key, run in missing.items():  # both keys are the same if nothing is hidden
             self.cache.put(key, top_k, run)
         return runs

@@ -193,9 +193,9 @@ class Candidates(ArraySearch):
             raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=f"write them: {command}")
         if top_k > self.k and self.k < len(self.doc_ids):
             raise DataError(
-                f"the candidates are the best {self.k}, and {top_k} are asked for",
+                f"the candidates are the best {self.k}, and {top_k} are requested",
                 path=path,
-                remedy="write deeper ones",
+                remedy="write more of them",
             )
         now = data_of(query_ids, self.doc_ids, context)
         if other := [message for name, message in _NAMES.items() if manifest["data"].get(name) != now[name]]:

@@ -309,7 +309,7 @@ class _SentenceTransformersEncoder:
         if overrides.document_length is not None:
             backbone.document_length = overrides.document_length
         elif backbone.document_length is None and checkpoint.format != "sentence-transformers":
-            backbone.document_length = 180  # PyLate's default, for a checkpoint that does not say
+            backbone.document_length = 180  # PyLate's default
         self._markers = (
             checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
             checkpoint.document_marker if overrides.document_marker is None else overrides.document_marker,

@@ -81,7 +81,7 @@ class RRF:
 
     def __post_init__(self) -> None:
         if self.k < 0:
-            raise ValueError(f"k of reciprocal rank fusion is not negative, as {self.k} is")
+            raise ValueError(f"k of reciprocal rank fusion must not be negative, got {self.k}")
 
     @property
     def tag(self) -> str:
@@ -145,7 +145,7 @@ class Matched:
         check_same(first, second)
         absent, ours, theirs = second.depth, first.docs.astype(np.intp), second.docs.astype(np.intp)
         at = np.full(ours.shape, absent, np.intp)
-        # One slot more than there are documents: -1, behind the end of a ranking, is looked up there and found absent.
+        # The extra slot is for -1, the empty places of a ranking, which are never found.
         position = np.full(len(first.doc_ids) + 1, absent, np.intp)
         ranks = np.arange(absent)
         for row, found in enumerate(theirs):
@@ -391,7 +391,7 @@ def sweep_ranks(
     A rank beyond ``top_k`` is 0.
     """
     check_same(first, second)
-    second = replace(second, doc_ids=first.doc_ids)  # the same list is not compared again
+    second = replace(second, doc_ids=first.doc_ids)  # skips the comparison of equal lists
     ranks = np.zeros((len(settings), len(judged.query)), np.int64)
     order = np.argsort(judged.query, kind="stable")
     for start in range(0, len(first.query_ids), _ROWS_AT_ONCE):

@@ -42,7 +42,7 @@ class Weighted:
 
     def __post_init__(self) -> None:
         if not self.weights or min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ValueError(f"weights are not negative and not all 0, as {self.weights} are")
+            raise ValueError(f"weights must not be negative or all 0, got {self.weights}")
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -64,7 +64,7 @@ AnyFusion = fusion.Fusion | Weighted
 def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
     """Fuse runs of the same queries over the same corpus."""
     if len(runs) < 2:
-        raise DataError("a fusion takes two runs or more", remedy="name another run")
+        raise DataError("a fusion needs two runs or more", remedy="name another run")
     if isinstance(setting, Weighted):
         if len(setting.weights) != len(runs):
             raise DataError(
@@ -201,7 +201,7 @@ class StoredRun(ArraySearch):
             raise DataError(
                 f"{len(missing)} of {len(query_ids)} queries of the task have no ranking, the first is '{missing[0]}'",
                 path=self.path,
-                remedy="write the run again, or say with --allow-missing that nothing was found for them",
+                remedy="write the run again, or count them as not found with --allow-missing",
             )
         seen = set(query_ids)
         if further := [query for query in self._results if query not in seen]:

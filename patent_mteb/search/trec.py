@@ -182,7 +182,7 @@ def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     bits = (np.ldexp(ordered, exponent).astype(np.float32) + np.float32(0)).view(np.int32).astype(np.int64)
-    steps = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # numbers the floats in their order
+    steps = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # numbers floats in their order
     below = np.cumsum(np.append(False, ordered[1:] < ordered[:-1]))
     steps = np.minimum.accumulate(steps + below) - below
     single = np.empty(len(scores), np.float32)

@@ -84,7 +84,7 @@ def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool 
         problem = f"{blame} gave the same vector for all {count} texts"
         if refuse_equal:
             raise ModelError(problem)
-        logger.warning("%s: its score says nothing", problem)
+        logger.warning("%s: its score is meaningless", problem)
     return vectors
 
 

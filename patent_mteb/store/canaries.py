@@ -250,7 +250,7 @@ _NOTED = "behaviour"
 
 def _behaviour(leaf: Any) -> Behaviour | None:
     """Return the sketch of a model, computed once for each state of its settings."""
-    if isinstance(leaf, StoredEncoder):  # not loaded: as it was when it last was
+    if isinstance(leaf, StoredEncoder):  # not loaded: its last sketch
         return Behaviour.read(leaf.noted(_NOTED))
     state = digest(live_settings(leaf))
     known = getattr(leaf, "__dict__", {}).get(_KNOWN)

@@ -61,7 +61,7 @@ def use_lock(folder: Path) -> UseLock | None:
                 return known
             new = UseLock(os.open(folder, os.O_RDONLY))
             lock(new.descriptor, shared=True)
-            if os.path.samestat(os.fstat(new.descriptor), folder.stat()):  # it was not removed while we waited
+            if os.path.samestat(os.fstat(new.descriptor), folder.stat()):  # not removed meanwhile
                 return _LOCKS.setdefault(_key(os.fstat(new.descriptor)), new)
         except OSError:
             return None

@@ -198,7 +198,7 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
     """
     cls: Any = meta.loader
     if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
-        cls = SentenceTransformerEncoderWrapper  # a function made it, but it is all there is to it
+        cls = SentenceTransformerEncoderWrapper  # a function that only makes this wrapper
     known = facts.kind in ("sentence-transformer", "instruction", "no prompt")
     if (
         not known

@@ -81,7 +81,7 @@ def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
             bits = (flat if positions is None else flat[positions]).view(kind).to(torch.int64)
             sums.setdefault(tensor.device, []).append((bits * factors).sum())
         except (RuntimeError, NotImplementedError):
-            continue  # a quantised or distributed tensor: its name, type and shape stand for it
+            continue  # a quantised or distributed tensor: its name, type and shape must suffice
     return [names, [value for group in sums.values() for value in torch.stack(group).tolist()]]
 
 
@@ -170,7 +170,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
     if memo.get(_MEMO, ("", ""))[0] == state:
         return memo[_MEMO][1]
     text = backend.to_str()
-    found = digest(text[text.index('"added_tokens"') :])  # version, truncation and padding stand before
+    found = digest(text[text.index('"added_tokens"') :])  # version, truncation and padding come first
     memo[_MEMO] = (state, found)
     return found
 
@@ -336,7 +336,7 @@ def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
         if id(one) in seen:
             return
         seen.add(id(one))
-        if getattr(one, "loaded", True) is False:  # nothing that could have been changed
+        if getattr(one, "loaded", True) is False:  # nothing to change
             if unloaded:
                 yield one
             return

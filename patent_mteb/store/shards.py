@@ -118,7 +118,7 @@ class Shard:
                 data = stream.read()
             stored_rows = self.rows_path.stat().st_size if self.rows_path.exists() else 0
         except FileNotFoundError:
-            return [], []  # pruned by another process: its vectors are simply no longer there
+            return [], []  # pruned by another process
         self._seen_size = self._offset + len(data)
         blocks: list[BlockKeys] = []
         damages: list[Damage] = []

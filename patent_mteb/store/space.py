@@ -365,9 +365,7 @@ class Space:
                 found = None if missing else self._found(positions)
             if found is None:
                 raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # another process has removed a shard since; the next look sees it
+            with contextlib.suppress(FileNotFoundError):  # another process removed a shard; the next attempt notices
                 return read(found, width)
         raise KeyError(f"shards of {self.directory} vanish while they are read")
 
@@ -424,7 +422,7 @@ class Space:
             with contextlib.nullcontext() if attempt == _ATTEMPTS - 1 else contextlib.suppress(FileNotFoundError):
                 if self._written(keys, values, lengths):
                     return
-            self.close()  # another process has removed the directory or the shard, with the new rows
+            self.close()  # another process removed the folder or the shard with the new rows
 
     def _written(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> bool:
         """Write, and return whether the shard still exists."""

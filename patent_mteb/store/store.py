@@ -333,7 +333,7 @@ class EmbeddingStore:
             DataError: intact blocks of damaged shards cannot be saved.
         """
         if model is None and older_than_days is None and not damaged:
-            raise ValueError("say what to prune: a model, an age, or damaged shards")
+            raise ValueError("state what to prune: a model, an age, or damaged shards")
         removed: list[str] = []
         kept: list[str] = []
         freed = 0

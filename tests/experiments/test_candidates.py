@@ -135,7 +135,7 @@ def test_candidates_of_other_data_are_refused(task, folder):
             system.rank(queries, DEPTH, other)
     with pytest.raises(DataError, match="other queries"):
         system.rank(queries.select(range(5)), DEPTH, context)
-    with pytest.raises(DataError, match="the best 30, and 31 are asked for"):
+    with pytest.raises(DataError, match="the best 30, and 31 are requested"):
         system.rank(queries, K + 1, context)
     system.index(system.corpus.select(range(20)), **context.encoding(), encode_kwargs={})
     with pytest.raises(DataError, match="another corpus"):
