@@ -219,7 +219,7 @@ def test_unusable_similarities():
     model.similarity = lambda a, b: torch.zeros(len(a))
     with pytest.raises(ModelError, match="similarities of shape"):
         ranking(DenseSearch(model), docs, queries)
-    with pytest.raises(ModelError, match="no encoder"):
+    with pytest.raises(ModelError, match="not an encoder"):
         DenseSearch(bm25())
     long = torch.full((2, 3), 1e20)
     with pytest.raises(ModelError, match="beyond single precision"):

@@ -577,7 +577,7 @@ def test_markers_outside_the_vocabulary_are_refused(tmp_path):
 
 
 def test_other_bad_arguments(checkpoints, tmp_path):
-    with pytest.raises(ModelError, match="no model"):
+    with pytest.raises(ModelError, match="not a model"):
         colbert.inspect_checkpoint(tmp_path)
     for wrong, message in (
         ({"dtype": "float16"}, "unknown dtype"),
