@@ -113,9 +113,9 @@ def task_without_encoding(documents: int, queries: int, dims: int) -> Work:
     import retrieval
 
     from patent_mteb.search import dense
-    from patent_mteb.search.lru import RecentRuns
+    from patent_mteb.search.memory_cache import RankingCache
 
-    dense.SEARCHED = RecentRuns(0)  # or the second run would be read
+    dense.RANKINGS = RankingCache(0)  # or the second run would be read
     folder = tempfile.TemporaryDirectory()
     os.environ["PATENT_MTEB_QUERY_SCORES"] = folder.name
     retrieval.make(Path(folder.name), documents, queries, dims)

@@ -1,6 +1,6 @@
 """Memory and time of exact dense search over vectors that lie on the disk and are read in blocks.
 
-    python benchmarks/out_of_core.py [--documents 1000000] [--queries 500] [--width 256] [--held-mb 256]
+    python benchmarks/out_of_core.py [--documents 1000000] [--queries 500] [--width 256] [--vectors-mb 256]
 
 The vectors are random, in one memory-mapped file; the search holds at most so many megabytes of them at a time. Memory
 is the highest resident memory of the process above that before the search, pages of mapped files not counted. The
@@ -53,13 +53,13 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--held-mb", type=float, default=256)
+    parser.add_argument("--vectors-mb", type=float, default=256)
     args = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         make(folder, args.documents, args.queries, args.width)
-        search = DenseSearch(model(folder), held_mb=args.held_mb)
+        search = DenseSearch(model(folder), vectors_mb=args.vectors_mb)
         names = [str(number) for number in range(args.documents)]
         queries = text_dataset({"id": names[: args.queries], "text": names[: args.queries]})
         context = SearchContext(MockRetrievalTask.metadata, "test", "default", {"show_progress_bar": False})
@@ -72,8 +72,8 @@ def main() -> None:
             assert [int(run.doc_ids[number]) for number in run.docs[query]] == by_numpy(folder, query)
         size = args.documents * args.width * 4 / 1e9
         print(
-            f"{args.documents:,} documents x {args.width} ({size:.2f} GB), {args.queries} queries, {args.held_mb:.0f}"
-            " MB held:"
+            f"{args.documents:,} documents x {args.width} ({size:.2f} GB), {args.queries} queries,"
+            f" {args.vectors_mb:.0f} MB of vectors in memory:"
         )
         print(f"{memory.gained:.2f} GB more than before, {seconds:.1f} s of processor time")
 

@@ -1,18 +1,20 @@
-"""Every read and write of files: lines, JSON lines, parquet tables, JSON documents; the folder of the caches.
+"""Files of all kinds: lines, JSON, parquet tables, locks, and the cache folder.
 
-Whatever is written is written beside its place and renamed (:func:`replacing`). Whatever a user wrote is read with one
-error that names the file, the row and the remedy (:class:`~patent_mteb.errors.DataError`).
+Every file is written to a temporary name and renamed (:func:`replacing`). An error in a file of a user names the file,
+the row and the remedy (:class:`~patent_mteb.errors.DataError`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import errno
 import glob
 import gzip
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -28,27 +30,34 @@ import pyarrow.parquet as pq
 
 from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, unique
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 LARGEST_RATIO = 200
 SMALL_MEMBER = 1 << 24
-"""A compressed file may unpack to so many times its size, or to so many bytes."""
+"""A compressed file may unpack to 200 times its size, or to 16 MiB."""
 _BUILDING = "building"
 QUIET_SECONDS = 60.0
+_PARTIAL_NAME = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
+_BUILDING_NAME = re.compile(r"\.building-(\d+)-.+")
 _AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 25
-"""Rows, and bytes of them, that are in memory as columns while a table is written row by row."""
+"""Rows, and bytes of rows, in memory as columns while a table is written."""
 _MADE_AT_ONCE = 250
-"""Rows that are in memory as objects meanwhile."""
+"""Rows that are in memory as Python objects meanwhile."""
 _TEXTS_AT_ONCE = 256
 _BUFFER = 1 << 20
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of ``path`` when the block ends well: whoever reads finds the old or
-    the new, whole.
+    """Yield a temporary path that replaces ``path`` when the block succeeds.
 
-    The folder is made if it is missing; a block that fails leaves nothing, and what a killed one left is removed by the
-    next.
+    Readers find the old file or the new one, both complete. The folder is made if it is missing. A block that fails
+    leaves nothing; the temporary file of a killed process is removed by the next writer of the same file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -61,7 +70,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what killed processes left of this very file; what is young may belong to one on another machine."""
+    """Remove temporary files of killed processes for this path.
+
+    A recent one is left, for it may belong to another machine.
+    """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         process = left.name.split(".")[-3]
         with contextlib.suppress(OSError):
@@ -73,15 +85,81 @@ def _sweep(path: Path) -> None:
                 left.unlink()
 
 
+def leftover_files(root: Path) -> list[Path]:
+    """Return files and folders under ``root`` that killed processes were writing."""
+    found = []
+    for place, folders, files in os.walk(root):
+        for names, pattern in ((files, _PARTIAL_NAME), (folders, _BUILDING_NAME)):
+            for name in list(names):
+                if match := pattern.fullmatch(name):
+                    names.remove(name)
+                    path = Path(place) / name
+                    if not process_runs(int(match[1])) and is_idle(path):
+                        found.append(path)
+    return sorted(found)
+
+
+def is_idle(path: Path) -> bool:
+    """Whether a file, or everything in a folder, is older than a minute.
+
+    Recent files may belong to a process of another container, whose number means nothing here.
+    """
+    try:
+        newest = max(entry.lstat().st_mtime for entry in (path, *path.rglob("*")))
+    except OSError:
+        return False
+    return abs(time.time() - newest) > QUIET_SECONDS
+
+
+def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> None:
+    """Lock an open file or folder (``flock``) until it is closed or its process ends, however that happens.
+
+    Raises:
+        BlockingIOError: another process holds the lock, and ``wait`` is False.
+        OSError: the system (Windows) or the file system (some network disks) has no such locks.
+    """
+    if fcntl is None:
+        raise OSError(errno.ENOTSUP, "this system has no locks of files")
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path, *, shared: bool = False, writer: str = "") -> Iterator[bool]:
+    """Lock a folder, which is made if it is missing, while the block runs; yield whether the system could lock it.
+
+    Without ``writer`` the call waits for the lock. With it, a word for the process that writes ("import"), a locked
+    folder is refused.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor, locked = os.open(folder, os.O_RDONLY) if fcntl is not None else None, False
+    try:
+        if descriptor is not None:
+            try:
+                lock(descriptor, shared=shared, wait=not writer)
+                locked = True
+            except BlockingIOError as error:
+                problem = f"another {writer} writes here"
+                raise DataError(problem, path=folder, remedy="wait until it has ended") from error
+            except OSError:
+                pass  # a file system without locks
+        yield locked
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 @contextlib.contextmanager
 def replacing_folders(root: Path, what: str, outdated: Iterable[str] = ()) -> Iterator[Path]:
-    """An empty folder to build in, whose data sets take the places of those below ``root`` when the block ends well.
+    """Yield an empty folder whose data sets replace those under ``root`` at the end.
 
-    A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Each is
-    swapped in whole, as are files beside them, so that nothing of an older state survives. A block that fails leaves
-    ``root`` as it was; what a killed one left behind is removed by the next. ``what`` is a word for the name of the
-    folder, which lies in ``root``; ``outdated`` are the data sets of the older state, which go even where the block
-    makes no new one.
+    A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Data sets
+    and files are renamed as a whole, so nothing of an older state remains. A block that fails leaves ``root``
+    unchanged; the folder of a killed process is removed by the next call.
+
+    Args:
+        root: folder of the data sets; the empty folder is made in it.
+        what: a word for the name of the empty folder.
+        outdated: data sets of the older state that are removed even if the block does not build them again.
     """
     root.mkdir(parents=True, exist_ok=True)
     for leftover in root.glob(f".{_BUILDING}-*"):
@@ -111,7 +189,7 @@ def _data_sets(root: Path) -> list[Path]:
 
 
 def process_runs(process: int) -> bool:
-    """Whether there is a process of this number on this machine."""
+    """Whether a process with this number runs on this machine."""
     try:
         os.kill(process, 0)
     except PermissionError:
@@ -161,7 +239,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema)
 
 
 def _row_groups(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Rows as tables, each of so many rows or bytes as may be in memory at once."""
+    """Rows as tables of at most 10,000 rows or 32 MiB each."""
     stream = iter(rows)
     held: list[pa.Table] = []
     n_bytes = 0
@@ -176,8 +254,9 @@ def _row_groups(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterato
 
 
 def cache_root() -> Path:
-    """The user cache of the suite: ``PATENT_MTEB_CACHE``, else ``$XDG_CACHE_HOME/patent_mteb``, else
-    ``~/.cache/patent_mteb``.
+    """Return the cache folder of the suite.
+
+    It is ``PATENT_MTEB_CACHE``, else ``$XDG_CACHE_HOME/patent_mteb``, else ``~/.cache/patent_mteb``.
     """
     if explicit := os.environ.get("PATENT_MTEB_CACHE"):
         return Path(explicit).expanduser()
@@ -185,12 +264,12 @@ def cache_root() -> Path:
 
 
 def unpacks_too_far(packed: int, unpacked: int) -> bool:
-    """Whether what a compressed file unpacks to is a bomb rather than text, by both sizes in bytes."""
+    """Whether a compressed file is a bomb, by its packed and unpacked sizes in bytes."""
     return unpacked > max(SMALL_MEMBER, LARGEST_RATIO * packed)
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a gzip file; reading it ends where it becomes far larger than the file."""
+    """The content of a gzip file; reading stops at the limit of unpacking."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._packed, self._n = path, path.stat().st_size, 0
@@ -204,7 +283,7 @@ class _Unpacked(io.RawIOBase):
         self._n += n
         if unpacks_too_far(self._packed, self._n):
             problem = f"it unpacks to more than {LARGEST_RATIO} times its size: a gzip bomb?"
-            raise DataError(problem, path=self._path, remedy="unpack it, and look at what it holds")
+            raise DataError(problem, path=self._path, remedy="unpack it, and check its content")
         return n
 
     def close(self) -> None:
@@ -218,8 +297,9 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file (``.gz``: unpacked) with their numbers, from 1, without line ends; a byte order mark is
-    passed over.
+    """Yield the numbered lines of a file (``.gz``: unpacked), from 1.
+
+    Line ends and a byte order mark are removed.
     """
     _exists(path)
     with readable(path), open_binary(path) as stream:
@@ -242,11 +322,11 @@ def _exists(path: Path) -> None:
     with readable(path):
         if not stat.S_ISREG(mode := path.stat().st_mode):
             what = "a directory" if stat.S_ISDIR(mode) else "something else"
-            raise DataError(f"{what} stands where a file is expected", path=path, remedy=LAYOUT)
+            raise DataError(f"{what} is where a file is expected", path=path, remedy=LAYOUT)
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file, one a line, with the numbers of their lines; blank lines are passed over."""
+    """Yield the JSON objects of a file with their line numbers; skip blank lines."""
     for number, line in text_lines(path):
         if not line.strip():
             continue
@@ -304,7 +384,7 @@ def parquet_schema(path: Path) -> pa.Schema:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """What Arrow, or Python for a value of it, cannot read, as an error that names the file."""
+    """Turn errors of Arrow and of value conversion into a :class:`DataError`."""
     _exists(path)
     try:
         yield
@@ -316,11 +396,14 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _TEXTS_AT_ONCE) -> Iterator[pa.Table]:
-    """The rows of a parquet file, at most so many at a time, for tables whose texts are too large to be held."""
+    """Yield a parquet file in tables of at most ``rows`` rows.
+
+    For texts too large for memory.
+    """
     with (
         _reading(path),
         pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file,
-    ):  # else all that was read stays
+    ):  # otherwise everything that was read stays in memory
         before = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             table = pa.Table.from_batches([batch])
@@ -330,8 +413,9 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
 
 
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
-    """Stop at a value that Arrow holds and Python cannot: a string that is not valid UTF-8. ``before``: rows before the
-    table.
+    """Refuse invalid UTF-8, which Arrow accepts and Python does not.
+
+    ``before`` is the number of rows before this table.
     """
     for name in table.column_names:
         try:
@@ -371,9 +455,7 @@ def table_rows(table: pa.Table | None) -> dict[str, dict[str, Any]]:
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a parquet table or of JSON lines (by the suffix of the path) with their numbers, from 1, as they are
-    read.
-    """
+    """Yield the numbered rows of a parquet table or of JSON lines, from 1."""
     if path.suffix != ".parquet":
         yield from json_lines(path)
         return
@@ -385,7 +467,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_json(path: Path) -> Any:
-    """The document in a file that the suite wrote, None if it is missing or no JSON."""
+    """Return the document in a JSON file of the suite, None if missing or invalid."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The memory that a process may take, as its user says (``--memory``): what holds blocks asks how large they may be."""
+"""The memory limit of a process (``--memory``), which bounds its buffers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALLOWED: ContextVar[float | None] = ContextVar("_ALLOWED", default=None)
 
 @contextmanager
 def allowing(budget: float | None) -> Iterator[None]:
-    """Within the block this much may be taken."""
+    """Set the memory limit in GB while the block runs."""
     token = _ALLOWED.set(budget)
     try:
         yield
@@ -22,13 +22,13 @@ def allowing(budget: float | None) -> Iterator[None]:
 
 
 def portion(part: float, usual: int) -> int:
-    """Bytes that may be held: the usual ones, or a part of what is allowed where that is less."""
+    """Bytes of a buffer: the usual size, or a fraction of the limit if less."""
     allowed = _ALLOWED.get()
     return usual if allowed is None else min(usual, int(part * allowed * 1e9))
 
 
 def refuse_beyond(budget: float, needed: float, what: str, purpose: str = "") -> None:
-    """Stop before what takes more memory than may be taken."""
+    """Refuse a step that needs more memory than the limit."""
     if needed > budget:
         problem = f"{what} about {needed:.1f} GB of memory{purpose}, and {budget:g} GB are allowed"
         raise DataError(problem, remedy=f"allow --memory {needed + 0.1:.1f}, or cut the records by years or offices")

@@ -1,9 +1,8 @@
-"""The same work on many things: in turn, in processes of this machine, or on a Ray cluster. Whatever the engine, the
-results are the same.
+"""Apply a function to many items: in turn, in processes, or on a Ray cluster.
 
-The work is a function of one thing and of ``tell``, by which it says how many units (documents, texts) it has done
-since it last said so. It writes what it makes whole or not at all, so that it may be begun again: Ray does that where a
-worker was killed.
+The results do not depend on the engine. The function gets an item and a callback for progress, to which it reports the
+number of units (documents, texts) done since its last call. It must write its output completely or not at all, because
+Ray runs it again when a worker was killed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 from patent_mteb.errors import DataError, PatentMTEBError
 
 ENGINES = ("local", "ray")
-"""Where work is done: on this machine, or on the Ray cluster at hand (a local one is started where there is none)."""
+"""This machine, or a Ray cluster (a local one is started if there is none)."""
 
 Tell = Callable[[int], None]
 Thing = TypeVar("Thing")
@@ -28,23 +27,25 @@ Result = TypeVar("Result")
 
 _LOOK_SECONDS = 0.5
 _RETRIES = 5
-"""How often Ray begins work again whose worker was killed."""
+"""How often Ray runs a function again whose worker was killed."""
 
 
 def quiet(units: int) -> None:
-    """Nobody looks."""
+    """Ignore progress."""
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def share(text: str) -> tuple[int, int]:
-    """A share of the work as it is written: ``2/8`` is the second of eight."""
+    """Parse a share of the work: ``2/8`` is the second of eight."""
     first, slash, last = text.partition("/")
     if not (slash and first.isdigit() and last.isdigit() and 1 <= int(first) <= int(last)):
-        raise DataError(f"'{text}' is no share of the work", remedy="write i/n with 1 <= i <= n, such as --shard 2/8")
+        raise DataError(
+            f"'{text}' is not a share of the work", remedy="write i/n with 1 <= i <= n, such as --shard 2/8"
+        )
     return int(first), int(last)
 
 
@@ -57,7 +58,7 @@ def each(
     gpus: bool = False,
     tell: Tell = quiet,
 ) -> Iterator[tuple[Thing, Result]]:
-    """Every thing with what the function makes of it, as they are finished."""
+    """Yield every item with its result, in the order in which they finish."""
     if engine == "ray":
         return _on_ray(function, things, gpus, tell)
     if workers < 2 or len(things) < 2:
@@ -68,35 +69,35 @@ def each(
 def _side_by_side(
     function: Callable[[Thing, Tell], Result], things: Sequence[Thing], workers: int, tell: Tell
 ) -> Iterator[tuple[Thing, Result]]:
-    """In new processes, since a fork of one with threads may hang."""
+    """Run in new processes: a fork of a process with threads may hang."""
     context = multiprocessing.get_context("spawn")
     done = context.Value("q", 0)
-    told = 0
+    reported = 0
     with ProcessPoolExecutor(workers, context, _begin, (done,)) as pool:
         running = {pool.submit(_counted, function, thing): thing for thing in things}
         try:
             while running:
                 finished, _ = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
-                units, told = done.value - told, done.value
+                units, reported = done.value - reported, done.value
                 if units:
                     tell(units)
                 for future in finished:
                     yield running.pop(future), future.result()
         except BrokenProcessPool as error:
             raise DataError(
-                "a process that worked for this one was ended from outside (was there not enough memory?)",
-                remedy="start again, what is finished stays; fewer --workers need less memory",
+                "a worker process was ended from outside (not enough memory?)",
+                remedy="start again: finished work stays; fewer --workers need less memory",
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 _done: Any = None
-"""In a process that works for another: the units that all of them have done."""
+"""In a worker process: the number of units that all workers have done."""
 
 
 def _begin(done: Any) -> None:
-    """Take the counter, and see to it that this process does not outlive the one that it works for."""
+    """Store the shared counter, and end this worker when its parent ends."""
     global _done
     _done = done
     parent = multiprocessing.parent_process()
@@ -118,7 +119,7 @@ def _counted(function: Callable[[Thing, Tell], Result], thing: Thing) -> Result:
 
 
 def _ray() -> Any:
-    """Ray, connected to the cluster of ``RAY_ADDRESS``, else to one of this machine, else to a new local one."""
+    """Connect Ray to ``RAY_ADDRESS``, else to this machine, else start it here."""
     try:
         import ray
     except ImportError as error:
@@ -134,12 +135,12 @@ def _ray() -> Any:
 
 
 def ray_slots() -> int:
-    """How many workers the Ray cluster runs side by side: one for each GPU, or for each CPU where it has none."""
+    """Number of parallel workers of the Ray cluster: its GPUs, else its CPUs."""
     resources = _ray().cluster_resources()
     return int(resources.get("GPU") or resources.get("CPU") or 1)
 
 
-def _told(function: Callable[[Thing, Tell], Result], thing: Thing) -> tuple[Result, int]:
+def _with_units(function: Callable[[Thing, Tell], Result], thing: Thing) -> tuple[Result, int]:
     units: list[int] = []
     return function(thing, units.append), sum(units)
 
@@ -147,9 +148,11 @@ def _told(function: Callable[[Thing, Tell], Result], thing: Thing) -> tuple[Resu
 def _on_ray(
     function: Callable[[Thing, Tell], Result], things: Sequence[Thing], gpus: bool, tell: Tell
 ) -> Iterator[tuple[Thing, Result]]:
-    """As tasks of Ray, which begins those of a killed worker again."""
+    """Run as Ray tasks; Ray repeats those of a killed worker."""
     ray = _ray()
-    task = ray.remote(max_retries=_RETRIES, num_gpus=1 if gpus and ray.cluster_resources().get("GPU") else 0)(_told)
+    task = ray.remote(max_retries=_RETRIES, num_gpus=1 if gpus and ray.cluster_resources().get("GPU") else 0)(
+        _with_units
+    )
     running = {task.remote(function, thing): thing for thing in things}
     try:
         while running:

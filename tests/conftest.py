@@ -41,7 +41,7 @@ def query_scores_apart(tmp_path, monkeypatch):
 def each_search_is_made(monkeypatch):
     """No test reads a ranking that another one made, or itself under other conditions."""
     if (dense := sys.modules.get("patent_mteb.search.dense")) is not None:
-        monkeypatch.setattr(dense, "SEARCHED", type(dense.SEARCHED)(0))
+        monkeypatch.setattr(dense, "RANKINGS", type(dense.RANKINGS)(0))
 
 
 @pytest.fixture(scope="session")

@@ -37,9 +37,9 @@ def test_less_memory_makes_more_blocks_of_the_same_content():
 
 def test_dense_search_holds_a_third_of_it_at_most():
     model = mteb.get_model("mteb/baseline-random-encoder")
-    assert DenseSearch(model).held_mb == 2048
+    assert DenseSearch(model).vectors_mb == 2048
     with allowing(0.3):
-        assert DenseSearch(model).held_mb == pytest.approx(100)
-        assert DenseSearch(model, held_mb=5).held_mb == 5
+        assert DenseSearch(model).vectors_mb == pytest.approx(100)
+        assert DenseSearch(model, vectors_mb=5).vectors_mb == 5
     with allowing(100):
-        assert DenseSearch(model).held_mb == 2048
+        assert DenseSearch(model).vectors_mb == 2048

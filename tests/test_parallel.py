@@ -39,5 +39,5 @@ def test_a_process_that_is_killed_is_one_message():
 def test_shares_are_read_or_refused():
     assert (share("1/1"), share("3/8")) == ((1, 1), (3, 8))
     for wrong in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2"):
-        with pytest.raises(DataError, match="no share of the work"):
+        with pytest.raises(DataError, match="not a share of the work"):
             share(wrong)

@@ -18,7 +18,7 @@ from patent_mteb.experiments.run import unable
 from patent_mteb.identity import version
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
-from patent_mteb.store.settings import settled
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def candidates(
     """
     if k < 1:
         raise DataError(f"{k} candidates are none", remedy="give a positive number")
-    model = settled(model, encode_kwargs)
+    model = with_current_settings(model, encode_kwargs)
     _refuse_others(folder, model, k)
     done = []
     for place, given in enumerate(tasks, start=1):

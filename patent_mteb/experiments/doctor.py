@@ -27,13 +27,12 @@ import pyarrow.parquet as pq
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.experiments.results_folder import contradiction_in, flaw, quarantine
-from patent_mteb.files import cache_root, read_json
+from patent_mteb.files import cache_root, is_idle, leftover_files, read_json
 from patent_mteb.identity import cached_hash
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.composition import in_store
 from patent_mteb.models.loading import load
 from patent_mteb.store import EmbeddingStore, default_path
-from patent_mteb.store.upkeep import abandoned, quiet
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.evidence import model_record
 from patent_mteb.tasks.retrieval import PatentRetrieval
@@ -311,12 +310,12 @@ def check_memos(*, fix: bool = False) -> list[Finding]:
 
 def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: bool = False) -> list[Finding]:
     """What killed processes were writing below some folders, samples that were being built too; ``fix`` removes it."""
-    found = {path for root in roots for path in abandoned(root)}
+    found = {path for root in roots for path in leftover_files(root)}
     samples = cache_root() / "sample"
     found |= {
         path
         for path in samples.glob("*/*.*")
-        if path.is_dir() and _SAMPLE_LEFTOVER.fullmatch(path.name) and quiet(path)
+        if path.is_dir() and _SAMPLE_LEFTOVER.fullmatch(path.name) and is_idle(path)
     }
     left = sorted(path for path in found if without is None or not path.is_relative_to(without))
     remedy = "run doctor --fix, which removes it"

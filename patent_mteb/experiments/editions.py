@@ -27,11 +27,10 @@ from typing import Any, TypeVar
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, read_jsonl, text_lines, write_json, write_lines
+from patent_mteb.files import folder_lock, load_json, read_jsonl, text_lines, write_json, write_lines
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import in_order, stored_like
 from patent_mteb.patents.records import SCHEMA_VERSION
-from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
@@ -98,7 +97,7 @@ def build(
     rules = [f"first={first}", f"last={last}", "match=family", *settings]
     identity = dataset.Identity(name, window, "", licence)
     recipes.check_settings(recipe, rules)
-    with guarded(root, what="build of an edition"):
+    with folder_lock(root, writer="build of an edition"):
         dataset.with_identity(root, dataset.read(root), identity)  # refuses another data set
         (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
         log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)

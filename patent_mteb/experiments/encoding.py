@@ -22,8 +22,8 @@ from patent_mteb.models.loading import load
 from patent_mteb.parallel import Tell, each, quiet, ray_slots
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.precompute import Ahead, Counts
-from patent_mteb.store.settings import settled
+from patent_mteb.store.precompute import Counts, PrecomputeEncoder
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.selection import choose, task_named
@@ -74,7 +74,9 @@ class Job:
 
     def encoder(self) -> StoredEncoder:
         """The model in front of the store."""
-        made: Any = settled(compose(load(self.model, **self.loading), store=self.store), dict(self.encode_kwargs))
+        made: Any = with_current_settings(
+            compose(load(self.model, **self.loading), store=self.store), dict(self.encode_kwargs)
+        )
         if not isinstance(made, StoredEncoder):
             raise ModelError(
                 f"{self.model} keeps no single vector a text, so nothing can be encoded ahead. Remedy: run it as it is"
@@ -101,7 +103,7 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
     """Encode a share of the texts of a job that the store does not have."""
     encoder, counts, skipped = job.encoder(), {}, {}
     options = {"batch_size": 32, **job.encode_kwargs}  # as a run
-    ahead = Ahead(encoder, share, dry=dry, tell=tell)
+    ahead = PrecomputeEncoder(encoder, share, dry=dry, tell=tell)
     canaries = None if dry else Canaries(encoder, job.encode_kwargs)
     if canaries is not None:
         canaries.look()

@@ -21,7 +21,7 @@ from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
 from patent_mteb.store.canaries import Canaries
-from patent_mteb.store.settings import settled
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks.perquery import Evaluation, receiving
 from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.tasks.selection import task_named
@@ -89,9 +89,12 @@ def evaluate(
         if isinstance(models, str) or hasattr(models, "mteb_model_meta")
         else list(cast("Iterable[Any]", models))
     )
-    named = _named([settled(load(model) if isinstance(model, str) else model, encode_kwargs) for model in given])
+    named = _named(
+        [with_current_settings(load(model) if isinstance(model, str) else model, encode_kwargs) for model in given]
+    )
     against = _baseline(
-        baseline if isinstance(baseline, str) or baseline is None else settled(baseline, encode_kwargs), named
+        baseline if isinstance(baseline, str) or baseline is None else with_current_settings(baseline, encode_kwargs),
+        named,
     )
     canaries = [Canaries(model, encode_kwargs) for model in named.values()]
     for one in canaries:

@@ -26,8 +26,7 @@ from mteb.results import TaskResult
 from patent_mteb.data import hub
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.files import read_json, replacing, write_parquet, write_text
-from patent_mteb.store.upkeep import abandoned
+from patent_mteb.files import leftover_files, read_json, replacing, write_parquet, write_text
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
@@ -204,7 +203,7 @@ class ResultsFolder(ResultCache):
         moved.
         """
         path = self.result_path(meta, task)
-        for left in filter(Path.is_file, abandoned(path.parent)):
+        for left in filter(Path.is_file, leftover_files(path.parent)):
             left.unlink(missing_ok=True)
         for file in (path, path.with_name(_META)):
             if file.exists() and (reason := flaw(file, result=file == path)):

@@ -22,7 +22,7 @@ from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.protocols.zero_shot import LabelScorer
 from patent_mteb.store.canaries import Canaries
-from patent_mteb.store.settings import settled
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import model_record
@@ -116,7 +116,7 @@ def run(
     """
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
     cache = ResultsFolder(output_folder, options)
-    model = settled(model, encode_kwargs)
+    model = with_current_settings(model, encode_kwargs)
     meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
     if meta is None:
         raise ModelError(

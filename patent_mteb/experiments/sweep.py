@@ -52,14 +52,13 @@ from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
 from patent_mteb.search.cache import Cached, RunCache, content_of
-from patent_mteb.search.dense import is_encoder
 from patent_mteb.search.engine import engine
 from patent_mteb.search.fusion import RRF, Fusion, Hybrid, Linear
-from patent_mteb.search.passages import AGGREGATES, Passages
+from patent_mteb.search.passages import AGGREGATES, CachedTokenizer, Passages, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.run import Run
-from patent_mteb.search.splitting import RememberedTokens, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.timing import phase, timed
-from patent_mteb.store.settings import settled
+from patent_mteb.search.vectors import is_encoder
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import dapfam
 
 if TYPE_CHECKING:
@@ -415,7 +414,7 @@ class System:
     model: Any
     cache: RunCache
     aggregates: Sequence[str]
-    _tokens: dict[str, RememberedTokens] = field(default_factory=dict, init=False)
+    _tokens: dict[str, CachedTokenizer] = field(default_factory=dict, init=False)
     _passages: tuple[tuple[int, str], list[Passages]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -433,7 +432,7 @@ class System:
     def _by_passages(self, length: int, tokens: str) -> list[Passages]:
         if self._passages is None or self._passages[0] != (length, tokens):
             if tokens not in self._tokens:
-                self._tokens[tokens] = RememberedTokens(
+                self._tokens[tokens] = CachedTokenizer(
                     WordTokenizer() if tokens == "words" else tokenizer_of(self.model)
                 )
             splitter = TokenWindows(length, None, self._tokens[tokens])
@@ -467,7 +466,10 @@ def sweep(
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table = SweepTable(out, data)
     systems = _Systems(
-        parts, [settled(encoder, encode_kwargs) for encoder in encoders], lexical, RunCache(out.with_suffix(".runs"))
+        parts,
+        [with_current_settings(encoder, encode_kwargs) for encoder in encoders],
+        lexical,
+        RunCache(out.with_suffix(".runs")),
     )
     for number, group in enumerate(groups, start=1):
         for label, models in systems.of(group):
@@ -517,7 +519,7 @@ def _run(
     with timed() as seconds:
         for model in models:
             result = mteb.evaluate(
-                settled(Timed(model, corpora), encode_kwargs),
+                with_current_settings(Timed(model, corpora), encode_kwargs),
                 task,
                 cache=None,
                 encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)),

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from patent_mteb.models.truncation import Truncated
     from patent_mteb.search.bm25 import bm25
     from patent_mteb.search.fusion import RRF, Hybrid, Linear
-    from patent_mteb.search.passages import Passages
+    from patent_mteb.search.passages import Passages, Sections
     from patent_mteb.search.rerank import Reranked
-    from patent_mteb.search.splitting import Sections
     from patent_mteb.store import stored
 
 _HOMES = {
@@ -36,7 +35,7 @@ _HOMES = {
     "Passages": "search.passages",
     "Quantised": "models.quantised",
     "Reranked": "search.rerank",
-    "Sections": "search.splitting",
+    "Sections": "search.passages",
     "Truncated": "models.truncation",
     "bm25": "search.bm25",
     "compose": "models.composition",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.dense import is_encoder
+from patent_mteb.search.vectors import is_encoder
 
 if TYPE_CHECKING:
     from mteb.models import CrossEncoderProtocol, MTEBModels
@@ -24,13 +24,13 @@ def in_store(model: Any, store: Path | str | None) -> Any:
     from mteb.models.model_meta import ModelMeta
 
     from patent_mteb.store import stored
-    from patent_mteb.store.pair_scores import kept
+    from patent_mteb.store.pair_scores import stored_pairs
 
     if store is None:
         return model
     if isinstance(model, ModelMeta) or is_encoder(model) or hasattr(model, "with_store"):
         return stored(model, store)
-    return kept(model, store) if isinstance(model, CrossEncoderProtocol) else model
+    return stored_pairs(model, store) if isinstance(model, CrossEncoderProtocol) else model
 
 
 def compose(

@@ -55,9 +55,9 @@ from patent_mteb.models.registry import PatentEncoder, without_prompts
 from patent_mteb.models.robustness import InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
-from patent_mteb.search.dense import is_encoder
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.sparse import SparseSearch
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]

@@ -28,7 +28,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 from patent_mteb.patents.views import view_text
 from patent_mteb.sample import SAMPLE_VERSION, generate
-from patent_mteb.search.dense import is_encoder
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import EmbeddingStore, StoredEncoder, stored
 from patent_mteb.store.codecs import Codec, Levels, Signs
 from patent_mteb.store.resolve import plain

@@ -22,12 +22,11 @@ from pathlib import Path
 from textwrap import shorten
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-from patent_mteb.files import text_lines
+from patent_mteb.files import folder_lock, text_lines
 from patent_mteb.identity import version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
-from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.readers.records_directory import (
     Account,
     PartWriter,
@@ -187,7 +186,7 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
     """
     found = _find(files, source)
     planned = [_account(*one) for one in found.inputs]
-    with guarded(root):
+    with folder_lock(root, writer="import"):
         accounts = read_accounts(root)
         complete_removal(root, accounts)
         todo = _todo(planned, accounts)
@@ -215,7 +214,7 @@ def import_share(
     number, shares = share
     mine = {position: _account(*found.inputs[position]) for position in range(number - 1, len(found.inputs), shares)}
     plan = plan_digest([path.name for path, *_ in found.inputs])
-    with guarded(root, shared=True), guarded(share_folder(root, share)):
+    with folder_lock(root, shared=True, writer="import"), folder_lock(share_folder(root, share), writer="import"):
         before = read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
             problem = "an import of this directory was interrupted, or its inputs have changed since"
@@ -235,7 +234,7 @@ def import_share(
 
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     """Merge all shares of an import into the result of one import."""
-    with guarded(root):
+    with folder_lock(root, writer="import"):
         accounts = read_accounts(root)
         if not all(account.done for account in accounts.values()):
             problem = "an import of this directory was interrupted"

@@ -1,6 +1,4 @@
-"""All that gives a ranking: every system is a :class:`~patent_mteb.search.base.ArraySearch` whose answer is one
-:class:`Run`.
-"""
+"""Search systems: each is an ``ArraySearch`` whose result is a ``Run``."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""Approximate search with an encoder's vectors, on request only: an inverted file of faiss (the extra ``ann``) instead
-of all documents.
+"""Approximate search by an inverted file of faiss (the extra ``ann``), on request.
 
-The documents' vectors are grouped around 4 * sqrt(documents) centres (k-means with a fixed seed); a query is compared
-with the documents of its ``probes`` nearest centres only. What it misses is measured in every search: for up to 100
-queries the exact ranking is made too, and the share of it that was found, recall@k, is logged. ``ann`` is part of the
-identity, and no approximate ranking is taken for an exact one.
+The vectors of the documents are clustered around 4 * sqrt(documents) centres (k-means with a fixed seed). A query is
+compared with the documents of its ``probes`` nearest centres. Each search measures the loss: recall@k against the exact
+ranking of up to 100 queries is logged. ``ann`` is part of the identity, so approximate results are never mixed with
+exact ones.
 
-A query's hidden documents are left out here as in exact search. The priority gate lets each query see other documents,
-which an inverted file does not know: a task with a gate is refused.
+Hidden documents are excluded as in exact search. A task with a priority gate is refused, because each query sees other
+documents there.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.dense import DenseSearch, Held, joined
+from patent_mteb.search.dense import DenseSearch, DocumentBlock, joined
 from patent_mteb.search.nearest import add_nearest
 from patent_mteb.search.run import TopK
 
@@ -35,7 +34,7 @@ _CHECKED = 100
 _QUERIES_AT_ONCE = 1024
 _CENTRES = 4
 _TRAINED_ON = 64
-"""Documents a centre that k-means looks at."""
+"""Documents for each centre in k-means."""
 
 
 class Approximate(DenseSearch):
@@ -44,11 +43,9 @@ class Approximate(DenseSearch):
     def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:
         super().__init__(model)
         if find_spec("faiss") is None:
-            raise ModelError(
-                "approximate search needs faiss. Remedy: pip install 'patent-mteb[ann]', or leave out --ann"
-            )
+            raise ModelError("approximate search needs faiss. Remedy: pip install 'patent-mteb[ann]', or omit --ann")
         if probes < 1:
-            raise ModelError(f"cannot look into {probes} groups of documents. Remedy: give a positive number")
+            raise ModelError(f"cannot search {probes} groups of documents. Remedy: give a positive number")
         self.probes = probes
         self.way = f"faiss-ivf-{probes}"
         meta = model.mteb_model_meta
@@ -56,48 +53,48 @@ class Approximate(DenseSearch):
             update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), "ann": self.way}}
         )
 
-    def rank_held(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str | None) -> None:
+    def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
         name = self.mteb_model_meta.name
         if kind is None:
-            raise ModelError(f"{name} has a similarity of its own, which no index knows. Remedy: leave out --ann")
-        if held.dates is not None:
-            raise ModelError(f"{name} cannot be searched approximately behind a priority gate. Remedy: leave out --ann")
-        if held.allowed is not None:
-            super().rank_held(best, queries, chunks, held, kind)
+            raise ModelError(f"{name} has a similarity of its own, which no index supports. Remedy: omit --ann")
+        if block.dates is not None:
+            raise ModelError(f"{name} cannot be searched approximately behind a priority gate. Remedy: omit --ann")
+        if block.allowed is not None:
+            super().rank_block(best, queries, chunks, block, kind)
             return
-        asked, documents = joined([queries], kind), joined(chunks, kind)
-        self._add_probed(best, asked, documents, held)
-        self._check(best, asked, documents, held)
+        query_vectors, documents = joined([queries], kind), joined(chunks, kind)
+        self._add_probed(best, query_vectors, documents, block)
+        self._check(best, query_vectors, documents, block)
 
-    def _add_probed(self, best: TopK, queries: Tensor, documents: Tensor, held: Held) -> None:
+    def _add_probed(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
         index = _inverted(documents.numpy(), self.probes)
-        hidden = held.hidden.tocsr()
+        hidden = block.hidden.tocsr()
         depth = min(best.k + int(np.diff(hidden.indptr).max(initial=0)), len(documents))
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             rows = slice(start, min(start + _QUERIES_AT_ONCE, len(queries)))
             scores, found = index.search(queries[rows].numpy(), depth)
             seen = found >= 0
-            for row, own in enumerate(range(rows.start, rows.stop)):
-                seen[row] &= ~np.isin(found[row], hidden.indices[hidden.indptr[own] : hidden.indptr[own + 1]])
-            best.add(rows, np.where(seen, scores, 0).astype(np.float32), held.numbers[found], seen)
+            for row, query in enumerate(range(rows.start, rows.stop)):
+                seen[row] &= ~np.isin(found[row], hidden.indices[hidden.indptr[query] : hidden.indptr[query + 1]])
+            best.add(rows, np.where(seen, scores, 0).astype(np.float32), block.numbers[found], seen)
 
-    def _check(self, best: TopK, queries: Tensor, documents: Tensor, held: Held) -> None:
-        """Log how much of the exact ranking of some queries stands in the approximate one."""
+    def _check(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
+        """Log the recall against the exact ranking of some queries."""
         rows = np.unique(np.linspace(0, len(queries) - 1, _CHECKED).astype(np.int64))
         exact = TopK([best.query_ids[row] for row in rows], best.doc_ids, best.k)
-        add_nearest(exact, queries[rows.tolist()], documents, held.numbers, held.hidden.tocsr()[rows])
+        add_nearest(exact, queries[rows.tolist()], documents, block.numbers, block.hidden.tocsr()[rows])
         found, wanted = best.run().rows(rows).docs, exact.run().docs
         share = np.mean(
             [np.isin(one[one >= 0], other).mean() for one, other in zip(wanted, found, strict=True) if (one >= 0).any()]
         )
-        told = (
+        message = (
             "recall@%d of the approximate search (%s): %.4f of the exact ranking, on %d of %d queries and %d documents"
         )
-        logger.warning(told, best.k, self.way, share, len(rows), len(queries), len(documents))
+        logger.warning(message, best.k, self.way, share, len(rows), len(queries), len(documents))
 
 
 def _inverted(documents: NDArray[np.float32], probes: int) -> Any:
-    """An inverted file over the documents, by inner product."""
+    """Inverted file over the documents, by inner product."""
     import faiss
 
     count, width = documents.shape

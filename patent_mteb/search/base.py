@@ -1,13 +1,11 @@
-"""What search systems share: the texts that mteb's encoders read, the context of a search, and the search on arrays.
+"""Base of search systems: texts, context, priority gate, search on arrays.
 
-The priority gate: a document counts only if it was public before the query's priority date.
+A document is prior art of a query only if it was public before the priority date of the query (35 U.S.C. 102, Art. 54
+EPC). The gate is part of the context of a search, next to the hidden documents, and every ranking excludes later
+documents. The documents that a query may see are a prefix of the order by date, so a search over documents in that
+order compares no dates pair by pair (:mod:`patent_mteb.search.nearest`).
 
-What became public on that day or later is no prior art of the query (35 U.S.C. 102, Art. 54 EPC). The gate travels in
-the context of a search beside the hidden documents, and every ranking leaves the later ones out. Per query the
-documents that it may see are a prefix of the order by date, so that a search over documents in that order compares no
-dates pair by pair (:mod:`patent_mteb.search.nearest`).
-
-A document without a date cannot be shown to have been public: only a query without a date sees it, which sees every
+A document without a date cannot be shown to have been public: only queries without a date may see it. These see every
 document.
 """
 
@@ -37,13 +35,12 @@ __all__ = ["ArraySearch", "SearchContext", "document_text", "document_texts", "q
 
 
 _NEVER = np.iinfo(np.int32).max - 1
-
 _WITHOUT_LIMIT = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
 class Gate:
-    """When documents became public, and the day before which they must have been for each query.
+    """Publication dates of documents, and the priority dates that limit queries.
 
     Attributes:
         documents: first day on which a document was public, by document.
@@ -55,19 +52,19 @@ class Gate:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of all dates: rankings under different gates are different rankings."""
+        """Digest of all dates: rankings under different gates differ."""
         return digest(
             [sorted((key, day.isoformat()) for key, day in dates.items()) for dates in (self.documents, self.queries)],
             32,
         )
 
     def days(self, documents: Sequence[str]) -> NDArray[np.int32]:
-        """[documents] the day on which each became public, as a number."""
+        """[documents] publication day of each as a number."""
         found = (self.documents.get(document) for document in documents)
         return np.fromiter((_NEVER if day is None else day.toordinal() for day in found), np.int32, len(documents))
 
     def limits(self, queries: Sequence[str]) -> NDArray[np.int32]:
-        """[queries] the number that the day of a document must be below."""
+        """[queries] number that must exceed the day of a document."""
         found = (self.queries.get(query) for query in queries)
         return np.fromiter(
             (_WITHOUT_LIMIT if day is None else day.toordinal() for day in found), np.int32, len(queries)
@@ -85,29 +82,31 @@ class Gate:
             for query, documents in pairs.items()
         }
 
-    def kept_out(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
-        """[queries] the number of documents that each may not see."""
+    def n_excluded(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
+        """[queries] number of documents that each may not see."""
         seen = np.searchsorted(np.sort(self.days(documents)), self.limits(queries), side="left")
         return (len(documents) - seen).astype(np.int64)
 
-    def kept(self, run: Run) -> Run:
-        """The run without the documents that its queries may not see; those behind them move up."""
-        days = np.append(self.days(run.doc_ids), np.int32(_WITHOUT_LIMIT))  # the last for -1, no document
+    def filter(self, run: Run) -> Run:
+        """The run without documents that its queries may not see; the next ones move up."""
+        days = np.append(self.days(run.doc_ids), np.int32(_WITHOUT_LIMIT))  # the last one is for -1, an empty place
         return run.only(days[run.docs] < self.limits(run.query_ids)[:, None])
 
-    def of_parts(self, owners: Mapping[str, str]) -> Gate:
-        """The gate of parts of documents, which were public when their document was."""
+    def for_parts(self, owners: Mapping[str, str]) -> Gate:
+        """The gate of parts of documents, which became public with their document."""
         days = ((part, self.documents.get(document)) for part, document in owners.items())
         return Gate({part: day for part, day in days if day is not None}, self.queries)
 
 
 _ROWS_AT_ONCE = 1000
-
 _DEEPER = 8
 
 
 def document_text(row: Mapping[str, Any]) -> str:
-    """Text of a corpus row as mteb's encoders read it: title, blank, text; without a title the text alone; stripped."""
+    """Text of a corpus row as mteb's encoders read it: title, blank, text; stripped.
+
+    Without a title it is the text alone.
+    """
     title = row.get("title") or ""
     return str(f"{title} {row['text']}" if title else row["text"]).strip()
 
@@ -121,13 +120,16 @@ def _query_text(text: Any, instruction: str | None) -> str:
 
 
 def query_texts(queries: Dataset) -> list[str]:
-    """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation."""
+    """Texts of queries as mteb's encoders read them.
+
+    An instruction follows a text and precedes a conversation.
+    """
     instructions = queries["instruction"][:] if "instruction" in queries.column_names else [None] * len(queries)
     return [_query_text(text, instruction) for text, instruction in zip(queries["text"][:], instructions, strict=True)]
 
 
 def document_texts(corpus: Dataset) -> Iterator[str]:
-    """The text of every document (:func:`document_text`), one at a time: Python holds no other."""
+    """Yield the text of every document (:func:`document_text`), one in memory."""
     names = [name for name in ("title", "text") if name in corpus.column_names]
     for block in corpus.select_columns(names).with_format("arrow").iter(_ROWS_AT_ONCE):
         for values in zip(*(block[name] for name in names), strict=True):
@@ -136,7 +138,7 @@ def document_texts(corpus: Dataset) -> Iterator[str]:
 
 
 def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
-    """[documents] bytes of each text, without a copy of the texts; 0 for what is no text (a conversation)."""
+    """[documents] bytes of each text, without copies; 0 for a conversation."""
     import pyarrow.compute as pc
 
     if getattr(corpus.features["text"], "dtype", "") not in ("string", "large_string"):
@@ -147,8 +149,9 @@ def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
 
 
 def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -> int:
-    """Where a span of documents that begins at ``start`` ends: at most so many of them, and of so many bytes, but at
-    least one.
+    """End of a span of documents from ``start``: limited in number and bytes.
+
+    A span has at least one document.
     """
     within = int(np.searchsorted(np.cumsum(sizes[start : start + most]), most_bytes, side="right"))
     return start + max(within, 1)
@@ -156,14 +159,13 @@ def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What belongs to a search beside its queries and the length of its rankings.
+    """Arguments of a search other than its queries and depth.
 
     Attributes:
         task_metadata, hf_split, hf_subset, encode_kwargs, num_proc: as in mteb's search.
-        top_ranked: the documents that a reranking task lets each query see; a query without entry sees none.
-        hidden: the documents that each query must not see (its own family), which also take no place in its ranking.
-        gate: when documents became public, where a query may see those before its priority date only; the others take
-            no place either.
+        top_ranked: candidates of each query in a reranking task; a query without an entry has none.
+        hidden: documents excluded from the ranking of each query (its own family).
+        gate: publication and priority dates, if a query may see earlier documents only.
     """
 
     task_metadata: TaskMetadata
@@ -176,7 +178,7 @@ class SearchContext:
     gate: Gate | None = None
 
     def as_kwargs(self) -> dict[str, Any]:
-        """The arguments of mteb's ``search``, which knows nothing of hidden documents."""
+        """Arguments of mteb's ``search``, which has no hidden documents."""
         return {
             **self.encoding(),
             "encode_kwargs": self.encode_kwargs,
@@ -185,15 +187,13 @@ class SearchContext:
         }
 
     def encoding(self) -> dict[str, Any]:
-        """The arguments of mteb's ``encode``."""
+        """Arguments of mteb's ``encode``."""
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-        """``top_ranked`` as a boolean SciPy matrix [queries, documents] (CSC), without what the gate keeps out; None if
-        there are none.
+        """``top_ranked`` behind the gate as a boolean SciPy matrix (CSC), or None.
 
-        Raises:
-            DataError: a candidate is not in the corpus.
+        Its shape is [queries, documents]. A candidate outside the corpus is a DataError.
         """
         if self.top_ranked is None:
             return None
@@ -207,8 +207,9 @@ class SearchContext:
     def eligible(
         self, query_ids: Sequence[str], doc_ids: Sequence[str]
     ) -> Callable[[slice, Any], NDArray[np.bool_]] | None:
-        """What the gate lets each query see of the corpus, by a slice of the queries and numbers of documents; None
-        without a gate.
+        """A function that says which documents queries may see; None without a gate.
+
+        It gets a slice of the queries and numbers of documents.
         """
         if self.gate is None:
             return None
@@ -217,18 +218,18 @@ class SearchContext:
 
     @property
     def most_hidden(self) -> int:
-        """The largest number of documents hidden from one query."""
+        """Largest number of hidden documents of a query."""
         return max(map(len, self.hidden.values()), default=0)
 
 
 class ArraySearch(ABC):
-    """A search model of mteb whose ranking is a :class:`Run`; a subclass says how the run comes about.
+    """A search model of mteb whose ranking is a :class:`Run`; subclasses compute it.
 
-    :meth:`rank` is what one system calls on another: it leaves hidden documents out, and those that the gate keeps out.
-    A subclass that hides them itself (because it passes the context on, or never scores them) says so with ``hides``;
-    of any other more documents are asked for, and filtered. One that honours the gate itself says so with ``gates``;
-    any other is asked ever deeper, until every query has as many documents as it may see. One that divides documents
-    itself says so with ``cuts_documents``.
+    Systems call each other through :meth:`rank`, which excludes hidden documents and those behind the gate. A subclass
+    that excludes hidden documents itself (it passes the context on, or never scores them) sets ``hides``; any other is
+    asked for more documents, which are then filtered. One that applies the gate itself sets ``gates``; any other is
+    asked for increasing depths until every query has all documents that it may see. One that splits documents itself
+    sets ``cuts_documents``.
     """
 
     mteb_model_meta: ModelMeta
@@ -237,17 +238,15 @@ class ArraySearch(ABC):
     hides = False
     gates = False
     cuts_documents = False
-    own_bytes: int = 0
+    vector_bytes: int = 0
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of what is searched, here and in the systems that this one is made of, as far as they say it
-        (``own_bytes``).
-        """
-        held = [
+        """Bytes of the index, of this system and of those inside it, where known."""
+        members = [
             part for value in vars(self).values() for part in (value if isinstance(value, (list, tuple)) else [value])
         ]
-        return self.own_bytes + sum(part.index_bytes for part in held if isinstance(part, ArraySearch))
+        return self.vector_bytes + sum(part.index_bytes for part in members if isinstance(part, ArraySearch))
 
     def index(
         self,
@@ -260,29 +259,35 @@ class ArraySearch(ABC):
         num_proc: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take the corpus; what must be computed from it is computed when it is searched."""
+        """Set the corpus; expensive steps wait for the search."""
         self.doc_ids = ranked_ids(corpus["id"][:])
         self.corpus = corpus
         try:
             self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
         except BaseException:
-            self.corpus = None  # what could not be indexed must not be taken for indexed
+            self.corpus = None  # a failed index is not an index
             del self.doc_ids
             raise
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
-        """Index a corpus unless it is the one at hand: a system that several wrappers share may have been given another
-        since.
+        """Index a corpus unless it is the current one.
+
+        A system that several wrappers share may have got another corpus since.
         """
         if self.corpus is not corpus:
             self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
 
     def prepare(self, context: SearchContext) -> None:  # noqa: B027
-        """What a subclass does with a new corpus."""
+        """Process a new corpus."""
+
+    def corpus_numbers(self) -> NDArray[np.int64]:
+        """Numbers into ``doc_ids`` of the documents, in the order of the corpus."""
+        number = {document: position for position, document in enumerate(self.doc_ids)}
+        return np.array([number[document] for document in self.corpus["id"][:]], np.int64)
 
     @abstractmethod
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        """The ranking of every query over the indexed corpus; without hidden documents if ``hides``."""
+        """Rank the corpus for every query; without hidden documents if ``hides``."""
 
     def rank(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         """The best ``top_k`` documents of every query that it may see."""
@@ -291,21 +296,19 @@ class ArraySearch(ABC):
         return self._public(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """The ranking of the documents that every query may see, as :meth:`rank` gives it, and the one with nothing
-        hidden.
+        """Rankings with hidden documents excluded, as in :meth:`rank`, and included.
 
-        Both are read off one search. A subclass whose scores of a document depend on other documents (fusion normalises
-        them, reranking chooses candidates by them) replaces this.
+        Both come from one search. A subclass whose scores depend on other documents (fusion normalises them, reranking
+        selects candidates by them) overrides this.
         """
         if not context.hidden:
             run = self.rank(queries, top_k, context)
             return run, run
-        whole = self._public(queries, top_k + context.most_hidden, replace(context, hidden={}))
-        return whole.without(context.hidden).top(top_k), whole.top(top_k)
+        unfiltered = self._public(queries, top_k + context.most_hidden, replace(context, hidden={}))
+        return unfiltered.without(context.hidden).top(top_k), unfiltered.top(top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
-        """Have the model encode all that a search over the indexed corpus would have it encode, in the same calls, and
-        search nothing.
+        """Encode all texts of a search in the same calls, without searching.
 
         Raises:
             ModelError: this system does not search by vectors of whole texts.
@@ -316,9 +319,7 @@ class ArraySearch(ABC):
         )
 
     def _public(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        """:meth:`search_run` behind the gate: a system that does not honour it is asked ever deeper where documents
-        lack.
-        """
+        """:meth:`search_run` behind the gate, at increasing depths where needed."""
         if (gate := context.gate) is None or self.gates:
             return self.search_run(queries, top_k, context)
         allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
@@ -330,7 +331,7 @@ class ArraySearch(ABC):
             if done:
                 self.ensure_indexed(self.corpus, blind)
             found = self.search_run(queries.select(open_rows.tolist()) if done else queries, depth, blind)
-            seen = gate.kept(found).top(top_k)
+            seen = gate.filter(found).top(top_k)
             enough = (
                 ((seen.docs >= 0).sum(axis=1) >= top_k)
                 | ((found.docs >= 0).sum(axis=1) < depth)
@@ -356,11 +357,7 @@ class ArraySearch(ABC):
         num_proc: int | None = None,
         **kwargs: Any,
     ) -> Results:
-        """The ranking in mteb's form.
-
-        Raises:
-            ModelError: no corpus was indexed.
-        """
+        """The ranking in mteb's form."""
         if not hasattr(self, "doc_ids"):
             raise ModelError("search was called before index")
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)

@@ -1,37 +1,31 @@
-"""BM25 as the papers run it, as an mteb search model: the scores of the bm25s library, indexed faster, on any text
-view.
+"""BM25 as in the papers, as an mteb search model over any text view.
 
-``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of
-bm25s). Both use the library's default method "lucene": idf = ln(1 + (N - df + 0.5) / (df + 0.5)) and tf / (tf + k1 (1 -
-b + b length / mean length)). The papers do not say how they tokenise; taken here is what the library's documentation
-shows and mteb's wrapper does: lower case, runs of two or more word characters, the library's 33 English stop words,
-Snowball's English stemmer. The WIPO-AT paper used the rank-bm25 package (§3.10), whose idf differs; its figures are
-therefore met closely, not exactly.
+``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of the
+bm25s library). Both use the library's default method "lucene": idf = ln(1 + (N - df + 0.5) / (df + 0.5)) and tf / (tf +
+k1 (1 - b + b length / mean length)). The papers do not state their tokenisation. The default is that of the library's
+documentation and of mteb's wrapper: lower case, runs of two or more word characters, the library's 33 English stop
+words, Snowball's English stemmer. The WIPO-AT paper used the rank-bm25 package (§3.10) with another idf, so its figures
+are reproduced closely, not exactly.
 
-What differs from mteb's own wrapper (``mteb/baseline-bm25s``, k1 = 1.5):
+Scores are those of the library with the same settings. A term that occurs several times in a query is added once, times
+its frequency, so single-precision sums can differ in the last digit.
 
-* A document that shares no term with the query (score 0) is not returned. mteb's wrapper fills the ranking up with such
-  documents in the order in which NumPy happens to leave them, which is no ranking: one that is relevant can gain credit
-  by accident.
+Differences from mteb's own wrapper (``mteb/baseline-bm25s``, k1 = 1.5):
+
+* A document without a term of the query (score 0) is not returned. mteb's wrapper appends such documents in arbitrary
+  order, so a relevant one may gain credit by accident.
 * Equal scores are ordered by document id, descending, also at the end of the ranking.
-* For a reranking task every candidate is scored; mteb's wrapper keeps only candidates among the top k of the whole
-  corpus.
+* In a reranking task every candidate is scored; mteb's wrapper keeps candidates among the top k of the corpus only.
 * The language is a setting (English), not guessed from the task.
-* Every setting, and the versions of bm25s, PyStemmer and Snowball, are in the identity.
-* Title and text are joined by a blank, as for encoders, not by a line break; after tokenisation there is no difference.
+* All settings, and the versions of bm25s, PyStemmer and Snowball, are part of the identity.
+* Title and text are joined by a blank, as for encoders, not by a line break; the tokens are the same.
 
-One model keeps the indices and rankings of its last searches, as far as they fit into 2 GiB and 512 MiB: tasks on one
-view of a corpus share an index, and a task whose queries were all searched there before reads their rankings.
+A model caches the indices and rankings of its last searches, up to 2 GiB and 512 MiB. Tasks on one view of a corpus
+share an index, and a task whose queries were all searched there reads their rankings.
 
-With the same settings the scores are those of the library; a term that occurs several times in a query is added once,
-times its frequency, so that single-precision sums can differ in the last digit.
-
-The weights of a BM25 index, a block of documents after the other.
-
-An index takes 8 bytes for each distinct word of a document, 1.5 GB for a million abstracts with claims. Only the
-frequency of each term and the mean length are of the whole corpus; with them the weights of some documents are worked
-out, and searched, without the others. What is more than a given size lies in a temporary file and is read a block at a
-time. Scores and order do not depend on where the blocks end.
+An index takes 8 bytes for each distinct word of a document, 1.5 GB for a million abstracts with claims. Weights are
+computed and searched in blocks of documents, from the document frequencies and the mean length of the whole corpus.
+Blocks beyond a limit are in a temporary file. Scores and order do not depend on the blocks.
 """
 
 from __future__ import annotations
@@ -54,7 +48,7 @@ from patent_mteb.memory import portion
 from patent_mteb.patents.on_disk import in_memory_up_to
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
 from patent_mteb.search.cache import content_of
-from patent_mteb.search.lru import Recent, RecentRuns
+from patent_mteb.search.memory_cache import LRUCache, RankingCache
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.store.settings import LiveIdentity
@@ -67,14 +61,14 @@ _AT_ONCE = 1 << 27
 
 
 _IN_MEMORY = 1 << 28
-"""Bytes of the weights, and before of the frequencies, that stay in memory."""
+"""Bytes of weights, and of frequencies before, that stay in memory."""
 
 
 _ENTRY_BYTES = 8
 
 
-def held_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
-    """SciPy CSR matrices, in memory as long as they are small together."""
+def buffered_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
+    """SciPy CSR matrices; beyond the limit of memory they are in a temporary file."""
     return in_memory_up_to(portion(1 / 8, _IN_MEMORY), matrices, _size)
 
 
@@ -83,12 +77,11 @@ def _size(matrix: Any) -> int:
 
 
 class TermWeights:
-    """The weights of a corpus in single precision, as bm25s keeps them: idf = ln(1 + (N - df + 0.5) / (df + 0.5)) times
-    tf / (tf + k1 (1 - b + b length / mean length)).
+    """BM25 weights of a corpus in single precision, as in bm25s.
 
     Attributes:
-        n_docs: number of all documents.
-        nbytes: bytes of all weights, wherever they lie.
+        n_docs: number of documents.
+        nbytes: bytes of all weights, in memory or in a file.
     """
 
     def __init__(self, counts: Sequence[Any], n_terms: int, k1: float, b: float) -> None:
@@ -101,7 +94,7 @@ class TermWeights:
         mean_length = (lengths.mean() if len(lengths) else 0.0) or 1.0
         idf = np.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
         saturation = k1 * ((1 - b) + b * lengths / mean_length)
-        self._blocks = held_matrices(self._made(counts, idf, saturation))
+        self._blocks = buffered_matrices(self._made(counts, idf, saturation))
 
     def _made(self, counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Iterator[Any]:
         first = 0
@@ -113,7 +106,10 @@ class TermWeights:
             first = last
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """The number of the first document of a block, and its weights: a SciPy CSR matrix [terms, documents]."""
+        """Yield the number of the first document of a block, and its weights.
+
+        The weights are a SciPy CSR matrix [terms, documents].
+        """
         first = 0
         for place in range(len(self._blocks)):
             weights = self._blocks[place]
@@ -122,9 +118,7 @@ class TermWeights:
 
 
 def _groups(counts: Iterable[Any]) -> Iterator[list[Any]]:
-    """Frequencies of neighbouring documents whose weights make a block; at least one group, so that an empty corpus has
-    a block.
-    """
+    """Groups of neighbouring documents whose weights make a block, at least one."""
     group: list[Any] = []
     entries, most = 0, portion(1 / 16, _AT_ONCE) // _ENTRY_BYTES
     for block in counts:
@@ -137,49 +131,45 @@ def _groups(counts: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Any:
-    """Weights [terms, documents] of the term frequencies of some documents after the other."""
+    """Weights [terms, documents] from term frequencies [documents, terms]."""
     import scipy.sparse
 
-    held = np.zeros(len(idf), np.int64)
+    sizes = np.zeros(len(idf), np.int64)
     for block in counts:
-        held += np.bincount(block.indices, minlength=len(idf))
-    ends = np.concatenate([[0], np.cumsum(held)])
+        sizes += np.bincount(block.indices, minlength=len(idf))
+    ends = np.concatenate([[0], np.cumsum(sizes)])
     numbers = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
     weights, documents, filled = np.empty(ends[-1], np.float32), np.empty(ends[-1], numbers), ends[:-1].copy()
     first = 0
     for block in counts:
         by_term = block.tocsc()
-        held = np.diff(by_term.indptr)
-        terms = np.repeat(np.arange(len(held)), held)
-        places = np.arange(len(terms)) + (filled[: len(held)] - by_term.indptr[:-1])[terms]
+        sizes = np.diff(by_term.indptr)
+        terms = np.repeat(np.arange(len(sizes)), sizes)
+        places = np.arange(len(terms)) + (filled[: len(sizes)] - by_term.indptr[:-1])[terms]
         tf = by_term.data.astype(np.float64)
         weights[places] = idf[terms] * (tf / (saturation[first + by_term.indices] + tf))
         documents[places] = first + by_term.indices
-        filled[: len(held)] += held
+        filled[: len(sizes)] += sizes
         first += block.shape[0]
     return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(len(idf), first))
 
 
 TOKEN_PATTERN = r"\w\w+"
-"""Finds what the library's own ``(?u)\\b\\w\\w+\\b`` finds, since a match takes all word characters there are, only
-sooner."""
+"""Finds the same tokens as the library's ``(?u)\\b\\w\\w+\\b``, but faster."""
 
 _QUERIES_AT_ONCE = 32
-
 _DOCUMENTS_AT_ONCE = 2048
-
 _CHARACTERS_AT_ONCE = 1 << 24
-
 _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 
 @dataclass(frozen=True)
 class BM25Settings:
-    """Everything that decides a score.
+    """Settings that determine scores.
 
     Attributes:
-        k1: how slowly repeated terms saturate.
-        b: how much long documents are discounted, 0 to 1.
+        k1: saturation of repeated terms; higher is slower.
+        b: length normalisation, 0 to 1.
         stopwords: a list of bm25s by its short name ("en"), or None.
         stemmer: a Snowball algorithm ("english"), or None.
         token_pattern: regular expression of a token, applied to the lower-cased text.
@@ -197,7 +187,7 @@ class BM25Settings:
 
 
 _Corpus = tuple[str, BM25Settings]
-"""What an index is of: the content of a corpus, and the settings."""
+"""Key of an index: content of a corpus, and settings."""
 
 
 SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM25Settings()}
@@ -234,8 +224,9 @@ def _stem(algorithm: str | None) -> Callable[[str], str]:
 
 
 class _Terms(dict[str, int]):
-    """Word -> number of its term, -1 for a stop word. A word is stemmed when it is first met; words of one stem share a
-    number.
+    """Word -> number of its term, -1 for a stop word; filled on first use.
+
+    Words with the same stem share a number.
     """
 
     def __init__(self, settings: BM25Settings) -> None:
@@ -255,7 +246,7 @@ class _Terms(dict[str, int]):
         return self._stems.setdefault(stem, len(self._stems)) if self._growing else self._stems.get(stem, -1)
 
     def freeze(self) -> None:
-        """From now on unknown words stay unknown (-1) unless their stem is known."""
+        """Number no further words: a word with an unknown stem is -1 from now on."""
         self._growing = False
 
     @property
@@ -264,9 +255,7 @@ class _Terms(dict[str, int]):
 
 
 def _splitter(pattern: str) -> Callable[[str], list[str]]:
-    """The tokens of a lower-cased text: ``re.findall``, and for ASCII texts the same by translation, in half the
-    time.
-    """
+    """Tokens of a lower-cased text by ``re.findall``; ASCII takes half the time."""
     find = re.compile(pattern).findall
     if pattern != TOKEN_PATTERN:
         return find
@@ -281,12 +270,12 @@ def _splitter(pattern: str) -> Callable[[str], list[str]]:
 
 
 class BM25Index:
-    """Term weights of a corpus: scores[document] of a query are the sum of the rows of its terms."""
+    """Term weights of a corpus; a score is the sum of the weights of query terms."""
 
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
         self._split = _splitter(settings.token_pattern)
         self._terms = _Terms(settings)
-        counts = held_matrices(self._counted(texts))
+        counts = buffered_matrices(self._counted(texts))
         self._terms.freeze()
         self.weights = TermWeights(counts, self._terms.size, settings.k1, settings.b)
 
@@ -296,8 +285,9 @@ class BM25Index:
         return numbers[numbers >= 0]
 
     def terms(self, texts: Iterable[str]) -> Any:
-        """Term frequencies, a SciPy CSR matrix [texts, terms met so far]; those of queries times the weights of a block
-        are scores.
+        """Term frequencies, a SciPy CSR matrix [texts, terms met so far].
+
+        Those of queries times the weights of a block are scores.
         """
         import scipy.sparse
 
@@ -323,7 +313,7 @@ class BM25Index:
             yield _narrow(self.terms(pending))
 
     def scores(self, texts: Sequence[str]) -> Any:
-        """Scores of all documents as a SciPy CSR matrix [queries, documents]; what is not stored is 0."""
+        """Scores as a SciPy CSR matrix [queries, documents], without zeros."""
         import scipy.sparse
 
         terms = self.terms(texts)
@@ -331,33 +321,31 @@ class BM25Index:
 
     @property
     def n_docs(self) -> int:
-        """Number of documents."""
         return self.weights.n_docs
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the weights, which are nearly all that it holds, in memory or in a temporary file."""
+        """Bytes of the weights, in memory or in a temporary file."""
         return self.weights.nbytes
 
     @property
     def vocabulary_size(self) -> int:
-        """Number of distinct terms."""
         return self._terms.size
 
 
 def _narrow(counts: Any) -> Any:
-    """A matrix of frequencies in the smallest type that holds them."""
+    """A matrix of frequencies in the smallest type that fits."""
     counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
     return counts
 
 
 class BM25(LiveIdentity, ArraySearch):
-    """BM25 over the texts of a corpus; see the module for the formula, the settings and what is returned.
+    """BM25 over the texts of a corpus; see the module.
 
     Args:
-        settings: parameters of score and tokenisation.
+        settings: parameters of scores and tokenisation.
         name: name of the model in results.
-        threads: threads that search; all cores by default. Scores do not depend on it.
+        threads: threads of a search; all cores by default. Scores do not depend on it.
 
     Example:
         >>> from patent_mteb.search.bm25 import BM25, BM25Settings
@@ -373,13 +361,13 @@ class BM25(LiveIdentity, ArraySearch):
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
-        self._indices: Recent[_Corpus, BM25Index] = Recent(portion(1 / 4, _INDEX_BYTES))
-        self._runs = RecentRuns(_RUN_BYTES)
+        self._indices: LRUCache[_Corpus, BM25Index] = LRUCache(portion(1 / 4, _INDEX_BYTES))
+        self._runs = RankingCache(_RUN_BYTES)
         self.mteb_model_meta = _meta(name, settings)
 
     @property
     def corpus(self) -> Any:
-        """The indexed corpus as long as others hold it: the index does without its texts."""
+        """The indexed corpus while others refer to it; the index does not need its texts."""
         return None if self._corpus is None else self._corpus()
 
     @corpus.setter
@@ -387,22 +375,23 @@ class BM25(LiveIdentity, ArraySearch):
         self._corpus = None if corpus is None else weakref.ref(corpus)
 
     def prepare(self, context: SearchContext) -> None:
-        vars(self).pop("_index", None)  # the last corpus's goes before the next is made, unless it is kept
+        vars(self).pop("_index", None)  # free the last index first, unless it is cached
         with phase("index"):
             self._content = (content_of(self.corpus), self.settings)
             index = self._indices.get(self._content)
             self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
-        self.own_bytes = self._index.nbytes
-        self._indices.keep(self._content, self._index, self._index.nbytes)
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self.vector_bytes = self._index.nbytes
+        self._indices.put(self._content, self._index, self._index.nbytes)
+        self._rank = self.corpus_numbers()
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         texts, query_ids = query_texts(queries), queries["id"][:]
         if context.top_ranked is not None:
             return self._search(texts, query_ids, top_k, context)
         place = (*self._content, context.gate.identity if context.gate else "")
-        return self._runs.run(place, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context))
+        return self._runs.get_or_search(
+            place, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context)
+        )
 
     def _search(self, texts: list[str], query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         best = TopK(query_ids, self.doc_ids, top_k)
@@ -466,9 +455,7 @@ def _load(
 
 
 def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
-    """BM25 with a named setting, of which single parameters may be changed: ``bm25("dapfam")``, ``bm25("dapfam",
-    stemmer=None)``.
-    """
+    """BM25 with a named setting: ``bm25("dapfam")``, ``bm25("dapfam", stemmer=None)``."""
     if setting not in SETTINGS:
         raise ValueError(f"unknown BM25 setting {setting!r}: choose one of {', '.join(SETTINGS)}")
     if unknown := overrides.keys() - asdict(SETTINGS[setting]).keys():
@@ -484,4 +471,4 @@ def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
 BM25_METAS: tuple[ModelMeta, ...] = tuple(
     _meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items()
 )
-"""The named settings as mteb model metas, to be registered."""
+"""The named settings as mteb model metas, for registration."""

@@ -1,4 +1,4 @@
-"""Rankings that are kept: each is computed once for the same model, data and depth."""
+"""Caches of runs: each is computed once for the same model, data and depth."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
 _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
 
 
 _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Data sets do not change: what was hashed once is known as long as the object is there."""
+"""Data sets are immutable, so hashes stay valid while the object exists."""
 
 
 def content_of(dataset: Any) -> str:
@@ -58,10 +57,9 @@ def _hash_of(dataset: Any) -> str:
 
 
 class RunCache:
-    """Runs that were computed, in memory and, with a folder, on disk (one ``.npz`` a run, written whole or not at all).
+    """Runs in memory and, with a folder, on disk (one ``.npz`` file each).
 
-    A file that is damaged, or that holds no run, is refused with a warning and the run computed again; one that cannot
-    be written is kept in memory.
+    A damaged file is ignored with a warning and the run computed again. A run that cannot be written stays in memory.
     """
 
     def __init__(self, folder: Path | str | None = None, memory_mb: float = 4096) -> None:
@@ -70,39 +68,39 @@ class RunCache:
         self._runs: OrderedDict[str, tuple[int, Run]] = OrderedDict()
 
     def get(self, key: str, top_k: int) -> Run | None:
-        """The kept run, if it was computed to depth top_k or deeper."""
+        """The cached run, if it was computed to depth ``top_k`` or deeper."""
         if key in self._runs:
             self._runs.move_to_end(key)
-            asked, run = self._runs[key]
+            depth, run = self._runs[key]
         elif (loaded := self._read(key)) is not None:
-            asked, run = loaded
-            self._remember(key, asked, run)
+            depth, run = loaded
+            self._put_in_memory(key, depth, run)
         else:
             return None
-        return run.top(top_k) if asked >= top_k else None
+        return run.top(top_k) if depth >= top_k else None
 
-    def put(self, key: str, asked: int, run: Run) -> None:
-        """Keep a run that was computed to depth ``asked``."""
-        self._remember(key, asked, run)
+    def put(self, key: str, depth: int, run: Run) -> None:
+        """Cache a run that was computed to depth ``asked``."""
+        self._put_in_memory(key, depth, run)
         if self.folder is not None:
-            self._write(key, self.folder / f"{key}.npz", asked, run)
+            self._write(key, self.folder / f"{key}.npz", depth, run)
 
-    def _remember(self, key: str, asked: int, run: Run) -> None:
-        self._runs[key] = (asked, run)
+    def _put_in_memory(self, key: str, depth: int, run: Run) -> None:
+        self._runs[key] = (depth, run)
         self._runs.move_to_end(key)
-        while len(self._runs) > 1 and sum(kept.nbytes for _, kept in self._runs.values()) > self.memory_mb * 1e6:
+        while len(self._runs) > 1 and sum(cached.nbytes for _, cached in self._runs.values()) > self.memory_mb * 1e6:
             forgotten, _ = self._runs.popitem(last=False)
-            logger.info("run %s is no longer held in memory (limit %s MB)", forgotten, self.memory_mb)
+            logger.info("run %s is no longer in memory (limit %s MB)", forgotten, self.memory_mb)
 
-    def _write(self, key: str, path: Path, asked: int, run: Run) -> None:
-        arrays: dict[str, Any] = {"asked": np.int64(asked), **_arrays_of(run)}
+    def _write(self, key: str, path: Path, depth: int, run: Run) -> None:
+        arrays: dict[str, Any] = {"asked": np.int64(depth), **_arrays_of(run)}
         try:
             with replacing(path) as partial, partial.open("wb") as stream:
                 np.savez(
                     stream, checksum=np.uint64(_checksum(key, arrays)), **arrays
-                )  # first: what is lost of a list is its end
+                )  # first, because a truncated zip directory loses its end
         except OSError as error:
-            logger.warning("the run %s cannot be stored (%s); it is kept in memory", path, error)
+            logger.warning("the run %s cannot be stored (%s); it stays in memory", path, error)
 
     def _read(self, key: str) -> tuple[int, Run] | None:
         if self.folder is None or not (path := self.folder / f"{key}.npz").is_file():
@@ -114,12 +112,10 @@ class RunCache:
                 ):
                     raise ValueError(
                         "its list of arrays is damaged"
-                    )  # one of the first version; a comment can only be swallowed entries
+                    )  # version 1 has no checksum; a comment there is swallowed entries
                 arrays = {name: stored[name] for name in stored.files}
             return _run_of(key, arrays)
-        except (
-            Exception
-        ) as error:  # whatever damaged bytes make zipfile, zlib, NumPy and json raise; MemoryError is among it
+        except Exception as error:  # any error of zipfile, zlib, NumPy or json, MemoryError included
             logger.warning(
                 "the stored run %s cannot be used (%s: %s); it is computed again", path, type(error).__name__, error
             )
@@ -128,11 +124,11 @@ class RunCache:
 
 _PARTS = frozenset({"ids", "docs", "scores", "parts", "k"})
 _NEXT = "first_"
-"""What stands before the names of the arrays of a first stage, once more before those of its own."""
+"""Prefix of the arrays of a first stage, repeated for its own first stage."""
 
 
 def _arrays_of(run: Run, known: Run | None = None) -> dict[str, Any]:
-    """The arrays of a run and of its first stages; ids that are those of the run before are left out."""
+    """Arrays of a run and its first stages, without ids that equal those of ``known``."""
     arrays: dict[str, Any] = {"docs": run.docs, "scores": run.scores}
     if known is None or (run.query_ids, run.doc_ids) != (known.query_ids, known.doc_ids):
         arrays["ids"] = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
@@ -145,7 +141,7 @@ def _arrays_of(run: Run, known: Run | None = None) -> dict[str, Any]:
 
 
 def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
-    """Of a run's key and of the names, types, shapes and bytes of its arrays."""
+    """Checksum of the key and the names, types, shapes and bytes of the arrays."""
     total = hashlib.blake2b(key.encode(), digest_size=8)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -155,25 +151,25 @@ def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
 
 
 def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
-    """The run that arrays from a file hold, and the depth that it was computed to."""
+    """Return the run in the arrays of a file, and its depth."""
     checksum = arrays.pop("checksum", None)
     if checksum is not None and int(checksum) != _checksum(key, arrays):
         raise ValueError("wrong checksum")
-    asked = int(arrays.pop("asked"))
+    depth = int(arrays.pop("asked"))
     run = _stage(arrays, None, "run")
-    if asked < 0:
+    if depth < 0:
         raise ValueError("a depth below 0")
-    return asked, run
+    return depth, run
 
 
 def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
-    """A run from its arrays, with its first stages."""
+    """Return a run from its arrays, with its first stages."""
     below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
-    own = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
-    if not own.keys() >= {"docs", "scores"} or own.keys() - _PARTS or (known is None and "ids" not in own):
-        raise ValueError(f"its {what} holds {', '.join(sorted(own)) or 'nothing'}")
-    if "ids" in own:
-        query_ids, doc_ids, task = json.loads(own["ids"].tobytes())
+    stage = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
+    if not stage.keys() >= {"docs", "scores"} or stage.keys() - _PARTS or (known is None and "ids" not in stage):
+        raise ValueError(f"its {what} holds {', '.join(sorted(stage)) or 'nothing'}")
+    if "ids" in stage:
+        query_ids, doc_ids, task = json.loads(stage["ids"].tobytes())
         words = [*query_ids, *doc_ids, task]
         if (
             not all(isinstance(word, str) for word in words)
@@ -183,7 +179,7 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
             raise ValueError("its ids are not those of queries and of a ranked corpus")
     elif known is not None:
         query_ids, doc_ids, task = known.query_ids, known.doc_ids, known.task
-    run = _checked(Run(query_ids, doc_ids, own["docs"], own["scores"], own.get("parts"), None, task), what)
+    run = _checked(Run(query_ids, doc_ids, stage["docs"], stage["scores"], stage.get("parts"), None, task), what)
     if not below:
         return run
     if "k" not in below or int(below["k"]) < 0:
@@ -192,7 +188,7 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
 
 
 def _checked(run: Run, what: str) -> Run:
-    """The run, if it is one."""
+    """Return a run, or raise an error if it is invalid."""
     docs, scores, parts = run.docs, run.scores, run.parts
     if (
         docs.ndim != 2
@@ -207,7 +203,7 @@ def _checked(run: Run, what: str) -> Run:
     if ((docs < -1) | (docs >= len(run.doc_ids))).any():
         raise ValueError(f"its {what} has a document that is not in the corpus")
     if not np.isfinite(scores).all():
-        raise ValueError(f"its {what} has a score that is no number")
+        raise ValueError(f"its {what} has a score that is not a number")
     if run.ordered() is not run:
         raise ValueError(f"its {what} is out of order")
     sorted_docs = np.sort(docs, axis=1)
@@ -224,23 +220,22 @@ def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] |
 
 
 def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
-    """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden
-    documents, the dates of the gate, and the encoding arguments other than batch size and progress bar.
+    """Identity of a search; searches with the same key have the same result.
+
+    It covers model, task, split, subset, every row of corpus and queries, candidates, hidden documents, the dates of
+    the gate, and the encoding arguments other than batch size and progress bar.
     """
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
     pairs = [_listed(context.top_ranked), _listed(context.hidden)]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
-    gate = (
-        [context.gate.identity] if context.gate else []
-    )  # a search without one keeps the key that it had before there were gates
+    gate = [context.gate.identity] if context.gate else []  # keys without a gate are those of older versions
     return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, *gate], 32)
 
 
 class Cached(ArraySearch):
-    """A search model that computes each ranking once: the same task, data and depth (or a smaller one) is answered from
-    a cache.
+    """A search model with a cache: the same task, data and depth are searched once.
 
-    The identity is that of the model itself, for the scores are the same.
+    Smaller depths are answered too. The identity is that of the model, since the scores are the same.
     """
 
     hides = True
@@ -266,7 +261,7 @@ class Cached(ArraySearch):
         return run
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings, each kept under its own context."""
+        """Both rankings, each cached under its own context."""
         meta = live_meta(self.model)
         keys = [
             search_key(meta, self._corpus_content, queries, each) for each in (context, replace(context, hidden={}))
@@ -276,7 +271,7 @@ class Cached(ArraySearch):
             return known[0], known[1]
         self._system.ensure_indexed(self.corpus, context)
         runs = self._system.rank_both(queries, top_k, context)
-        missing = {key: run for key, run, held in zip(keys, runs, known, strict=True) if held is None}
-        for key, run in missing.items():  # one where nothing is hidden: both keys are the same
+        missing = {key: run for key, run, cached_run in zip(keys, runs, known, strict=True) if cached_run is None}
+        for key, run in missing.items():  # both keys are the same if nothing is hidden
             self.cache.put(key, top_k, run)
         return runs

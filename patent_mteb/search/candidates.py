@@ -1,14 +1,14 @@
-"""Candidates that a first stage found and wrote down: what a reranker needs instead of the corpus' vectors.
+"""Candidates of a first stage in files, which replace its search in reranking.
 
-A folder holds the candidates of one system for any number of tasks; for each task
+A folder has the candidates of one system for any number of tasks. For each task it holds
 
 * ``<Task>.<hash>.run``: the best k documents of every query that it may see, in TREC form, best first;
 * ``<Task>.<hash>.whole.run``: the best k with nothing hidden (the paper's protocol), where anything is hidden;
 * ``<Task>.json``: the manifest, written last: task and revision of its data, digests of queries, documents, hidden
   documents and gate, the system with all its settings, k, recall at k, and the hashes of both runs.
 
-A reader refuses candidates of other data, of another gate, of a run that is not the manifest's, and a depth beyond k.
-Settings of the system and k are part of the identity of whatever is computed on them.
+Candidates of other data, of another gate, of a run that the manifest does not name, and a depth beyond k are refused.
+The settings of the system and k are part of the identity of all results on these candidates.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NAMES = {
 
 
 def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchContext) -> dict[str, Any]:
-    """What candidates depend on beside their system: the data of a search, as digests."""
+    """Digests of the data of a search."""
     return {
         "revision": context.task_metadata.revision,
         "queries": {"n": len(queries), "digest": digest(sorted(queries), 32)},
@@ -58,19 +58,19 @@ def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchCon
 
 
 def system_of(meta: ModelMeta) -> dict[str, Any]:
-    """The identity of a first stage as a manifest holds it."""
+    """Identity of a first stage, as in a manifest."""
     return dict(json.loads(json.dumps(identity_of(meta), default=str)))
 
 
 def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
-    """The manifest of a task's candidates, None if there are none."""
+    """Manifest of the candidates of a task, None if there are none."""
     path = _manifest(folder, task)
     if not path.exists():
         return None
     found = load_json(path)
     if problem := _problem(found):
         remedy = "write them again, into an empty folder"
-        raise DataError(f"no manifest of candidates: {problem}", path=path, remedy=remedy)
+        raise DataError(f"not a manifest of candidates: {problem}", path=path, remedy=remedy)
     if found["format"] != _FORMAT:
         raise DataError(
             f"candidates of format {found['format']}, not {_FORMAT}", path=path, remedy="write the candidates again"
@@ -79,7 +79,7 @@ def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
 
 
 def _problem(found: Any) -> str:
-    """What a manifest lacks, empty if it is one."""
+    """What a manifest lacks, empty if it is valid."""
     if not isinstance(found, dict):
         return "it is not a JSON object"
     wanted = {"format": int, "task": str, "data": dict, "system": dict, "k": int, "files": dict}
@@ -105,18 +105,18 @@ def write_candidates(
     runs: tuple[Run, Run],
     facts: Mapping[str, Any],
 ) -> Path:
-    """Write the candidates of one task, the manifest last; return its path."""
-    seen, whole = runs
+    """Write the candidates of a task, the manifest last, and return its path."""
+    seen, unfiltered = runs
     before = manifest_of(folder, task)
     files = {_SEEN: _write(folder, task, "", seen)}
-    if whole is not seen:
-        files[_WHOLE] = _write(folder, task, ".whole", whole)
+    if unfiltered is not seen:
+        files[_WHOLE] = _write(folder, task, ".whole", unfiltered)
     path = _manifest(folder, task)
     about = {"format": _FORMAT, "task": task, "data": dict(data), "system": system_of(system), "k": k, "files": files}
     write_json(path, {**about, **facts})
-    kept = {entry["name"] for entry in files.values()}
+    names = {entry["name"] for entry in files.values()}
     for entry in before["files"].values() if before else ():
-        if entry["name"] not in kept:
+        if entry["name"] not in names:
             (folder / Path(entry["name"]).name).unlink(missing_ok=True)
     return path
 
@@ -131,7 +131,7 @@ def _hash(path: Path) -> str:
 
 
 def _write(folder: Path, task: str, what: str, run: Run) -> dict[str, str]:
-    """Write a run under a name of its own, so that whoever reads an older manifest finds the run of that one."""
+    """Write a run under the hash of its content, so that older manifests stay valid."""
     content = hashlib.sha256(
         digest([run.query_ids, run.doc_ids], 64).encode() + run.docs.tobytes() + run.scores.tobytes()
     )
@@ -141,7 +141,7 @@ def _write(folder: Path, task: str, what: str, run: Run) -> dict[str, str]:
 
 
 class Candidates(ArraySearch):
-    """The candidates of a folder as a first stage (see the module): ``Reranked(Candidates(folder), cross_encoder)``."""
+    """Candidates in a folder as a first stage: ``Reranked(Candidates(folder), ...)``."""
 
     hides = True
     gates = True
@@ -154,7 +154,7 @@ class Candidates(ArraySearch):
         ]
         if not found:
             raise DataError(
-                "no candidates are there",
+                "there are no candidates",
                 path=self.folder,
                 remedy="write them: patent-mteb runs candidates -t TASK -m MODEL --out DIR",
             )
@@ -179,7 +179,7 @@ class Candidates(ArraySearch):
         return self._read(_SEEN, queries["id"][:], top_k, context)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings as they were written: what a fusion finds depends on what is hidden."""
+        """Both rankings as written: those of a fusion depend on the hidden documents."""
         run = self.rank(queries, top_k, context)
         return (run, self._read(_WHOLE, queries["id"][:], top_k, context)) if context.hidden else (run, run)
 
@@ -189,27 +189,25 @@ class Candidates(ArraySearch):
         path = _manifest(self.folder, task)
         if manifest is None:
             name, limit, n = task.rpartition(".limit")
-            command = f"patent-mteb runs candidates -t {f'{name} --limit {n}' if limit else task}"
-            raise DataError(f"no candidates of {task} are there", path=self.folder, remedy=f"write them: {command}")
+            command = f"patent-mteb runs candidates -t {name} --limit {n}" if limit else f"patent-mteb runs candidates -t {task}"
+            raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=f"write them: {command}")
         if top_k > self.k and self.k < len(self.doc_ids):
             raise DataError(
-                f"the candidates are the best {self.k}, and {top_k} are asked for",
+                f"the candidates are the best {self.k}, and {top_k} are requested",
                 path=path,
-                remedy="write deeper ones",
+                remedy="write more of them",
             )
         now = data_of(query_ids, self.doc_ids, context)
-        if other := [said for name, said in _NAMES.items() if manifest["data"].get(name) != now[name]]:
+        if other := [message for name, message in _NAMES.items() if manifest["data"].get(name) != now[name]]:
             raise DataError(
                 f"the candidates of {task} are of {', '.join(other)}",
                 path=path,
-                remedy="write them again, on the data at hand",
+                remedy="write them again, on these data",
             )
         entry = manifest["files"].get(which) or manifest["files"][_SEEN]
         run = self.folder / Path(str(entry["name"])).name
         if not run.is_file() or _hash(run) != entry["sha256"]:
             problem = f"{run.name} is not the file that the candidates' manifest names"
-            raise DataError(
-                problem, path=path, remedy="write the candidates again; nothing in their folder may be edited"
-            )
+            raise DataError(problem, path=path, remedy="write the candidates again; do not edit files in their folder")
         found = {query: dict[str, float]() for query in query_ids} | trec.read_run(run, first=top_k)
         return replace(Run.from_dict(found, query_ids, self.doc_ids).top(top_k), task=task)

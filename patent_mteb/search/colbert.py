@@ -1,9 +1,8 @@
-"""ColBERT checkpoints: what their files say, and the two libraries that turn texts into their token vectors.
+"""ColBERT checkpoints: their files, and the two libraries that encode with them.
 
-PyLate and sentence-transformers >= 6 cannot share an environment. Here they give the same vectors: the marker that
-tells queries from documents stays under every prompt, words to skip that the tokenizer does not know skip nothing,
-lengths that a checkpoint does not state are the same, and a checkpoint that either would complete with untrained
-weights is refused.
+PyLate and sentence-transformers >= 6 cannot share an environment. Here both give the same token vectors. The marker of
+queries and documents stays under every prompt, skip words outside the vocabulary skip nothing, missing lengths have the
+same defaults, and a checkpoint that a library would complete with untrained weights is refused.
 """
 
 from __future__ import annotations
@@ -33,20 +32,19 @@ CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What the files of a late-interaction checkpoint say, before anything is loaded.
+    """Facts in the files of a late-interaction checkpoint, before it is loaded.
 
     Attributes:
         source: directory, or name on the hub.
         name: mteb model name, ``org/name``.
         revision: commit on the hub, or a hash of a directory's content.
-        format: who wrote it. PyLate: a projection module and ``query_prefix``/``document_prefix``. Stanford:
-            architecture ``HF_ColBERT``, projection inside the weights, ``artifact.metadata``. sentence-transformers:
-            ``MultiVectorEncoder``.
-        query_marker, document_marker: text of the token that tells queries from documents (``[Q] ``, ``[unused0] ``),
-            empty where the checkpoint has none.
+        format: the library that saved it. PyLate: a projection module and ``query_prefix``/``document_prefix``.
+            Stanford: architecture ``HF_ColBERT``, projection inside the weights, ``artifact.metadata``.
+            sentence-transformers: ``MultiVectorEncoder``.
+        query_marker, document_marker: text of the token that marks queries and documents (``[Q] ``, ``[unused0] ``),
+            empty if there is none.
         prompts: stored prompts without their markers.
-        skip_words: tokens whose vectors a document leaves out (PyLate's format only; the others keep them in their
-            modules).
+        skip_words: tokens without vectors in documents (PyLate's format only; the others have them in their modules).
         vocabulary: rows of the embedding table, or None if unknown.
     """
 
@@ -65,7 +63,7 @@ _LEADING_MARKER = re.compile(r"(\[[^\[\]\s]+\]|<[^<>\s]+>)\s*")
 
 
 def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkpoint:
-    """Read the configuration files of a checkpoint: a directory, or a name on the hub."""
+    """Read the configuration files of a checkpoint: a directory, or a hub name."""
     from sentence_transformers.util import load_file_path
 
     source = str(model)
@@ -86,8 +84,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         backbone = read(f"{modules[0]['path']}/config.json") or {}
     if not found:
         raise ModelError(
-            f"'{source}' has no config.json, so it is no model. Remedy: give the directory of a checkpoint, or a name"
-            " on the hub that is reachable or already in the local cache."
+            f"'{source}' has no config.json, so it is not a model. Remedy: give the directory of a checkpoint, or a"
+            " name on the hub that is reachable or already in the local cache."
         )
 
     stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
@@ -114,7 +112,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     else:
         what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
         raise ModelError(
-            f"'{source}' is no late-interaction checkpoint but a {what}: as one it would be given an untrained"
+            f"'{source}' is not a late-interaction checkpoint but a {what}: as one it would be given an untrained"
             " projection. Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or"
             " sentence-transformers' MultiVectorEncoder saved."
         )
@@ -194,7 +192,7 @@ def choose_backend(wanted: Backend | None) -> Backend:
 
 @dataclass(frozen=True)
 class Overrides:
-    """Settings of a checkpoint that the caller replaces; None keeps the checkpoint's own."""
+    """Settings of a checkpoint that the caller replaces; None keeps its own."""
 
     query_marker: str | None = None
     document_marker: str | None = None
@@ -217,7 +215,7 @@ KNOWN_SETTINGS = {
 
 class TokenEncoder(Protocol):
     model: Any
-    moving: frozenset[str]  # settings that the backend itself changes with every batch
+    volatile: frozenset[str]  # settings that the backend itself changes with every batch
     dimension: int
     document_length: int | None
 
@@ -254,7 +252,7 @@ class _PyLateEncoder:
         )
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
-        self.moving = frozenset({"max_seq_length"})
+        self.volatile = frozenset({"max_seq_length"})
         self.model = ColBERT(
             checkpoint.source,
             revision=revision,
@@ -296,7 +294,7 @@ class _SentenceTransformersEncoder:
         model = MultiVectorEncoder(
             checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code
         )
-        self.model, self.moving = model, frozenset[str]()
+        self.model, self.volatile = model, frozenset[str]()
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion
@@ -311,7 +309,7 @@ class _SentenceTransformersEncoder:
         if overrides.document_length is not None:
             backbone.document_length = overrides.document_length
         elif backbone.document_length is None and checkpoint.format != "sentence-transformers":
-            backbone.document_length = 180  # PyLate's default, for a checkpoint that does not say
+            backbone.document_length = 180  # PyLate's default
         self._markers = (
             checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
             checkpoint.document_marker if overrides.document_marker is None else overrides.document_marker,
@@ -330,8 +328,9 @@ class _SentenceTransformersEncoder:
         self.document_length = backbone.document_length or model.max_seq_length
 
     def _complete(self, checkpoint: Checkpoint) -> None:
-        """Mask and normalisation for a checkpoint that is both Stanford's and PyLate's: sentence-transformers 6.2 loads
-        its modules as they are listed, without the two that PyLate keeps in code.
+        """Add mask and normalisation to a checkpoint that is both Stanford's and PyLate's.
+
+        sentence-transformers 6.2 loads the listed modules, without the two that PyLate has in code.
         """
         from sentence_transformers.base.modules import Normalize
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
@@ -346,8 +345,9 @@ class _SentenceTransformersEncoder:
         self.model.append(Normalize(module_input_name="token_embeddings"))
 
     def _marker_token(self, marker: str) -> int | None:
-        """Id of a marker as one token; None if the tokenizer does not know it. Makes the tokenizer keep it in one
-        piece.
+        """Id of a marker as one token, None if it is unknown to the tokenizer.
+
+        Makes the tokenizer treat it as one token.
         """
         from transformers import AddedToken
 
@@ -379,7 +379,7 @@ _ENCODERS: dict[Backend, Callable[..., TokenEncoder]] = {
 def load_encoder(
     checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
 ) -> TokenEncoder:
-    """Load a checkpoint's weights."""
+    """Load the weights of a checkpoint."""
     from safetensors import SafetensorError
 
     try:

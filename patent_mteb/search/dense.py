@@ -1,17 +1,17 @@
-"""Exact search with an encoder's vectors: mteb's own search of encoders, on arrays.
+"""Exact search with the vectors of an encoder, on arrays.
 
-Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper`` (chunks of 50,000 documents), and so
-is the ranking, up to the last bits of single-precision sums and documents tied by them. What takes the time there is a
-Python object for each query and rank; here a ranking is a :class:`~patent_mteb.search.run.Run` from the start
-(:mod:`patent_mteb.search.nearest`).
+Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper`` (chunks of 50,000 documents). So is
+the ranking, up to the last bits of single-precision sums and documents tied by them. mteb makes a Python object for
+each query and rank, which takes most of its time; here a ranking is a :class:`~patent_mteb.search.run.Run` from the
+start (:mod:`patent_mteb.search.nearest`).
 
-**Similarity.** The model's own counts. Where it is the cosine or the inner product, a matrix product takes its place;
-that is not read from the model's description but checked on its vectors, those of least and greatest length among them.
-Any other similarity (a scaled one, token by token, in half precision) is asked block by block.
+**Similarity.** It is the model's own. If it is cosine or inner product, a matrix product replaces it. This is verified
+on vectors of the model, the shortest and longest included, and not read from its description. Any other similarity
+(scaled, token by token, in half precision) is called block by block.
 
-**Shared rankings.** A ranking is made once for the same vectors: tasks that put the same queries to the same corpus
-(ALL, IN and OUT of DAPFAM) read it from the last searches, whichever prompts, settings or models the vectors come from
-(256 MiB; of a corpus whose vectors are held at once).
+**Shared rankings.** Tasks with the same queries and corpus (ALL, IN and OUT of DAPFAM) share rankings of the last
+searches by the content of their vectors, whichever prompts, settings or models these come from. The cache has 256 MiB
+and holds rankings of corpora whose vectors fit into memory.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
 from datasets import Dataset
-from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
@@ -41,34 +40,29 @@ from patent_mteb.search.base import (
     span_end,
     text_bytes,
 )
-from patent_mteb.search.lru import RecentRuns
+from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts
 
 if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
     from torch import Tensor
     from torch.utils.data import DataLoader
 
 
 CHUNK_DOCUMENTS = 50_000
-"""Documents encoded at a time, as in mteb: a vector depends in its last bits on the texts of its batch."""
+"""Documents encoded in one call, as in mteb: the last bits depend on the batch."""
 CHUNK_BYTES = 1 << 30
-"""Bytes of text of a chunk; corpora of ordinary documents never reach it."""
-_HELD = 2_048_000_000
+"""Largest text bytes of a chunk; corpora of ordinary documents stay below it."""
+_VECTOR_BYTES = 2_048_000_000
 _PROBED = 8
 _AGREEMENT = 1e-5
 _SINGLE = 4
-"""Bytes of a number in single precision, in which all vectors are searched."""
-SEARCHED = RecentRuns(1 << 28)
-"""Of the whole process: a ranking is kept by the vectors that it was made of, and so is that of any model that gives
-these."""
-
-
-def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
-    """Whether mteb would search with the model's vectors: an encoder without a search of its own."""
-    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
+"""Bytes of a single-precision number, the type of all vectors in a search."""
+RANKINGS = RankingCache(1 << 28)
+"""Rankings of this process by the content of their vectors."""
 
 
 class DenseSearch(ArraySearch):
@@ -83,25 +77,23 @@ class DenseSearch(ArraySearch):
         model: EncoderProtocol,
         *,
         half: bool | None = None,
-        held_mb: float | None = None,
+        vectors_mb: float | None = None,
         score_mb: float = 32,
         timer: Any = None,
     ) -> None:
         if not is_encoder(model):
             raise ModelError(
-                f"{type(model).__name__} is no encoder, or has a search of its own. Remedy: search with the model"
-                " itself"
+                f"{type(model).__name__} is not an encoder, or has its own search. Remedy: search with the model itself"
             )
         self.model = model
         self.half = half
-        self.held_mb = portion(1 / 3, _HELD) / 1e6 if held_mb is None else held_mb
+        self.vectors_mb = portion(1 / 3, _VECTOR_BYTES) / 1e6 if vectors_mb is None else vectors_mb
         self.score_mb = score_mb
         self.timer = timer
         self.mteb_model_meta = model.mteb_model_meta
 
     def prepare(self, context: SearchContext) -> None:
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._number = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self._number = self.corpus_numbers()
         self._bytes = text_bytes(self.corpus)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
@@ -115,11 +107,11 @@ class DenseSearch(ArraySearch):
         dates = None if gate is None else (gate.days(self.doc_ids), gate.limits(query_ids))
         with self._phase("Encoding queries", context):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
-        self.own_bytes = 0
-        for numbers, vectors in self._held(context):
-            self.own_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
+        self.vector_bytes = 0
+        for numbers, vectors in self._blocks(context):
+            self.vector_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
-                held = Held(
+                block = DocumentBlock(
                     numbers,
                     hidden[:, numbers],
                     None if allowed is None else allowed[:, numbers],
@@ -134,18 +126,18 @@ class DenseSearch(ArraySearch):
                         _digest_of_corpus(self.corpus["id"][:], vectors),
                         gate.identity if gate else "",
                     )
-                    return SEARCHED.run(
+                    return RANKINGS.get_or_search(
                         place,
                         query_ids,
                         _digests(theirs, hidden.tocsr()),
                         top_k,
-                        partial(self._ranked, best, theirs, vectors, held, kind),
+                        partial(self._ranked, best, theirs, vectors, block, kind),
                     )
-                self.rank_held(best, theirs, vectors, held, kind)
+                self.rank_block(best, theirs, vectors, block, kind)
         return best.run()
 
-    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str) -> Run:
-        self.rank_held(best, queries, chunks, held, kind)
+    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str) -> Run:
+        self.rank_block(best, queries, chunks, block, kind)
         return best.run()
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
@@ -156,7 +148,7 @@ class DenseSearch(ArraySearch):
             self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context)
 
     def _chunks(self, first: int) -> Iterator[range]:
-        """The documents that are encoded in one call each, from one on."""
+        """Yield the documents of each encoding call, starting at a position."""
         while first < len(self._number):
             part = range(first, span_end(self._bytes, first, CHUNK_DOCUMENTS, CHUNK_BYTES))
             yield part
@@ -169,15 +161,15 @@ class DenseSearch(ArraySearch):
             else self.timer(name, split=context.hf_split, subset=context.hf_subset)
         )
 
-    def _held(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
-        """Numbers and vectors of as many documents as may be held, the vectors in chunks."""
+    def _blocks(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
+        """Yield numbers and vectors (in chunks) of as many documents as fit into memory."""
         first, size = 0, len(self._number)
         while first < size:
             chunks: list[Any] = []
             last = first
             with self._phase("Encoding corpus", context):
                 while last < size and (
-                    not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)
+                    not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.vectors_mb)
                 ):
                     part = next(self._chunks(last))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
@@ -186,7 +178,7 @@ class DenseSearch(ArraySearch):
             first = last
 
     def _encode(self, table: Dataset, kind: PromptType, context: SearchContext) -> Any:
-        """Vectors as the model gives them."""
+        """Vectors in the form that the model returns."""
         loader = _loader(table, context)
         with phase("encode"):
             vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
@@ -194,32 +186,35 @@ class DenseSearch(ArraySearch):
             vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}"
         )
 
-    def rank_held(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str | None) -> None:
-        """Offer the documents at hand to ``best``, by the similarity of that kind, or by the model's own."""
+    def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
+        """Offer a block of documents to ``best``.
+
+        ``kind`` is the similarity, None for the model's own.
+        """
         if kind is not None:
             theirs = joined([queries], kind)
-            if held.allowed is not None:
-                add_pairs(best, theirs, joined(chunks, kind), held.numbers, held.allowed > held.hidden)
-            elif held.dates is None:
-                add_nearest(best, theirs, joined(chunks, kind), held.numbers, held.hidden, self.half)
+            if block.allowed is not None:
+                add_pairs(best, theirs, joined(chunks, kind), block.numbers, block.allowed > block.hidden)
+            elif block.dates is None:
+                add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden, self.half)
             else:
-                days, limits = held.dates
+                days, limits = block.dates
                 by_day = np.argsort(days, kind="stable")
                 seen = np.searchsorted(days[by_day], limits, side="left")
                 ours = joined(chunks, kind, np.argsort(by_day))
-                add_nearest(best, theirs, ours, held.numbers[by_day], held.hidden[:, by_day], self.half, seen)
+                add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], self.half, seen)
             return
         start = 0
         for vectors in chunks:
             count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-            self._rank_by_model(best, queries, vectors, held.part(slice(start, start + count)))
+            self._rank_by_model(best, queries, vectors, block.select(slice(start, start + count)))
             start += count
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
-        """``cosine`` or ``dot`` if the model's similarity is that on chosen vectors, the shortest and longest among
-        them, else None.
+        """``cosine`` or ``dot`` if that is the model's similarity, else None.
 
-        Of vectors of length 1 it is both; then that counts which comes closer, for it may be the same to the last bit.
+        It is tested on some vectors, the shortest and longest included. For vectors of length 1 the closer of the two
+        counts, which may match to the last bit.
         """
         ours, theirs = _chosen([queries]), _chosen(chunks)
         if ours.shape[1] != theirs.shape[1]:
@@ -237,9 +232,12 @@ class DenseSearch(ArraySearch):
                 distances[kind] = float(difference.max())
         return min(distances, key=distances.__getitem__, default=None)
 
-    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, held: Held) -> None:
-        """Rank by the model's own similarity; vectors that are no plain matrix are given to it as a whole."""
-        size, numbers = len(best.query_ids), held.numbers
+    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, block: DocumentBlock) -> None:
+        """Rank by the model's own similarity.
+
+        Vectors that are not a matrix are passed to it as a whole.
+        """
+        size, numbers = len(best.query_ids), block.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
@@ -251,18 +249,18 @@ class DenseSearch(ArraySearch):
                 )
             if not np.isfinite(scores).all():
                 raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
-            best.add(rows, scores, numbers, held.visible(rows))
+            best.add(rows, scores, numbers, block.visible(rows))
 
 
 @dataclass(frozen=True)
-class Held:
-    """Documents whose vectors are held, and which of them each query may see.
+class DocumentBlock:
+    """Documents with vectors in memory, and which of them each query may see.
 
     Attributes:
         numbers: [documents] their numbers in the ranking.
-        hidden: sparse [queries, documents] pairs that must not be found.
-        allowed: sparse [queries, documents] the only pairs that may be; None for all.
-        dates: [documents] days and [queries] the days that they must be before; None without a gate.
+        hidden: sparse [queries, documents] excluded pairs.
+        allowed: sparse [queries, documents] candidate pairs; None for all.
+        dates: [documents] days and [queries] the limits of days; None without a gate.
     """
 
     numbers: NDArray[np.int64]
@@ -270,14 +268,14 @@ class Held:
     allowed: Any
     dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
-    def part(self, documents: slice) -> Held:
+    def select(self, documents: slice) -> DocumentBlock:
         """Some of the documents."""
         allowed = None if self.allowed is None else self.allowed[:, documents]
         dates = None if self.dates is None else (self.dates[0][documents], self.dates[1])
-        return Held(self.numbers[documents], self.hidden[:, documents], allowed, dates)
+        return DocumentBlock(self.numbers[documents], self.hidden[:, documents], allowed, dates)
 
     def visible(self, rows: slice) -> NDArray[np.bool_]:
-        """[queries of rows, documents] what may be found."""
+        """[queries of rows, documents] which documents may be found."""
         visible: NDArray[np.bool_] = ~self.hidden[rows].toarray()
         if self.allowed is not None:
             visible &= self.allowed[rows].toarray()
@@ -287,7 +285,7 @@ class Held:
 
 
 def _digest_of_corpus(ids: Iterable[str], chunks: list[Any]) -> str:
-    """Of the documents' ids and vectors, in their order."""
+    """Digest of the ids and vectors of documents, in order."""
     total = xxhash.xxh3_128("\0".join(ids).encode("utf-8", "surrogatepass"))
     for chunk in chunks:
         for block in parts(chunk):
@@ -296,7 +294,7 @@ def _digest_of_corpus(ids: Iterable[str], chunks: list[Any]) -> str:
 
 
 def _digests(queries: Any, hidden: Any) -> list[str]:
-    """Of each query's vector, and the documents that are hidden from it (SciPy CSR)."""
+    """Digests of the vector and the hidden documents (SciPy CSR) of each query."""
     rows = (row for block in parts(queries) for row in as_tensor(block).numpy())
     pairs = zip(hidden.indptr, hidden.indptr[1:], strict=False)
     unseen = (hidden.indices[start:end].tobytes() for start, end in pairs)
@@ -308,8 +306,9 @@ def _megabytes(vectors: Any) -> float:
 
 
 def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
-    """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to
-    save memory.
+    """Concatenate chunks to a float32 tensor, normalised if ``kind`` is ``cosine``.
+
+    The list is emptied to save memory. ``places`` are the target rows.
     """
     import torch
 
@@ -327,8 +326,9 @@ def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None
 
 
 def _chosen(chunks: list[Any]) -> Any:
-    """A few rows: the shortest and the longest of each chunk, and some between, in the form that the model gave
-    them.
+    """Some rows of each chunk, its shortest and longest vectors included.
+
+    They stay in the form that the model returned.
     """
     rows = []
     for chunk in chunks:
@@ -344,7 +344,7 @@ def _chosen(chunks: list[Any]) -> Any:
 
 
 def score_array(values: Any) -> NDArray[np.float32]:
-    """Scores as a NumPy array, from NumPy or from torch on any device and in any precision."""
+    """Scores as a NumPy array, from NumPy or torch in any precision."""
     if hasattr(values, "detach"):
         values = values.detach().float().cpu().numpy()
     return np.asarray(values, np.float32)
@@ -358,8 +358,9 @@ def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:
-    """The columns that mteb's encoders get of documents; the texts are those of the corpus, not copies, where they are
-    read as they are.
+    """The columns of documents that mteb passes to encoders.
+
+    Texts are not copied where they are read unchanged.
     """
     given = corpus.with_format("arrow")[:]
     body = given["text"]
@@ -372,7 +373,7 @@ def _corpus_table(corpus: Dataset) -> Dataset:
 
 
 def _query_table(queries: Dataset) -> Dataset:
-    """The columns that mteb's encoders get of queries."""
+    """The columns of queries that mteb passes to encoders."""
     table = {
         "id": queries["id"][:],
         "text": query_texts(queries),

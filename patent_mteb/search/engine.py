@@ -1,6 +1,4 @@
-"""From any mteb model to a search on arrays, and back: what a task searches with, whichever of mteb's protocols a model
-follows.
-"""
+"""Convert any mteb model to a search on arrays, and back."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
 from patent_mteb.data.roots import asked
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext
-from patent_mteb.search.dense import DenseSearch, is_encoder
+from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.run import Results, Run
 from patent_mteb.search.sparse import SparseSearch
-from patent_mteb.search.vectors import Checked
+from patent_mteb.search.vectors import Checked, is_encoder
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -27,38 +25,37 @@ FAST_VARIABLE = "PATENT_MTEB_FAST"
 
 
 def on_arrays() -> bool:
-    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own
-    machinery.
-    """
+    """Whether searches run on arrays; ``PATENT_MTEB_FAST=0`` leaves them to mteb."""
     return asked(FAST_VARIABLE, default=True)
 
 
 def engine(model: MTEBModels) -> ArraySearch:
-    """Any mteb model as a search on arrays: encoders by their vectors, cross-encoders and search models by their own
-    search.
+    """Return any mteb model as a search on arrays.
+
+    Encoders search by their vectors, cross-encoders and search models by their own search.
     """
     if isinstance(model, ArraySearch):
         return model
     if isinstance(model, SparseEncoderWrapper) and on_arrays():
         return SparseSearch(model)
     if is_encoder(model):
-        return DenseSearch(model) if on_arrays() else Foreign(SearchEncoderWrapper(cast("Any", Checked(model))))
+        return DenseSearch(model) if on_arrays() else MtebSearch(SearchEncoderWrapper(cast("Any", Checked(model))))
     if isinstance(model, CrossEncoderProtocol):
-        return Foreign(SearchCrossEncoderWrapper(model))
+        return MtebSearch(SearchCrossEncoderWrapper(model))
     if isinstance(model, SearchProtocol):
-        return Foreign(model)
+        return MtebSearch(model)
     raise TypeError(f"{type(model).__name__} is neither an encoder, nor a cross-encoder, nor a search model of mteb")
 
 
-class Foreign(ArraySearch):
-    """A search model of mteb whose rankings are taken over into arrays."""
+class MtebSearch(ArraySearch):
+    """A search model of mteb whose rankings are converted to arrays."""
 
     def __init__(self, model: SearchProtocol) -> None:
         self.model = model
         self.mteb_model_meta = model.mteb_model_meta
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
-        """Index in any case: mteb's wrapper of encoders lets its corpus go after each search."""
+        """Always index: mteb's wrapper of encoders drops its corpus after each search."""
         self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
 
     def prepare(self, context: SearchContext) -> None:
@@ -71,11 +68,11 @@ class Foreign(ArraySearch):
 
 
 class AsMteb:
-    """A search on arrays for mteb's own evaluation, which knows nothing of hidden documents and of the gate.
+    """A search on arrays for mteb's evaluation, which knows no hidden documents.
 
     Attributes:
         run: the last ranking, None before the first search.
-        whole: the same with nothing hidden.
+        unfiltered: the same with nothing hidden.
     """
 
     def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:
@@ -83,7 +80,7 @@ class AsMteb:
         self.hidden = hidden
         self.gate = gate
         self.run: Run | None = None
-        self.whole: Run | None = None
+        self.unfiltered: Run | None = None
         self.mteb_model_meta = system.mteb_model_meta
 
     def index(self, corpus: Dataset, **kwargs: Any) -> None:
@@ -103,6 +100,8 @@ class AsMteb:
         **kwargs: Any,
     ) -> Results:
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
-        run, self.whole = self.system.rank_both(queries, top_k, replace(context, hidden=self.hidden, gate=self.gate))
+        run, self.unfiltered = self.system.rank_both(
+            queries, top_k, replace(context, hidden=self.hidden, gate=self.gate)
+        )
         self.run = replace(run, task=task_metadata.name)
         return self.run.to_dict()

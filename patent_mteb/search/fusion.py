@@ -1,36 +1,30 @@
-"""Fusion of two rankings: linear interpolation of min-max normalised scores, and reciprocal rank fusion (RRF).
+"""Fusion of two rankings: interpolation of normalised scores, and RRF.
 
 * :class:`Linear` (WIPO-AT §3.3.2, equation 1): ``alpha * second + (1 - alpha) * first``. ``first`` is the lexical
-  system, ``second`` the dense one, so alpha is the weight of the dense system. Each system's scores are normalised
-  query by query over the documents that it returned: its best document gets 1, its worst 0.
-* :class:`RRF` (WIPO-AT equation 2; DAPFAM §5.5): the sum of ``1 / (k + rank)`` over both systems, ranks from 1. DAPFAM
-  takes k = 60 for documents and k = 30 for passages, out of 10, 30, 60 and 100.
+  system and ``second`` the dense one, so alpha is the weight of the dense system. Scores are min-max normalised for
+  each query over the documents that a system returned: the best gets 1, the worst 0.
+* :class:`RRF`, reciprocal rank fusion (WIPO-AT equation 2; DAPFAM §5.5): the sum of ``1 / (k + rank)`` over both
+  systems, ranks from 1. DAPFAM uses k = 60 for documents and k = 30 for passages, out of 10, 30, 60 and 100.
 
-**A document that only one system returned** gets nothing from the other: no summand in RRF, 0 in the interpolation,
-which is what the worst returned document gets too. If all documents that a system returned have one score (a single
-one, for example), each gets 1: they are its best, and being found must not count as little as not being found. (ranx
-gives them 0, mteb's HybridSearch 0.5.) Ranks among equal scores go by document id, descending, as in mteb.
+**A document that only one system returned** gets nothing from the other: no summand in RRF, 0 in the interpolation, as
+the worst returned document. If all documents of a system have the same score (a single one, for example), each gets 1,
+so that they differ from documents that were not found. (ranx gives 0, mteb's HybridSearch 0.5.) Ties are ranked by
+document id, descending, as in mteb.
 
-**Depth.** Each system ranks ``depth`` documents (1,000 by default), however many the task asks for, so that a score
-does not depend on the task's largest cut-off; the minimum of the normalisation is thus the score at that depth. The
-papers state none. A task that asks for more than ``depth`` documents gets those that either system returned.
+**Depth.** Each system ranks ``depth`` documents (1,000 by default) regardless of the task, so that a score does not
+depend on the largest cut-off of the task. The minimum of the normalisation is the score at that depth, which the papers
+do not state. A task that requests more than ``depth`` documents gets those that either system returned.
 
-**A query's own family**, where it must not be ranked, has to be left out before normalisation (it would be the best
-document of both systems and compress all others): both systems get the search's context, which hides it.
+**Hidden documents**, such as a query's own family, are excluded before normalisation, because they would be the best of
+both systems and compress all other scores. Both systems get the context of the search, which hides them.
 
-Fused scores are summed in double and kept in single precision, as those of every run, so that sums which differ only by
-rounding count as equal.
+Fused scores are summed in double and stored in single precision, as in every run, so that sums that differ only by
+rounding are equal.
 
-Two rankings matched document by document, and what each document gets under a fusion; the formulas are in
-:mod:`.fusion`.
-
-What a sweep over fusion settings is read for: where the relevant documents stand under each, without ranking all the
-others.
-
-A measure depends on nothing but the ranks of the judged documents, and such a rank is a count: of the documents whose
-fused score is higher, and of those with an equal score and a higher id. So one setting takes a few passes over the
-fused scores, not a sorting of them; the ranks are those of :func:`~patent_mteb.search.fusion.sweep`, exactly. nAUC
-needs the scores of whole rankings, and a run that is kept or shown needs the rankings: for these there is the sweep.
+**Sweeps.** A measure depends only on the ranks of the judged documents, and such a rank is a count: of the documents
+with a higher fused score, and of those with an equal score and a higher id. :func:`sweep_scores` counts them in a few
+passes over the fused scores, without sorting; the ranks equal those of :func:`sweep`. nAUC needs the scores of whole
+rankings, and so do stored runs: these need :func:`sweep`.
 """
 
 from __future__ import annotations
@@ -62,7 +56,7 @@ __all__ = ["RRF", "Fusion", "Hybrid", "Linear", "fuse", "min_max", "sweep"]
 
 @dataclass(frozen=True)
 class Linear:
-    """Interpolation; ``alpha`` from 0 (only the first system counts) to 1 (only the second)."""
+    """Interpolation; ``alpha`` is the weight of the second system, 0 to 1."""
 
     alpha: float = 0.5
 
@@ -81,13 +75,13 @@ class Linear:
 
 @dataclass(frozen=True)
 class RRF:
-    """Reciprocal rank fusion; the larger ``k``, the less the first ranks stand out."""
+    """Reciprocal rank fusion; a larger ``k`` gives less weight to the first ranks."""
 
     k: float = 60
 
     def __post_init__(self) -> None:
         if self.k < 0:
-            raise ValueError(f"k of reciprocal rank fusion is not negative, as {self.k} is")
+            raise ValueError(f"k of reciprocal rank fusion must not be negative, got {self.k}")
 
     @property
     def tag(self) -> str:
@@ -102,10 +96,9 @@ Fusion = Linear | RRF
 
 
 def min_max(run: Run) -> NDArray[np.float64]:
-    """Scores [Q, depth] of each query on a scale from 0 (its worst returned document) to 1 (its best); 0 behind the
-    last one.
+    """Scores [Q, depth] of each query scaled to 0 (worst) to 1 (best returned).
 
-    Where all scores of a query are equal, each is 1.
+    Equal scores of a query become 1, and empty places 0.
     """
     present, scores = run.docs >= 0, run.scores.astype(np.float64)
     worst = np.where(present, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
@@ -116,18 +109,18 @@ def min_max(run: Run) -> NDArray[np.float64]:
 
 
 def check_same(first: Run, second: Run) -> None:
-    """Whether two runs can be fused."""
+    """Refuse runs that cannot be fused."""
     same_corpus = first.doc_ids is second.doc_ids or first.doc_ids == second.doc_ids
     if first.query_ids != second.query_ids or not same_corpus:
         raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
 
 
 Scores = Callable[[slice], NDArray[np.float64]]
-"""Rows -> the fused scores of the documents of :attr:`Matched.docs`, which are not negative; -1 where there is none."""
+"""Rows -> fused scores of the documents in :attr:`Matched.docs`; -1 where empty."""
 
 
 _Parts = Callable[[slice, NDArray[np.float64], NDArray[np.float64]], None]
-"""Fills in the scores of the first run's documents and of those that only the second holds."""
+"""Fills in the scores of the first run's documents and of the second's others."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +128,10 @@ class Matched:
     """Two runs with their documents matched, once for all settings.
 
     Attributes:
-        first: the lexical run, whose weight is ``1 - alpha``.
-        second: the dense run, whose weight is ``alpha``.
-        at: [Q, depth of first] the position of a document of the first run in the second, whose depth if it is not
-            there.
-        lone: [Q, most of a query] positions of the documents that only the second run holds, its depth behind the last.
+        first: the lexical run, with weight ``1 - alpha``.
+        second: the dense run, with weight ``alpha``.
+        at: [Q, depth of first] position of each document of the first run in the second, else the depth of the second.
+        lone: [Q, most of a query] positions of documents of the second run only, its depth where empty.
     """
 
     first: Run
@@ -153,7 +145,7 @@ class Matched:
         check_same(first, second)
         absent, ours, theirs = second.depth, first.docs.astype(np.intp), second.docs.astype(np.intp)
         at = np.full(ours.shape, absent, np.intp)
-        # One slot more than there are documents: -1, behind the end of a ranking, is looked up there and found absent.
+        # The extra slot is for -1, the empty places of a ranking, which are never found.
         position = np.full(len(first.doc_ids) + 1, absent, np.intp)
         ranks = np.arange(absent)
         for row, found in enumerate(theirs):
@@ -170,7 +162,7 @@ class Matched:
 
     @cached_property
     def docs(self) -> NDArray[np.int32]:
-        """[Q, depth of first + most of lone] the documents of both runs, each once, -1 where there is none."""
+        """[Q, depth of first + most of lone] documents of both runs, -1 where empty."""
         return np.concatenate([self.first.docs, _looked_up(self.second.docs, self.lone, -1)], axis=1)
 
     @cached_property
@@ -178,7 +170,7 @@ class Matched:
         return self.docs < 0
 
     def scores(self, setting: Fusion) -> Scores:
-        """The fused scores under a setting, in double precision."""
+        """Fused scores under a setting, in double precision."""
         depth, parts = (
             self.first.depth,
             (self._by_rank(setting.k) if isinstance(setting, RRF) else self._weighted(setting.alpha)),
@@ -219,21 +211,18 @@ class Matched:
 
 
 def _looked_up(values: NDArray[Any], places: NDArray[np.intp], absent: Any) -> Any:
-    """[Q, places] the values of each query at places, ``absent`` behind its last one."""
+    """[Q, places] values of each query at places, ``absent`` beyond its last one."""
     return np.take_along_axis(np.pad(values, ((0, 0), (0, 1)), constant_values=absent), places, axis=1)
 
 
 _ROWS_AT_ONCE = 64
-
-
 _LAST = np.int32(0x7FFFFFFF)
 
 
 def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
-    """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number,
-    reversed.
+    """Rank by one integer for each document: bits of its score, then inverted number.
 
-    Above are the bits of the score (of -1 for what does not count, which is below all others), below the number.
+    The bits sort like the score. The score of an empty place is -1, which is below all others.
     """
     width, fused = pair.docs.shape[1], pair.scores(setting)
     kept = min(top_k, width)
@@ -262,22 +251,21 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
 
 
 def _numbers(keys: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The lower halves of keys, to be read and written."""
+    """Lower halves of keys, as a view."""
     return keys.view("<i4")[:, ::2]
 
 
 def _scores(keys: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Their upper halves as single precision."""
+    """Upper halves of keys, as a view in single precision."""
     return keys.view("<f4")[:, 1::2]
 
 
 def sweep(
     first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None
 ) -> Iterator[Run]:
-    """Fuse two runs under many settings; what the settings have in common is computed once.
+    """Fuse two runs under many settings; common work is done once.
 
-    Where only measures are asked for, :func:`patent_mteb.search.fusion.sweep_scores` gives them without the
-    rankings.
+    :func:`sweep_scores` gives measures without the rankings.
     """
     pair = Matched.of(first, second)
     for setting in settings:
@@ -302,14 +290,14 @@ def _setting(method: str, alpha: float | None, k: float | None) -> Fusion:
 
 
 class Hybrid(ArraySearch):
-    """Two search models fused into one: ``Hybrid(bm25("dapfam"), encoder, alpha=0.7)``.
+    """Two search models fused: ``Hybrid(bm25("dapfam"), encoder, alpha=0.7)``.
 
     Args:
-        first: any mteb model, the lexical one where there is one; encoders are wrapped as mteb does.
+        first: any mteb model, the lexical one where there is one; encoders are wrapped as in mteb.
         second: any mteb model, the dense one; ``alpha`` is its weight.
         method: "linear" or "rrf".
-        alpha: of the method "linear", 0.5 if not given (WIPO-AT finds 0.7 best for four of five models).
-        k: of the method "rrf", 60 if not given.
+        alpha: of the method "linear", 0.5 by default (0.7 is best for four of five models in WIPO-AT).
+        k: of the method "rrf", 60 by default.
         depth: documents that each system ranks.
 
     Example:
@@ -355,15 +343,9 @@ class Hybrid(ArraySearch):
         depth: int = 1000,
         cache: RunCache | None = None,
     ) -> list[Hybrid]:
-        """One model a setting, each with its own identity, that share the rankings of the two systems: each system runs
-        once a task.
+        """Return one model a setting; each of the two systems runs once a task.
 
-        Args:
-            first: see the class.
-            second: see the class.
-            settings: :class:`Linear` and :class:`RRF`.
-            depth: see the class.
-            cache: where the rankings are kept; by default in memory, as long as the models live.
+        Every model has its own identity. The rankings are in ``cache``, by default in memory.
         """
         cache = cache or RunCache()
         systems = Cached(first, cache), Cached(second, cache)
@@ -376,7 +358,7 @@ class Hybrid(ArraySearch):
         return fuse(first, second, self.fusion, top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Each system ranks once; its rankings with and without hidden documents are fused apart."""
+        """Rank each system once; fuse the rankings with and without hidden documents."""
         for system in self._systems:
             system.ensure_indexed(self.corpus, context)
         first, second = (system.rank_both(queries, self.depth, context) for system in self._systems)
@@ -392,9 +374,7 @@ def sweep_scores(
     measures: Sequence[str],
     top_k: int = 1000,
 ) -> list[QueryScores]:
-    """Per-query scores of two runs fused under many settings, as of the rankings that
-    :func:`~patent_mteb.search.fusion.sweep` gives.
-    """
+    """Per-query scores of two runs under many settings, as of :func:`sweep`."""
     number = {document: place for place, document in enumerate(first.doc_ids)}
     judged = Judgements.of(qrels, first.query_ids, number)
     scored = np.unique(judged.query[judged.gain > 0])
@@ -406,11 +386,12 @@ def sweep_scores(
 def sweep_ranks(
     first: Run, second: Run, settings: Sequence[Fusion], judged: Judgements, top_k: int = 1000
 ) -> NDArray[np.int64]:
-    """[settings, judged pairs] the rank of each judged document under each setting, from 1; 0 if it is not among the
-    first ``top_k``.
+    """[settings, judged pairs] ranks of judged documents, from 1.
+
+    A rank beyond ``top_k`` is 0.
     """
     check_same(first, second)
-    second = replace(second, doc_ids=first.doc_ids)  # the same list is not compared again
+    second = replace(second, doc_ids=first.doc_ids)  # skips the comparison of equal lists
     ranks = np.zeros((len(settings), len(judged.query)), np.int64)
     order = np.argsort(judged.query, kind="stable")
     for start in range(0, len(first.query_ids), _ROWS_AT_ONCE):
@@ -429,7 +410,7 @@ def _some(run: Run, rows: slice) -> Run:
 
 
 def _counted(pair: Matched, settings: Sequence[Fusion], judged: Judgements, top_k: int) -> NDArray[np.int64]:
-    """[settings, pairs] as :func:`sweep_ranks`, of a few queries."""
+    """[settings, pairs] ranks of the judged documents of a few queries."""
     place = ranks_of(pair.docs, judged) - 1
     found = np.flatnonzero(place >= 0)
     query, document, place = judged.query[found], judged.document[found], place[found]
@@ -448,5 +429,5 @@ def _counted(pair: Matched, settings: Sequence[Fusion], judged: Judgements, top_
 
 
 def _by_row(scores: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers that sort by row, then by score: the bits of a score that is not negative sort like the score."""
+    """Integers that sort by row, then by score, which must not be negative."""
     return scores.view(np.int32) + (rows << 32)

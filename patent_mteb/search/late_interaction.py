@@ -1,13 +1,9 @@
-"""Late interaction (ColBERT) as an mteb model: exact MaxSim search, and mean-pooled vectors for everything else.
+"""Late interaction (ColBERT) as an mteb model: exact MaxSim, and mean vectors.
 
-Every query is scored against every document (WIPO-AT section 3.3.4); nothing is approximated or pruned. Checkpoints in
-PyLate's, Stanford's or sentence-transformers' format are encoded by PyLate or by sentence-transformers >= 6, whichever
-is installed.
-
-Token vectors of late interaction, kept in the embedding store: no text is encoded twice, for search and means
-together.
-
-MaxSim over a corpus whose token vectors pass by in chunks: every pair, or only the candidates of a first stage.
+Every query is scored against every document (WIPO-AT section 3.3.4), without approximation or pruning; with candidates
+only these are scored. The corpus is processed in chunks. All other tasks use mean-pooled vectors. Checkpoints in the
+format of PyLate, Stanford or sentence-transformers are encoded by PyLate or by sentence-transformers >= 6, whichever is
+installed. An embedding store saves token vectors, so that search and means encode each text once.
 """
 
 from __future__ import annotations
@@ -62,13 +58,13 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True)
 class TokenStore:
-    """Where the token vectors of one model are kept.
+    """Token vectors of one model in a store.
 
     Attributes:
-        store: the store that they lie in.
-        identity: whose they are.
-        dtype: how they are kept.
-        codec: makes them bytes, which then are what is kept, in a place of their own.
+        store: the store.
+        identity: identity of the model.
+        dtype: number type in the store.
+        codec: converts vectors to bytes, which have a space of their own.
     """
 
     store: EmbeddingStore
@@ -85,7 +81,7 @@ class TokenStore:
         step: int,
         encode: Callable[[list[str]], list[NDArray[np.float32]]],
     ) -> list[NDArray[np.float32]]:
-        """Token vectors of each text, those that are new made by ``encode``."""
+        """Token vectors of each text; missing ones are made by ``encode``."""
         codec = self.codec
         apart = ({"changed": changed} if changed else {}) | (dict(codec.settings) if codec else {})
         space = self.store.space({**self.identity, **apart}, "int8" if codec else self.dtype, ragged=True)
@@ -100,8 +96,8 @@ class TokenStore:
                 lengths = np.array([len(vectors) for vectors in found])
                 space.append_ragged(keys[chosen], codec.code(vectors) if codec else vectors, lengths)
 
-        kept, offsets = space.filled(keys, fill)
-        values = codec.value(kept) if codec else np.asarray(kept, dtype=np.float32)
+        stored, offsets = space.filled(keys, fill)
+        values = codec.value(stored) if codec else np.asarray(stored, dtype=np.float32)
         return [values[start:stop] for start, stop in pairwise(offsets)]
 
 
@@ -125,8 +121,9 @@ def add_all(
 def add_pairs(
     best: TopK, scorer: Scorer, queries: Queries, documents: Tokens, numbers: NDArray[np.int64], pairs: Any
 ) -> None:
-    """Offer given pairs. A document is multiplied by the queries that want it: their tokens are fewer than its own to
-    bring together.
+    """Offer candidate pairs, each document multiplied by the queries that have it.
+
+    Queries have fewer tokens to collect than documents.
     """
     import scipy.sparse
 
@@ -134,12 +131,12 @@ def add_pairs(
     pairs.sort_indices()
     scores = np.empty(pairs.nnz, np.float32)
     for document, vectors in enumerate(documents):
-        own = slice(pairs.indptr[document], pairs.indptr[document + 1])
-        scores[own] = scorer.of_document(vectors, queries, pairs.indices[own].astype(np.int64))
+        chosen = slice(pairs.indptr[document], pairs.indptr[document + 1])
+        scores[chosen] = scorer.of_document(vectors, queries, pairs.indices[chosen].astype(np.int64))
     by_query = scipy.sparse.csc_matrix((scores, pairs.indices, pairs.indptr), shape=pairs.shape).tocsr()
     for query in np.flatnonzero(np.diff(by_query.indptr)):
-        own = slice(by_query.indptr[query], by_query.indptr[query + 1])
-        best.add(slice(query, query + 1), by_query.data[None, own], numbers[by_query.indices[own]])
+        chosen = slice(by_query.indptr[query], by_query.indptr[query + 1])
+        best.add(slice(query, query + 1), by_query.data[None, chosen], numbers[by_query.indices[chosen]])
 
 
 TokenPrecision = Literal["float32", "int8"]
@@ -154,36 +151,35 @@ def _default_device() -> str:
 class LateInteraction(LiveIdentity, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
-    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). Everything else (classification, clustering,
-    ...) uses ``encode``: the mean of a text's token vectors, d = 1/n sum d_j over the vectors that MaxSim would use,
-    encoded as a document, so without the query's [MASK] expansion (WIPO-AT section 3.3.4). The paper does not say
-    whether the mean is normalised again; its formula has no such step and neither has this. ``similarity`` compares
-    such means by cosine.
+    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). All other tasks (classification, clustering,
+    ...) use ``encode``: the mean of the token vectors of a text, d = 1/n sum d_j over the vectors of MaxSim, encoded as
+    a document, hence without the query's [MASK] expansion (WIPO-AT section 3.3.4). The formula of the paper does not
+    normalise the mean, and neither does this. ``similarity`` compares means by cosine.
 
     Prompts are resolved as for every mteb model (``{task}-{query|document}``, ``{task}``, ``{type}-...``, ``{type}``,
-    ``query`` or ``document``) and stand behind the query or document marker, never in its place. Without any the
-    checkpoint's stored prompts apply; ``encode`` falls back to the document prompt, because it encodes documents.
+    ``query`` or ``document``) and follow the query or document marker. Without any, the stored prompts of the
+    checkpoint apply; ``encode`` falls back to the document prompt, because it encodes documents.
 
     Args:
         model_name: directory of a checkpoint, or its name on the hub.
         revision: commit on the hub.
         device: torch device; CUDA if there is one.
-        backend: "sentence-transformers" (>= 6) or "pylate"; None takes what is installed. Token vectors are the same,
-            so the backend is recorded in ``loader_kwargs`` but is no part of the model's identity.
+        backend: "sentence-transformers" (>= 6) or "pylate"; None uses the installed one. Token vectors are the same, so
+            the backend is recorded in ``loader_kwargs`` and not part of the identity.
         dtype: type of the dot products of MaxSim, "float32" or "bfloat16". Encoding is always float32.
-        vectors: "float32", or "int8": token vectors of queries and documents count as what their bytes stand for
-            (:class:`~patent_mteb.store.codecs.Scaled`), and a store keeps these bytes, a quarter of the disk.
-        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores). The model,
-            all query tokens and the top k come on top. Does not change a score.
-        model_prompts: prompts that replace the checkpoint's own.
-        query_marker, document_marker, query_length, document_length, attend_to_expansion: replace the checkpoint's
-            settings.
+        vectors: "float32", or "int8": token vectors of queries and documents are rounded to bytes
+            (:class:`~patent_mteb.store.codecs.Scaled`), which take a quarter of the disk in a store.
+        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores), besides
+            the model, all query tokens and the top k. Does not change a score.
+        model_prompts: prompts that replace those of the checkpoint.
+        query_marker, document_marker, query_length, document_length, attend_to_expansion: replace settings of the
+            checkpoint.
         trust_remote_code: let the checkpoint run its own code.
-        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with mteb's own entry of
-            the same checkpoint, which searches an approximate index.
+        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with those of mteb's own
+            entry of the checkpoint, which searches an approximate index.
 
     Raises:
-        ModelError: no late-interaction checkpoint, no backend, unknown markers, or prompts that mteb cannot resolve.
+        ModelError: not a late-interaction checkpoint, no backend, unknown markers, or prompts that mteb cannot resolve.
     """
 
     gates = True
@@ -238,7 +234,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
         self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
         self._codec = Scaled() if vectors == "int8" else None
-        self._kept: TokenStore | None = None
+        self._token_store: TokenStore | None = None
         self._settings = given
         experiment = {"dtype": dtype, "maxsim": maxsim, **given}
         if self._codec:
@@ -256,14 +252,14 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def encode_tokens(
         self, texts: Sequence[str], *, is_query: bool, prompt: str = "", batch_size: int = 32
     ) -> list[NDArray[np.float32]]:
-        """Token vectors of each text, (tokens, dim) float32, in order: the one place where texts meet the model.
+        """Token vectors of each text, (tokens, dim) float32, in order.
 
         Args:
             texts: the texts, without marker and prompt.
             is_query: encode as queries (query marker, length and [MASK] expansion) or as documents (document marker and
                 length, without the vectors of punctuation).
             prompt: text between marker and text.
-            batch_size: texts a forward pass.
+            batch_size: texts of a forward pass.
         """
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
@@ -272,23 +268,22 @@ class LateInteraction(LiveIdentity, ArraySearch):
                     self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
                 )
 
-        if self._kept is None:
+        if self._token_store is None:
             found = encode(list(texts))
             return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         role = "query" if is_query else "document"
-        return self._kept.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
+        return self._token_store.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
-        """The same model, whose token vectors are kept: no text is encoded twice, for search and means together.
+        """The same model with its token vectors in a store.
 
         Args:
             store: an open store or its directory; the default one if None.
-            dtype: "float16" halves the disk and rounds, which makes scores differ in about the fourth digit and is part
-                of the identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` keeps its
-                bytes.
+            dtype: "float16" halves the disk and rounds, which changes scores in about the fourth digit and is part of
+                the identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` stores bytes.
         """
-        from patent_mteb.store import EmbeddingStore
+        from patent_mteb.store.store import open_store
 
         other = copy.copy(self)
         space = {
@@ -297,8 +292,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "settings": self._settings,
             "vectors": f"tokens by {self.backend}",
         }
-        opened = store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
-        other._kept = TokenStore(opened, space, dtype, self._codec)
+        other._token_store = TokenStore(open_store(store), space, dtype, self._codec)
         if dtype != "float32" and self._codec is None:
             experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
             other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})
@@ -306,14 +300,14 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
     @property
     def store_settings(self) -> dict[str, Any]:
-        """What decides token vectors besides the weights, as it stands now."""
-        network, moving = self._encoder.model, self._encoder.moving
+        """Current settings that determine token vectors, besides the weights."""
+        network, volatile = self._encoder.model, self._encoder.volatile
         lengths = {
             name: getattr(network, name, None)
-            for name in {"max_seq_length", "query_length", "document_length"} - moving
+            for name in {"max_seq_length", "query_length", "document_length"} - volatile
         }
         parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
-        return {**lengths, "modules": [{name: value for name, value in part if name not in moving} for part in parts]}
+        return {**lengths, "modules": [{name: value for name, value in part if name not in volatile} for part in parts]}
 
     def encode(
         self,
@@ -325,7 +319,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Array:
-        """Mean token vector of each text, encoded as a document: (texts, dim) float32, not normalised."""
+        """Mean token vector of each text as a document: (texts, dim), not normalised."""
         batch_size, progress = _encode_settings(kwargs)
         prompt = get_prompt(self.model_prompts, task_metadata, prompt_type)
         if prompt is None:
@@ -348,7 +342,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of each mean vector of the first with that of the second, (texts,)."""
+        """Cosine of the pairs of mean vectors at equal positions, (texts,)."""
         from mteb.similarity_functions import pairwise_cos_sim
 
         return pairwise_cos_sim(embeddings1, embeddings2)
@@ -356,8 +350,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         """The ``top_k`` documents of every query by exact MaxSim.
 
-        With candidates (reranking tasks, a first stage) only a query's own ones are scored, and only their documents
-        encoded. Documents are encoded, or read from the store, in chunks.
+        With candidates (reranking tasks, a first stage) only these are encoded and scored. Documents are encoded, or
+        read from the store, in chunks.
         """
         batch_size, progress = _encode_settings(context.encode_kwargs)
         prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}
@@ -366,8 +360,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         )
         check_tokens(tokens, "query")
         corpus_ids = self.corpus["id"][:]
-        number = {name: position for position, name in enumerate(self.doc_ids)}
-        numbers = np.array([number[name] for name in corpus_ids], dtype=np.int64)
+        numbers = self.corpus_numbers()
         best = TopK(queries["id"][:], self.doc_ids, top_k)
         wanted = context.candidates(best.query_ids, corpus_ids)
         eligible = context.eligible(best.query_ids, self.doc_ids)
@@ -391,15 +384,17 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return best.run()
 
     def _documents_per_chunk(self, n_queries: int = 1) -> int:
-        """Documents encoded at a time: half of the budget holds their token vectors twice (as encoded and as padded), a
-        quarter the scores of the largest query bag and their ranking (48 bytes a pair).
+        """Documents encoded at a time.
+
+        Half of the budget is for their token vectors, once as encoded and once padded. A quarter is for the scores of
+        the largest query bag and their ranking (48 bytes a pair).
         """
         vectors = 2 * 4 * (self._encoder.document_length or 512) * self._encoder.dimension
         return max(1, min(self.memory_budget // 2 // vectors, self.memory_budget // 4 // (48 * n_queries)))
 
 
 def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
-    """Batch size and progress bar of mteb's encode_kwargs."""
+    """Batch size and progress bar in mteb's encode_kwargs."""
     if kwargs.get("precision") not in (None, "float32"):
         raise ModelError(
             f"late interaction has no precision={kwargs['precision']!r}. Remedy: leave it out; dtype='bfloat16' of the"
@@ -409,14 +404,15 @@ def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
 
 
 def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> dict[str, str]:
-    """The prompts in force: the caller's, else the checkpoint's own for queries and documents."""
+    """Prompts in force: the caller's, else those of the checkpoint."""
     if given is None:
-        own = checkpoint.prompts
+        chosen = checkpoint.prompts
         names = (("query", ("query",)), ("document", ("document", "passage", "corpus")))
-        return {role: next((own[alias] for alias in aliases if alias in own), "") for role, aliases in names}
+        return {role: next((chosen[alias] for alias in aliases if alias in chosen), "") for role, aliases in names}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
         raise ModelError(
-            f"the prompt '{wrong[0]}' is no text. Remedy: give one text a key, such as 'PatentCitationRetrieval-query'."
+            f"the prompt '{wrong[0]}' is not a text. Remedy: give one text for each key, such as"
+            " 'PatentCitationRetrieval-query'."
         )
     try:
         AbsEncoder.validate_task_to_prompt_name(dict(given))
@@ -432,7 +428,7 @@ def _load_local(path: Path, name: str, revision: str | None = None, **kwargs: An
 def _model_meta(
     checkpoint: Checkpoint, experiment: dict[str, Any], loading: dict[str, Any], encoder: TokenEncoder
 ) -> ModelMeta:
-    """Identity of the search: mteb's entry of the checkpoint if it has one, with our loader and settings."""
+    """Identity of the search: mteb's entry of the checkpoint, with our settings."""
     import mteb
 
     local = Path(checkpoint.source).is_dir()
@@ -440,7 +436,7 @@ def _model_meta(
         known = mteb.get_model_meta(checkpoint.name).model_dump() if not local else {}
     except KeyError:
         known = {}
-    own = {
+    chosen = {
         "loader": functools.partial(_load_local, Path(checkpoint.source)) if local else LateInteraction,
         "loader_kwargs": loading,
         "name": checkpoint.name,
@@ -453,7 +449,7 @@ def _model_meta(
         "similarity_fn_name": ScoringFunction.MAX_SIM,
     }
     empty = {"max_tokens": encoder.document_length, "use_instructions": False, "open_weights": True}
-    return ModelMeta.create_empty({**empty, **known, **own})
+    return ModelMeta.create_empty({**empty, **known, **chosen})
 
 
 def late_interaction(
@@ -463,15 +459,15 @@ def late_interaction(
     dtype: ScoreDtype = "float32",
     **settings: Any,
 ) -> LateInteraction:
-    """Exact late-interaction search with a checkpoint from the hub or from a directory.
+    """Exact late-interaction search with a checkpoint of the hub or a directory.
 
     The three models of the WIPO-AT paper (jinaai/jina-colbert-v2, colbert-ir/colbertv2.0,
-    answerdotai/answerai-colbert-small-v1) get the revision that mteb or this package has pinned and the settings they
+    answerdotai/answerai-colbert-small-v1) get the revision that mteb or this package has pinned, and the settings they
     need.
 
     Args:
         model_name_or_dir: name on the hub or directory.
-        revision: commit on the hub; None takes the pinned one, or the one in the local cache. A directory has none.
+        revision: commit on the hub; None is the pinned one, or the one in the local cache. A directory has none.
         backend, dtype, settings: see :class:`LateInteraction`.
 
     Raises:
@@ -514,5 +510,8 @@ METAS: tuple[ModelMeta, ...] = (
         experiment_kwargs={"dtype": "float32", "maxsim": "exact"},
     ),
 )
-"""Models of the paper that mteb does not know. jina-colbert-v2 and colbertv2.0 are in mteb under their own names, with
-an approximate index; :func:`late_interaction` builds the exact search for them."""
+"""The model of the paper that mteb does not know.
+
+jina-colbert-v2 and colbertv2.0 are in mteb under their own names, with an approximate index; :func:`late_interaction`
+builds the exact search for them.
+"""

@@ -1,19 +1,19 @@
-"""The MaxSim kernel: blocked matrix products over token vectors of uneven length, exact, on CPU or CUDA.
+"""The MaxSim kernel: exact blocked matrix products over token vectors.
 
-Score(q, d) is the sum over the query tokens of the largest dot product with a document token (Khattab and Zaharia 2020;
-WIPO-AT section 3.3.4, equation 3). Documents of nearly one length are padded to it and scored together: one matrix
-product of their token vectors with those of many queries, the maximum over each document's tokens while the products
-are still in the cache, the sum over each query's tokens. ``benchmarks/maxsim.py`` measures what this takes beside the
-matrix product alone.
+It runs on CPU and CUDA. Score(q, d) is the sum over the query tokens of the largest dot product with a document token
+(Khattab and Zaharia 2020; WIPO-AT section 3.3.4, equation 3). Documents of similar length are padded to the same length
+and scored together: one matrix product of their token vectors with those of many queries, the maximum over the tokens
+of each document while the products are in the cache, and the sum over the tokens of each query.
+``benchmarks/maxsim.py`` compares the time with that of the matrix product alone.
 
-**What accumulates where.** In float32 everything is. In bfloat16 the token vectors are rounded to 8 significant bits, a
-dot product is summed in float32 inside the matrix product and rounded to bfloat16 when it leaves it, the maximum of
-such numbers rounds nothing, and the sum over the query tokens is float32.
+**Precision.** In float32 everything is float32. In bfloat16 the token vectors are rounded to 8 significant bits. A dot
+product is summed in float32 inside the matrix product and rounded to bfloat16 at its end, the maximum rounds nothing,
+and the sum over the query tokens is float32.
 
-**The maximum.** Of floating-point numbers of one sign the bits, read as integers, order like the numbers (the negative
-ones backwards), and processors find the largest integer much faster (bfloat16: by ten times, for torch widens it
-first). So the largest integer counts, and where it is negative all numbers were, and the smallest integer is that of
-the largest number. Numbers that are not finite would break this; token vectors that could lead to one are refused.
+**Maximum.** The bits of floating-point numbers of the same sign, read as integers, order like the numbers (negative
+ones in reverse). Processors find the largest integer much faster (ten times for bfloat16, which torch converts first).
+If the largest integer is negative, all numbers are, and the smallest integer belongs to the largest number. Numbers
+that are not finite would break this, so token vectors that could lead to one are refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ScoreDtype = Literal["float32", "bfloat16"]
 
 MEMORY_BUDGET = 1 << 30
-"""Default working memory of a search in bytes: document tokens in flight, similarities and scores."""
+"""Default working memory of a search in bytes: document tokens, products, scores."""
 
 # Similarities of one matrix product. On a CPU they should stay in the cache between the product and the maximum; a GPU
 # wants
@@ -46,13 +46,14 @@ _QUERY_VECTORS = 1 << 15
 _LANES = 64
 _PADDING = 1.04
 _LARGEST = 1e17
-"""Values whose products stay within single precision for any number of dimensions that a model has."""
+"""Products of such values fit into single precision for any model width."""
 
 
 @dataclass(frozen=True)
 class Bag:
-    """Documents of nearly one length, padded to it: vectors (documents, length, dim), and the documents' positions in
-    the input.
+    """Documents of similar length, padded: positions in the input, and vectors.
+
+    The vectors are (documents, length, dim).
     """
 
     positions: torch.Tensor
@@ -61,8 +62,9 @@ class Bag:
 
 @dataclass(frozen=True)
 class Queries:
-    """Consecutive queries as one matrix: their rows in the input, the tokens of each, and all vectors one after the
-    other (tokens, dim).
+    """Consecutive queries as one matrix: input rows, token counts, and vectors.
+
+    The vectors are concatenated, (tokens, dim).
     """
 
     rows: slice
@@ -71,8 +73,9 @@ class Queries:
 
 
 def _spans(lengths: Sequence[int], limit: int, padding: float) -> Iterator[slice]:
-    """Cut ascending lengths into spans of at most ``limit`` when padded to their longest, at most ``padding`` times the
-    shortest.
+    """Split ascending lengths into spans.
+
+    A span has at most ``limit`` tokens when padded to its longest, which is at most ``padding`` times the shortest.
     """
     start = 0
     while start < len(lengths):
@@ -85,7 +88,10 @@ def _spans(lengths: Sequence[int], limit: int, padding: float) -> Iterator[slice
 
 
 def _padded(tokens: Sequence[NDArray[np.float32]], length: int) -> NDArray[np.float32]:
-    """(documents, length, dim): a short document repeats its first token, which leaves every maximum as it is."""
+    """(documents, length, dim): a short document repeats its first token.
+
+    This leaves every maximum unchanged.
+    """
     padded = np.empty((len(tokens), length, tokens[0].shape[1]), dtype=np.float32)
     for row, vectors in zip(padded, tokens, strict=True):
         row[: len(vectors)] = vectors
@@ -94,7 +100,7 @@ def _padded(tokens: Sequence[NDArray[np.float32]], length: int) -> NDArray[np.fl
 
 
 class Scorer:
-    """MaxSim of many queries and documents, with one reused buffer for the similarities."""
+    """MaxSim of many queries and documents, with one buffer for the products."""
 
     def __init__(self, dtype: ScoreDtype, device: str, memory_budget: int) -> None:
         import torch
@@ -109,18 +115,18 @@ class Scorer:
         self._buffer = torch.empty(0, dtype=self._dtype, device=device)
 
     def queries(self, tokens: Sequence[NDArray[np.float32]]) -> list[Queries]:
-        """The queries in their order, in matrices of a bounded number of token vectors."""
+        """Queries in order, in matrices of a bounded number of token vectors."""
         limit = max(1, min(_QUERY_VECTORS, self._block))
         ends = np.cumsum([len(vectors) for vectors in tokens])
         return [self.joined(tokens[first:last], first) for first, last in slices(ends, 0, len(tokens), limit)]
 
     def joined(self, tokens: Sequence[NDArray[np.float32]], first: int = 0) -> Queries:
-        """All queries in one matrix, the first of them in row ``first`` of the input."""
+        """All queries in one matrix; ``first`` is the input row of the first."""
         lengths = np.array([len(vectors) for vectors in tokens], np.int64)
         return Queries(slice(first, first + len(tokens)), lengths, self._tensor(np.concatenate(tokens)))
 
     def bags(self, tokens: Sequence[NDArray[np.float32]]) -> list[Bag]:
-        """The documents by length, with hardly any padding."""
+        """Documents grouped by length, with little padding."""
         import torch
 
         lengths = np.array([len(vectors) for vectors in tokens], np.int64)
@@ -145,7 +151,7 @@ class Scorer:
     def of_document(
         self, document: NDArray[np.float32], queries: Queries, which: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Scores of one document for some of the queries, by their places in the matrix: (which,) float32."""
+        """Scores of one document for the queries ``which``, by position: float32."""
         import torch
 
         starts = np.cumsum(queries.lengths) - queries.lengths
@@ -155,13 +161,14 @@ class Scorer:
         return _finite(self._sums(best, lengths))
 
     def width(self, rows: int) -> int:
-        """Query tokens of one matrix product with so many document tokens."""
+        """Query tokens of one matrix product with ``rows`` document tokens."""
         width: int = max(1, self._block // rows)
         return width - width % _LANES if width > _LANES else width
 
     def _best(self, documents: torch.Tensor, queries: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
-        """The largest dot product of every query token, or of chosen ones, with the tokens of every document:
-        (documents, tokens).
+        """Largest dot product of each (chosen) query token with each document.
+
+        The result is (documents, tokens).
         """
         import torch
 
@@ -171,14 +178,14 @@ class Scorer:
         width = self.width(count * length)
         for start in range(0, size, width):
             part = slice(start, min(start + width, size))
-            asked = queries[part] if chosen is None else queries[chosen[part]]
-            similarities = self._view(count * length, len(asked))
-            torch.mm(documents.view(-1, dimension), asked.T, out=similarities)
-            self._largest(similarities.view(count, length, len(asked)), best[:, part])
+            block = queries[part] if chosen is None else queries[chosen[part]]
+            similarities = self._view(count * length, len(block))
+            torch.mm(documents.view(-1, dimension), block.T, out=similarities)
+            self._largest(similarities.view(count, length, len(block)), best[:, part])
         return best
 
     def _largest(self, similarities: torch.Tensor, best: torch.Tensor) -> None:
-        """The maximum over the tokens, by bits (see the module) where that is faster."""
+        """Maximum over the tokens, by bits where that is faster (see the module)."""
         import torch
 
         if not self._on_cpu:
@@ -200,7 +207,7 @@ class Scorer:
         return torch.from_numpy(vectors).to(device=self.device, dtype=self._dtype)
 
     def _sums(self, best: torch.Tensor, lengths: NDArray[np.int64]) -> torch.Tensor:
-        """Sums in float32 of so many consecutive numbers each."""
+        """Sums in float32 of consecutive groups of numbers."""
         import torch
 
         sums: torch.Tensor = torch.segment_reduce(

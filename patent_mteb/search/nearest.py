@@ -1,26 +1,20 @@
-"""The nearest documents of many queries by inner product: exact, in blocks, with the matrix product in half precision
-where that pays.
+"""Exact nearest documents by inner product, in blocks, partly in half precision.
 
-**How.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor that
-more than k documents of the corpus will reach. The corpus passes by in blocks; what reaches the floor is kept, about
-twice k documents a query, and these few are ranked. Nothing of size queries x documents is ever held, and no block is
-sorted.
+**Algorithm.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor
+that more than k documents of the corpus will reach. The corpus is scored in blocks; about twice k documents a query
+reach the floor, and only these are ranked. No array of size queries x documents exists, and no block is sorted.
 
-**Why it is exact.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query
-where fewer do, or so many that the floor says nothing (equal scores by the thousand, a query without direction), is
-ranked over the whole corpus instead.
+**Exactness.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query with
+fewer, or with too many (thousands of equal scores, a zero vector), is ranked over the whole corpus instead.
 
-**Half precision.** bfloat16 products are twice as fast on processors that have them, but order close documents wrongly.
-They are used to find candidates only. Let ``t`` be the true product of a unit query and a document from which the mean
-of the documents was taken (both leave a query's ranking as it is), ``a`` the computed one. Then ``|a - t| <= e + |a| /
-256``, where ``e`` bounds what rounding the two vectors costs (measured as the length of the difference, Cauchy-Schwarz)
-and what summing in single precision costs, here and in the final scores. With ``a_k`` the k-th largest computed
-product, at least k documents have ``t >= a_k - e - |a_k| / 256``; so a document whose ``a`` lies below that by more
-than its own error is not among the best k. All others are scored in single precision. Where the errors are too large to
-leave few candidates (vectors that differ little from their mean), the block is done in single precision.
-
-Scores of queries over documents at two precisions, for :mod:`patent_mteb.search.nearest`, whose docstring says why
-they suffice.
+**Half precision.** bfloat16 products are twice as fast on processors with bfloat16 units, but misorder close documents,
+so they only select candidates. Let ``t`` be the true product of a unit query and a document minus the mean of the
+documents (neither changes the ranking of a query), and ``a`` the computed one. Then ``|a - t| <= e + |a| / 256``. Here
+``e`` bounds the error of rounding the two vectors (measured as the length of the difference, Cauchy-Schwarz) and of
+single-precision sums, here and in the final scores. With ``a_k`` the k-th largest computed product, at least k
+documents have ``t >= a_k - e - |a_k| / 256``. So a document whose ``a`` is below that by more than its own error is not
+among the best k. All others are scored in single precision. Where the errors leave too many candidates (vectors that
+differ little from their mean), the block is computed in single precision.
 """
 
 from __future__ import annotations
@@ -44,45 +38,41 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS_AT_ONCE = 4096
-
 _HALF_STEP = 2.0**-8
-
 _SINGLE_STEP = 2.0**-24
-
 _SHORTEST = 1e-15
 
 
 Keys = NDArray[Any]
-"""Scores in a form that orders like them: float32, or the bits of bfloat16 as int16 where only positive ones count."""
+"""Sortable scores: float32, or the bits of positive bfloat16 as int16."""
 
 
 class Scorer(Protocol):
-    """Scores of queries over documents at one precision, and what they leave as candidates."""
+    """Scores of documents at one precision, and the candidates that they leave."""
 
     lowest: Any
     highest: Any
     final: bool
-    """Whether the keys are the scores that rankings are made of."""
+    """Whether the keys are the final scores."""
 
     def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
         """[documents, queries of rows], valid until the next call."""
         ...
 
     def floor(self, rows: slice, reached: Keys) -> Keys:
-        """[queries] the keys that candidates must reach if at least k documents reach ``reached`` [queries];
-        ``highest`` if none can.
+        """[queries] keys of candidates, if k documents reach ``reached`` [queries].
+
+        ``highest`` if there is no floor.
         """
         ...
 
-    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
-        """[pairs] in single precision; ``found`` counts its queries from the first of ``rows``."""
+    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
+        """[pairs] in single precision; ``found`` numbers its queries from ``rows``."""
         ...
 
 
 class _Product:
-    """Inner products of the rows of two matrices, always written to the same memory: fresh pages cost a tenth of the
-    time.
-    """
+    """Matrix products in reused memory: new pages cost a tenth of the time."""
 
     def __init__(self) -> None:
         self._memory: Tensor | None = None
@@ -97,7 +87,7 @@ class _Product:
 
 
 class Single:
-    """Single precision: the scores are the final ones."""
+    """Single precision: the keys are the final scores."""
 
     lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
 
@@ -112,12 +102,12 @@ class Single:
     def floor(self, rows: slice, reached: Keys) -> Keys:
         return reached
 
-    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
         return found.key
 
 
 class Half:
-    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
+    """bfloat16 of unit queries and of centred documents of length 1 at most."""
 
     lowest, highest, final = np.int16(-32768), np.int16(32767), False
 
@@ -155,14 +145,14 @@ class Half:
         keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
         return np.where((reached > 0) & (needed > 0), keys, self.highest)
 
-    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
         queries, documents = self._exact
         starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
         return dots(documents, queries[rows], starts, found.query)
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:
-    """The numbers behind the bits of bfloat16."""
+    """Values of the bits of bfloat16."""
     return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
 
 
@@ -173,7 +163,7 @@ def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
-    """Write rounded vectors, and return the length of what each lost."""
+    """Write rounded vectors, and return the length of each rounding error."""
     import torch
 
     rounded = exact.to(torch.bfloat16)
@@ -183,20 +173,21 @@ def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Pairs of a document and a query of the block, in the order of the documents, with their keys."""
+class Pairs:
+    """Pairs of a document and a query of the block, by document, with their keys."""
 
     document: NDArray[np.int32]
     query: NDArray[np.int16]
     key: Keys
 
-    def at(self, chosen: NDArray[np.int64]) -> Found:
-        return Found(self.document[chosen], self.query[chosen], self.key[chosen])
+    def at(self, chosen: NDArray[np.int64]) -> Pairs:
+        return Pairs(self.document[chosen], self.query[chosen], self.key[chosen])
 
 
 def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
-    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of
-    ``second``.
+    """Inner products of pairs: row i of ``first`` with some rows of ``second``.
+
+    These are the rows ``columns[starts[i]:starts[i + 1]]``.
     """
     import torch
 
@@ -211,30 +202,20 @@ def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[A
 
 
 _QUERIES_AT_ONCE = 2048
-
 _FULL_ROWS_MB = 64
-
 _FEW_DOCUMENTS = 8192
-
 _SAMPLED = 32
-
 _LEAST_SAMPLE = 2048
-
 _TOO_MANY = 4
-
 _MOST_WITHOUT_FLOOR = 1 / 8
-
 _RANKED_AT_ONCE = 256
-
 _LEAST_SPAN = 256
-
 _KEYS_AT_ONCE = 1 << 20
-
 _LARGEST = 1e38
 
 
 def has_fast_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16 by itself."""
+    """Whether the processor has bfloat16 units."""
     import torch
 
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
@@ -244,8 +225,9 @@ def has_fast_bfloat16() -> bool:
 def _table(
     query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]
 ) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column so, 0 where
-    nothing is.
+    """Pairs as one row for each query: a mask of filled places, and each column.
+
+    Empty places are 0.
     """
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=n_queries)
@@ -259,8 +241,9 @@ def _table(
 
 
 def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
-    """Give pairs that must not be found the lowest key; ``start`` is the number of the first document, ``hidden`` a CSC
-    matrix.
+    """Give excluded pairs the lowest key.
+
+    ``start`` is the number of the first document, ``hidden`` a CSC matrix.
     """
     if hidden is not None:
         ends = hidden.indptr[start : start + len(keys) + 1]
@@ -269,23 +252,24 @@ def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
 
 
 def _hide_later(keys: Keys, seen: NDArray[np.int64], lowest: Any) -> None:
-    """Give pairs behind the first ``seen`` [queries] documents the lowest key, where a query sees some of them and not
-    all.
+    """Give documents from position ``seen`` [queries] on the lowest key.
+
+    Queries that see none or all of the documents are skipped.
     """
     for query in np.flatnonzero((seen > 0) & (seen < len(keys))):
         keys[seen[query] :, query] = lowest
 
 
-def _reaching(keys: Keys, floor: Keys, start: int) -> Found:
-    """The pairs whose key reaches the floor of the query; ``start`` is the number of the first document."""
+def _reaching(keys: Keys, floor: Keys, start: int) -> Pairs:
+    """Pairs whose key reaches the floor of the query; ``start`` is the first document."""
     flat = np.flatnonzero(keys >= floor)
     document = flat // keys.shape[1]
     query = (flat - document * keys.shape[1]).astype(np.int16)
-    return Found((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
+    return Pairs((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
 
 
 class _Search:
-    """The queries and documents of one call, prepared."""
+    """Prepared queries and documents of one call."""
 
     def __init__(
         self,
@@ -327,9 +311,7 @@ class _Search:
         self._rank_all(pool, rows.start + np.flatnonzero(~done))
 
     def _floor(self, scorer: Scorer, rows: slice, hidden: Any) -> Keys | None:
-        """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these
-        are too many.
-        """
+        """Floor of each query, ``highest`` without one; None if too many have none."""
         assert self.sample is not None
         keys = scorer.keys(rows, self.sample)
         _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
@@ -344,12 +326,12 @@ class _Search:
     def _rank_few(
         self, pool: ThreadPoolExecutor, scorer: Scorer, rows: slice, floor: Keys, hidden: Any
     ) -> NDArray[np.bool_]:
-        """Rank what reaches the floor; returns for which queries that is enough."""
+        """Rank the pairs above the floor; return the queries for which this suffices."""
         spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
         spans[-1] = slice(spans[-1].start, rows.stop)
         local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
         floors = [floor[span] for span in local]
-        parts: list[tuple[Found, ...]] = []
+        parts: list[tuple[Pairs, ...]] = []
         for start in range(0, max(int(self.seen[rows].max()), 1), DOCUMENTS_AT_ONCE):
             keys = scorer.keys(rows, slice(start, start + DOCUMENTS_AT_ONCE))
             _hide(keys, hidden, start, scorer.lowest)
@@ -363,17 +345,17 @@ class _Search:
                     )
                 )
             )
-        settled = list(pool.map(self._settled, repeat(scorer), spans, floors, zip(*parts, strict=True)))
-        scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, settled, strict=True)]
-        for _ in pool.map(self._rank, spans, [found for _, found in settled], scores):
+        selected = list(pool.map(self._selected, repeat(scorer), spans, floors, zip(*parts, strict=True)))
+        scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, selected, strict=True)]
+        for _ in pool.map(self._rank, spans, [found for _, found in selected], scores):
             pass
-        return np.concatenate([done for done, _ in settled])
+        return np.concatenate([done for done, _ in selected])
 
-    def _settled(
-        self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Found]
-    ) -> tuple[NDArray[np.bool_], Found]:
-        """Which queries have their k best among what reached the floor, and what can be one of these."""
-        found = Found(
+    def _selected(
+        self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Pairs]
+    ) -> tuple[NDArray[np.bool_], Pairs]:
+        """Queries whose k best reached the floor, and the pairs that can be among them."""
+        found = Pairs(
             *(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key"))
         )
         k, size = self.best.k, rows.stop - rows.start
@@ -389,7 +371,7 @@ class _Search:
         needed[~done] = scorer.highest
         return done, found.at(np.flatnonzero(found.key >= needed[found.query]))
 
-    def _rank(self, rows: slice, found: Found, scores: NDArray[np.float32]) -> None:
+    def _rank(self, rows: slice, found: Pairs, scores: NDArray[np.float32]) -> None:
         filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
         for first in range(0, len(filled), _RANKED_AT_ONCE):
             part = slice(first, min(first + _RANKED_AT_ONCE, len(filled)))
@@ -417,14 +399,14 @@ class _Search:
 
 
 def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
-    """Places in ``rows``, a sorted array, whose numbers follow one another, so many at most together."""
+    """Slices of consecutive numbers in a sorted array, of at most ``most`` each."""
     ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
     runs = zip([0, *ends[:-1]], ends, strict=True)
     return [slice(first, min(first + most, last)) for start, last in runs for first in range(start, last, most)]
 
 
 def _check(queries: Tensor, documents: Tensor) -> None:
-    """Refuse vectors whose products, or parts of these, could be too large for single precision."""
+    """Refuse vectors whose products may exceed single precision."""
     first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
     if not first * second * queries.shape[1] < _LARGEST:
         raise ModelError(
@@ -441,9 +423,9 @@ def add_nearest(
     half: bool | None = None,
     seen: NDArray[np.int64] | None = None,
 ) -> None:
-    """Offer the documents of largest inner product with each query to ``best``, which may hold others already.
+    """Offer the documents of largest inner product with each query to ``best``.
 
-    Memory: a few hundred MB beside the arguments; with ``half`` another half of these.
+    Memory: a few hundred MB besides the arguments; with ``half`` another half of these.
     """
     if not len(queries) or not len(documents):
         return
@@ -456,7 +438,7 @@ def add_nearest(
 
 
 def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:
-    """Offer given pairs to ``best``, with their inner products."""
+    """Offer candidate pairs to ``best``, with their inner products."""
     if not pairs.nnz:
         return
     _check(queries, documents)

@@ -1,66 +1,284 @@
-"""Passage-level retrieval: documents are split, passages are scored, and their scores are aggregated to documents.
+"""Passage retrieval: documents are split, and passage scores are aggregated.
 
 ``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4); ``model`` is any mteb
-encoder, or BM25. ``Passages(model, splitter=Sections("sections"))`` takes the sections that the corpus brings along as
-they are, the best one counting (PatentMap's Claims -> All: title with abstract, claims, and description of a document
-are three vectors).
+encoder, or BM25. ``Passages(model, splitter=Sections("sections"))`` uses the sections in the corpus, of which the best
+counts (PatentMap's Claims -> All: title with abstract, claims, and description of a document are three vectors).
+:class:`BestSection` gives the same scores for every search model, late interaction included. With it the model keeps
+its identity, because the form of the documents belongs to the task, and the run states the section by which each
+document was found.
 
-**Windows.** A window holds ``tokens`` tokens of the model's own tokenizer, without its special tokens; for BM25 a token
-is a run of word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM gives no stride; taken
-is ``stride = tokens``, no overlap. The last window ends with the text: it may be shorter, is kept however short it is,
-and is left out only if the window before it has reached the end already. The passage is the original text between the
-boundaries (no character is lost or changed, outer blanks aside), so a boundary may fall inside a word, and a passage
-cut there can have a few tokens more or fewer when it is tokenised by itself. A text without tokens is one passage.
-Prompts apply to each passage.
+**Windows.** A window has ``tokens`` tokens of the model's own tokenizer, without special tokens; for BM25 a token is a
+run of word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM states no stride; the default
+is ``stride = tokens``, no overlap. The last window ends with the text. It may be shorter, and is dropped only if the
+window before it has reached the end already. The passage is the original text between the boundaries, without outer
+blanks, so a boundary may be inside a word. A passage cut there can have a few tokens more or fewer when it is tokenised
+alone. A text without tokens is one passage. Prompts apply to each passage.
 
-**Exactness and memory.** All passages of a document count, for every aggregation. A corpus passes by in chunks of whole
-documents with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations and forgets it.
-Held at a time: texts and vectors of one chunk, ``score_mb`` MB of scores (a few times that while they are aggregated),
-and the best ``top_k`` documents of each query (8 bytes an entry). A single document with more passages is a chunk of
-its own. BM25 holds its index of all passages.
+**Exactness and memory.** All passages of a document count, for every aggregation. The corpus is processed in chunks of
+whole documents with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations. In memory
+are texts and vectors of one chunk, ``score_mb`` MB of scores (a few times that during aggregation), and the best
+``top_k`` documents of each query (8 bytes an entry). A document with more passages is a chunk of its own. BM25 holds
+its index of all passages.
 
-**BM25.** idf and mean length are those of the passages. A document of which no passage shares a term with the query is
-not returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over dense
-vectors, Table 20, avg_top3 is close to maxP). Equation 4 does not explain that; it is implemented as it stands.
+**BM25.** idf and mean length are those of the passages. A document without a passage that shares a term with the query
+is not returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over
+dense vectors, Table 20, avg_top3 is close to maxP). Equation 4, as implemented here, does not explain that.
 
-From the scores of passages to the score of a document (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan
-2019).
-
-Every function takes ``scores`` [..., P] of all passages, document after document, and ``starts`` [D], the position of
-each document's first passage (ascending, the first is 0, every document has at least one passage), and returns [..., D]
-in the type of the scores; sums are formed in double precision.
+**Aggregation** (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan 2019). Every function gets ``scores`` [..., P]
+of all passages, ordered by document, and ``starts`` [D], the position of the first passage of each document (ascending,
+the first is 0, every document has a passage). It returns [..., D] in the type of the scores; sums are in double
+precision.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
-from patent_mteb.errors import ModelError
+from patent_mteb.errors import DataError, ModelError
 from patent_mteb.identity import compose_meta, digest
-from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, span_end, text_bytes
+from patent_mteb.patents.corpus import text_column, text_dataset
+from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
-from patent_mteb.search.dense import is_encoder, score_array
-from patent_mteb.search.run import Run, TopK
-from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, tokenizer_of
+from patent_mteb.search.dense import score_array
+from patent_mteb.search.engine import engine
+from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import checked_vectors
+from patent_mteb.search.vectors import checked_vectors, is_encoder
+from patent_mteb.store.batches import text_loader
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
-    from torch.utils.data import DataLoader
-
-__all__ = ["Passages"]
+    from datasets import Dataset
+    from mteb.models import EncoderProtocol, MTEBModels
 
 logger = logging.getLogger(__name__)
+
+
+Row = Mapping[str, Any]
+
+
+class Tokenizer(Protocol):
+    """Finds the tokens of texts; ``name`` identifies it in a model's identity."""
+
+    name: str
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """For each text the position of the first character of each token, ascending."""
+        ...
+
+
+class WordTokenizer:
+    """Tokens are runs of word characters (letters, digits, underscore)."""
+
+    name = "words"
+    _word = re.compile(r"\w+")
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return [np.array([match.start() for match in self._word.finditer(text)], np.int64) for text in texts]
+
+
+class ModelTokenizer:
+    """Tokens of a model's own tokenizer, without special tokens."""
+
+    name = "model"
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not (getattr(tokenizer, "is_fast", False) or hasattr(tokenizer, "encode_batch")):
+            raise ModelError(
+                f"the tokenizer {type(tokenizer).__name__} does not report the position of its tokens in the text. "
+                "Remedy: pass splitter=TokenWindows(tokens, tokenizer=WordTokenizer())"
+            )
+        self._tokenizer = tokenizer
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        if getattr(self._tokenizer, "is_fast", False):
+            encoded = self._tokenizer(
+                list(texts),
+                add_special_tokens=False,
+                truncation=False,
+                padding=False,
+                return_offsets_mapping=True,
+                verbose=False,
+            )["offset_mapping"]
+        else:
+            encoded = [
+                encoding.offsets for encoding in self._untruncated().encode_batch(list(texts), add_special_tokens=False)
+            ]
+        return [np.maximum.accumulate(np.array([start for start, _ in offsets], np.int64)) for offsets in encoded]
+
+    def _untruncated(self) -> Any:
+        """Copy without truncation and padding; the model's own tokenizer stays unchanged."""
+        copy = type(self._tokenizer).from_str(self._tokenizer.to_str())
+        copy.no_truncation()
+        copy.no_padding()
+        return copy
+
+
+class CachedTokenizer:
+    """Caches token positions of each text, four bytes each, in a temporary file."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.name = tokenizer.name
+        self._tokenizer = tokenizer
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the tokenizer lives)
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._places}
+        found = self._tokenizer.starts(list(missing.values())) if missing else []
+        for key, starts in zip(missing, found, strict=True):
+            self._places[key] = self._file.seek(0, os.SEEK_END), len(starts)
+            self._file.write(starts.astype(np.int32).tobytes())
+        return [self._read(*self._places[key]) for key in keys]
+
+    def _read(self, place: int, count: int) -> NDArray[np.int64]:
+        self._file.seek(place)
+        return np.frombuffer(self._file.read(4 * count), np.int32).astype(np.int64)
+
+
+def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
+    """Half-open token ranges of the windows over a text.
+
+    They start every ``stride`` tokens and end when one reaches the end of the text. A text without tokens has the empty
+    window (0, 0).
+    """
+    last = max(n_tokens - size, 0)
+    n_windows = -(-last // stride) + 1
+    return [(start, min(start + size, n_tokens)) for start in range(0, n_windows * stride, stride)]
+
+
+class Splitter(Protocol):
+    """Splits corpus rows; ``settings`` and ``tag`` enter identity and name of a model."""
+
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+    @property
+    def tag(self) -> str: ...
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        """The passages of each row, at least one."""
+        ...
+
+
+@dataclass(frozen=True)
+class TokenWindows:
+    """Windows over the text of a document (title, blank, text); see the module.
+
+    Attributes:
+        tokens: tokens of a window.
+        stride: tokens between the starts of two windows, at most ``tokens``; without overlap if None.
+        tokenizer: defines tokens.
+    """
+
+    tokens: int
+    stride: int | None = None
+    tokenizer: Tokenizer = field(default_factory=WordTokenizer)
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1:
+            raise ValueError(f"a window holds at least one token, not {self.tokens}")
+        if self.stride is not None and not 1 <= self.stride <= self.tokens:
+            raise ValueError(
+                f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}, not {self.stride}: text would be"
+                " skipped"
+            )
+
+    @property
+    def step(self) -> int:
+        return self.stride or self.tokens
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"tokens": self.tokens, "stride": self.step, "tokenizer": self.tokenizer.name}
+
+    @property
+    def tag(self) -> str:
+        return f"{self.tokens}" if self.step == self.tokens else f"{self.tokens}s{self.step}"
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        texts = [document_text(row) for row in rows]
+        return [self._cut(text, starts) for text, starts in zip(texts, self.tokenizer.starts(texts), strict=True)]
+
+    def _cut(self, text: str, starts: NDArray[np.int64]) -> list[str]:
+        passages = []
+        for first, end in windows(len(starts), self.tokens, self.step):
+            begin = 0 if first == 0 else int(starts[first])
+            stop = len(text) if end >= len(starts) else int(starts[end])
+            passages.append(text[begin:stop].strip())
+        return passages
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Sections in the corpus: a column with a list of texts, or a separated text.
+
+    Blank sections are dropped; a document without any other is one empty passage.
+
+    Attributes:
+        column: name of the column with the list.
+        separator: splits the text (title, blank, text) instead.
+    """
+
+    column: str = "sections"
+    separator: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"column": self.column} if self.separator is None else {"separator": self.separator}
+
+    @property
+    def tag(self) -> str:
+        return "sections"
+
+    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        return [[text for section in self._sections(row) if (text := section.strip())] or [""] for row in rows]
+
+    def _sections(self, row: Row) -> Sequence[str]:
+        if self.separator is not None:
+            return document_text(row).split(self.separator)
+        sections = row.get(self.column)
+        if sections is None or isinstance(sections, str):
+            raise DataError(
+                f"document {row.get('id')!r} has no list of texts in column {self.column!r}",
+                remedy="name the column that holds the sections, or give a separator",
+            )
+        return list(sections)
+
+
+def inner_models(model: Any) -> Iterator[Any]:
+    """A model and the models that it wraps, from the outside in."""
+    seen: set[int] = set()
+    while model is not None and id(model) not in seen:
+        seen.add(id(model))
+        yield model
+        model = getattr(model, "model", None)
+
+
+def tokenizer_of(model: Any) -> Tokenizer:
+    """Words for BM25, else the tokens of the model's own tokenizer."""
+    if isinstance(model, BM25):
+        return WordTokenizer()
+    for inner in inner_models(model):
+        if (tokenizer := getattr(inner, "tokenizer", None)) is not None:
+            return ModelTokenizer(tokenizer)
+    raise ModelError(
+        f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: pass splitter=TokenWindows(tokens,"
+        " tokenizer=...)"
+    )
 
 
 Scores = NDArray[np.floating[Any]]
@@ -78,7 +296,7 @@ def _max(scores: Scores, starts: Starts) -> Scores:
 
 
 def _sum(scores: Scores, starts: Starts) -> Scores:
-    """Equation 6: all passages added up."""
+    """Equation 6: the sum of all passages."""
     return np.add.reduceat(scores, starts, axis=-1, dtype=np.float64)
 
 
@@ -88,10 +306,10 @@ def _mean(scores: Scores, starts: Starts) -> Scores:
 
 
 def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
-    """Equation 4: the mean of the three best passages; of two or one, where a document has no more.
+    """Equation 4: the mean of the three best passages, or of all if fewer.
 
-    Equation 4 divides by three always, which would rank a document of one passage below one with three mediocre ones;
-    averaging what there is follows the description beside it ("averages the three highest-scoring passages").
+    Equation 4 always divides by three, which would rank a document of one passage below one with three mediocre ones.
+    This follows the description next to it ("averages the three highest-scoring passages").
     """
     lengths = _lengths(scores, starts)
     best = np.full((3, *scores.shape[:-1], len(starts)), -np.inf, scores.dtype)
@@ -119,7 +337,7 @@ AGGREGATES: dict[str, Callable[[Scores, Starts], Scores]] = {
     "sumP": _sum,
     "firstP": _first,
 }
-"""The aggregations by name."""
+"""Aggregations by name."""
 
 
 def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
@@ -136,7 +354,6 @@ def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
 
 
 _DOCUMENTS_AT_ONCE = 64
-
 _BYTES_AT_ONCE = 1 << 24
 
 
@@ -155,13 +372,6 @@ def _warn_of_truncation(model: Any, tokens: int) -> None:
             return
 
 
-def _loader(texts: list[str], batch_size: int) -> DataLoader[Any]:
-    from datasets import Dataset
-    from torch.utils.data import DataLoader
-
-    return DataLoader(Dataset.from_dict({"text": texts}), batch_size=batch_size)
-
-
 class _Dense:
     """Scores passages with an encoder's vectors and its own similarity."""
 
@@ -170,7 +380,7 @@ class _Dense:
         self.score_mb = score_mb
 
     def _encode(self, texts: list[str], kind: PromptType, context: SearchContext) -> Any:
-        loader = _loader(texts, context.encode_kwargs.get("batch_size", 32))
+        loader = text_loader(texts, context.encode_kwargs.get("batch_size", 32))
         with phase("encode"):
             vectors = self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         name, task = self.encoder.mteb_model_meta.name, context.task_metadata.name
@@ -189,7 +399,7 @@ class _Dense:
 
 
 class _Lexical:
-    """Scores passages with BM25: one index over the passages of all documents, built once for a corpus."""
+    """Scores passages with BM25, with one index over the passages of a corpus."""
 
     def __init__(self, model: BM25, score_mb: float) -> None:
         self.model = model
@@ -229,8 +439,9 @@ class _Lexical:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Passages of some documents: ``starts`` is the position of each document's first passage, ``docs`` its number in
-    the corpus.
+    """Passages of some documents.
+
+    ``starts`` is the position of the first passage of each document, ``docs`` its number in the corpus.
     """
 
     passages: list[str]
@@ -239,7 +450,7 @@ class _Chunk:
 
 
 class _Task:
-    """Queries of one search and the best documents so far under each aggregation."""
+    """Queries of one search, and the best documents so far under each aggregation."""
 
     def __init__(
         self, queries: Any, doc_ids: list[str], top_k: int, names: Sequence[str], context: SearchContext
@@ -254,7 +465,7 @@ class _Task:
         return None if self._allowed is None else np.flatnonzero(np.diff(self._allowed.indptr))
 
     def take(self, rows: slice, scores: NDArray[np.float32], chunk: _Chunk, positive_only: bool = False) -> None:
-        """Aggregate scores [queries of rows, passages of the chunk] and keep the best documents."""
+        """Aggregate scores [queries, passages] and keep the best documents."""
         visible = None if self._allowed is None else self._allowed[:, chunk.docs][rows].toarray()
         if visible is None and self._eligible is not None:
             visible = self._eligible(rows, chunk.docs)
@@ -270,19 +481,19 @@ class _Task:
 
 
 class Passages(ArraySearch):
-    """A model searched passage by passage; see the module for what counts.
+    """A model searched passage by passage; see the module.
 
     Args:
         model: an mteb encoder, or :class:`~patent_mteb.search.bm25.BM25`.
         tokens: size of a window; 256 if neither this nor a splitter is given.
         aggregate: "maxP", "avg_top3", "avgP", "sumP" or "firstP" (:data:`~patent_mteb.search.passages.AGGREGATES`).
         stride: tokens between the starts of two windows; without overlap if None.
-        splitter: what cuts documents, instead of windows of the model's own tokens.
+        splitter: splits documents, instead of windows of the model's own tokens.
         chunk_passages: passages that are encoded at a time. Scores do not depend on it.
-        score_mb: size of the scores held at a time. Scores do not depend on it.
+        score_mb: size of the scores in memory. Scores do not depend on it.
 
     Raises:
-        ModelError: the model is neither an encoder nor BM25, or shows no tokenizer.
+        ModelError: the model is neither an encoder nor BM25, or has no tokenizer.
         ValueError: contradictory or unknown settings.
 
     Example:
@@ -347,15 +558,10 @@ class Passages(ArraySearch):
         cache: RunCache | None = None,
         **settings: Any,
     ) -> list[Passages]:
-        """One model an aggregation, each with its own identity, that share one pass: every passage is encoded and
-        scored once a task.
+        """Return one model an aggregation; passages are encoded and scored once a task.
 
-        Args:
-            model: see the class.
-            tokens: see the class.
-            aggregates: names of aggregations.
-            cache: where the rankings are kept; by default in memory, as long as the models live.
-            settings: further arguments of the class.
+        Every model has its own identity. The rankings are in ``cache``, by default in memory; ``settings`` are further
+        arguments of the class.
         """
         cache = cache or RunCache()
         models = [cls(model, tokens, name, **settings) for name in aggregates]
@@ -364,14 +570,14 @@ class Passages(ArraySearch):
         return models
 
     def prepare(self, context: SearchContext) -> None:
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self._rank = self.corpus_numbers()
         self._bytes = text_bytes(self.corpus)
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 
     def _chunks(self, wanted: NDArray[np.int64] | None) -> Iterator[_Chunk]:
-        """Split the documents, a few at a time, into chunks of at least ``chunk_passages`` passages (the last one
-        excepted).
+        """Split documents into chunks of at least ``chunk_passages`` passages.
+
+        The last chunk may have fewer.
         """
         visible = np.arange(len(self._rank)) if wanted is None else np.flatnonzero(np.isin(self._rank, wanted))
         passages: list[str] = []
@@ -410,3 +616,91 @@ class Passages(ArraySearch):
             for name, run in runs.items():
                 self._cache.put(f"{key}-{name}", top_k, run)
         return runs[self.aggregate]
+
+
+class BestSection(ArraySearch):
+    """A search model over the sections of documents, each scored by its best section.
+
+    The corpus has a column ``sections``, a list of texts for each document. Empty texts are skipped, and a document
+    without sections is never found. With ``n`` sections a document, the inner model is asked for ``n`` times as many
+    rows, so the best ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the best sections, the
+    first of equals.
+    """
+
+    hides = True
+    gates = True
+
+    def __init__(self, model: MTEBModels, *, missing: bool = False) -> None:
+        self.model = model
+        self.missing = missing
+        self.mteb_model_meta = model.mteb_model_meta
+        self._system = engine(model)
+
+    def prepare(self, context: SearchContext) -> None:
+        owner: dict[str, tuple[str, int]] = {}
+        self._rows: dict[str, list[str]] = {}
+
+        def texts() -> Iterator[str]:
+            for document, sections in zip(self.corpus["id"], self.corpus["sections"], strict=True):
+                for section, text in enumerate(sections):
+                    if self.missing or text.strip():
+                        row = f"{document}#{section}"
+                        owner[row] = (document, section)
+                        self._rows.setdefault(document, []).append(row)
+                        yield text
+
+        column = text_column(texts())
+        self._most = max(map(len, self._rows.values()), default=1)
+        self._sections = text_dataset({"id": list(owner), "text": column})
+        number = {document: position for position, document in enumerate(self.doc_ids)}
+        self._owners = {row: document for row, (document, _) in owner.items()}
+        found = [owner[row] for row in ranked_ids(owner)]
+        self._document = np.array([number[document] for document, _ in found] + [-1], np.int32)
+        self._section = np.array([section for _, section in found] + [-1], np.int32)
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        return self._by_document(self._system.rank(queries, top_k * self._most, rows), top_k)
+
+    def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        self._system.encode_ahead(queries, rows)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Both rankings of sections, by document."""
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        seen, unfiltered = self._system.rank_both(queries, top_k * self._most, rows)
+        return self._by_document(seen, top_k), self._by_document(unfiltered, top_k)
+
+    def _rows_context(self, context: SearchContext) -> SearchContext:
+        """The context with sections instead of documents."""
+        allowed = context.top_ranked
+        return replace(
+            context,
+            top_ranked=(
+                None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()}
+            ),
+            hidden={query: frozenset(self._rows_of(documents)) for query, documents in context.hidden.items()},
+            gate=context.gate.for_parts(self._owners) if context.gate else None,
+        )
+
+    def _by_document(self, found: Run, top_k: int) -> Run:
+        """The documents of a ranking of sections, each by its best one."""
+        docs = np.full((len(found.query_ids), found.depth), -1, np.int32)
+        scores, parts = np.zeros(docs.shape, np.float32), np.full(docs.shape, -1, np.int32)
+        for query, rows in enumerate(found.docs):
+            document, section = self._document[rows], self._section[rows]
+            by_document = np.lexsort((section, -found.scores[query], document))
+            first = by_document[np.flatnonzero(np.diff(document[by_document], prepend=-1))]
+            docs[query, : len(first)] = document[first]
+            scores[query, : len(first)] = found.scores[query, first]
+            parts[query, : len(first)] = section[first]
+        run = Run(found.query_ids, self.doc_ids, docs, scores, parts).ordered()
+        depth = int((run.docs >= 0).sum(axis=1).max(initial=0))
+        return run.top(min(depth, top_k))
+
+    def _rows_of(self, documents: Iterable[str]) -> list[str]:
+        return [row for document in documents for row in self._rows.get(document, ())]

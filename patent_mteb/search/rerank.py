@@ -1,10 +1,10 @@
-"""Two-stage search: any search model finds candidates, a cross-encoder orders them (WIPO-AT section 3.3.5).
+"""Two-stage search: a cross-encoder reranks the candidates of any search model.
 
-The paper takes the first stage's top K = 100 and truncates each pair of query and document at 512 tokens. What the
-first stage does not find is lost, so its Recall@K bounds the result; it is kept beside it.
+WIPO-AT section 3.3.5 uses the top K = 100 of the first stage and truncates each pair of query and document at 512
+tokens. The Recall@K of the first stage bounds the result and is saved with it.
 
-A late-interaction model may take the cross-encoder's place: it scores the first stage's documents by exact MaxSim, and
-each document is encoded once, however many queries want it.
+A late-interaction model may replace the cross-encoder. It scores the candidates by exact MaxSim and encodes each
+document once, for all queries.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
-from patent_mteb.search.engine import Foreign, engine
+from patent_mteb.search.engine import MtebSearch, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
-from patent_mteb.store.pair_scores import KeptPairs, one_score
+from patent_mteb.store.pair_scores import StoredPairs, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -38,7 +38,7 @@ _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
 def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str) -> CrossEncoderProtocol:
-    """The model as an mteb cross-encoder with an identity of its own."""
+    """Return a model as an mteb cross-encoder with an identity."""
     from sentence_transformers import CrossEncoder
 
     cross_encoder: Any = model.load_model() if isinstance(model, ModelMeta) else model
@@ -52,32 +52,30 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
         wrapped = CrossEncoderWrapper(cross_encoder)
         folder = Path(wrapped.mteb_model_meta.name or "")
         if folder.name and folder.is_dir():
-            own = {"name": local_name(folder), "revision": content_revision(folder)}
-            wrapped.mteb_model_meta = wrapped.mteb_model_meta.model_copy(update=own)
+            identity = {"name": local_name(folder), "revision": content_revision(folder)}
+            wrapped.mteb_model_meta = wrapped.mteb_model_meta.model_copy(update=identity)
         cross_encoder = wrapped
     if not isinstance(cross_encoder, CrossEncoderProtocol):
         raise ModelError(
-            f"{type(cross_encoder).__name__} is no cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
+            f"{type(cross_encoder).__name__} is not a cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
             "Remedy: give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory"
         )
     return cross_encoder
 
 
 def second_stage(model: Any) -> Any:
-    """What can order candidates: a late-interaction model as it is, anything else as :func:`as_cross_encoder` takes
-    it.
-    """
+    """Return a late-interaction model unchanged, any other as a cross-encoder."""
     return model if isinstance(model, LateInteraction) else as_cross_encoder(model)
 
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
-    """Truncate each pair at ``max_length`` tokens, or where the model's own limit is lower, there."""
-    own_model: Any = model.model if isinstance(model, KeptPairs) else model
-    inner = getattr(own_model, "model", own_model)
+    """Truncate pairs at ``max_length`` tokens, or at the model's lower limit."""
+    own_model: Any = model.model if isinstance(model, StoredPairs) else model
+    wrapped = getattr(own_model, "model", own_model)
     for name in _LENGTH_NAMES:
-        own = getattr(inner, name, None)
-        if isinstance(own, int):
-            setattr(inner, name, min(own, max_length))
+        limit = getattr(wrapped, name, None)
+        if isinstance(limit, int):
+            setattr(wrapped, name, min(limit, max_length))
             return
     raise ModelError(
         f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)}), so its pairs"
@@ -86,7 +84,7 @@ def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
 
 
 class _OneScore:
-    """A cross-encoder that is checked to give one number a pair."""
+    """A cross-encoder that is checked to return one number a pair."""
 
     def __init__(self, model: CrossEncoderProtocol) -> None:
         self.model = model
@@ -97,28 +95,28 @@ class _OneScore:
 
 
 class Reranked(ArraySearch):
-    """A first-stage search whose top k documents a cross-encoder orders: ``Reranked(bm25("dapfam"), cross_encoder)``.
+    """A first stage reranked by a cross-encoder: ``Reranked(bm25("dapfam"), model)``.
 
-    Only these k documents are returned, with the cross-encoder's scores; what ranks below them is dropped. In a
-    reranking task the first stage chooses among the given candidates.
+    Only the top k documents of the first stage are returned, with the scores of the cross-encoder. In a reranking task
+    the first stage ranks the given candidates.
 
-    The identity is composed of both parts and the settings (:mod:`patent_mteb.identity`):
-    ``reranked/100-bm25-dapfam+bge-reranker-v2-m3``, revision a hash of both names, revisions and all settings.
+    The identity is composed of both models and the settings (:mod:`patent_mteb.identity`):
+    ``reranked/100-bm25-dapfam+bge-reranker-v2-m3``, with a hash of both names, revisions and all settings as its
+    revision.
 
     Args:
-        first_stage: any mteb model that can search; encoders are wrapped as mteb does.
-        cross_encoder: what :func:`as_cross_encoder` accepts, or a late-interaction model, whose texts are cut as it
-            cuts them.
-        k: documents that are scored anew for each query; 100 in the paper.
-        max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder,
-            which keeps it. None leaves its own limit in force; a language model (:mod:`patent_mteb.models.judge`) cuts
-            pairs itself.
+        first_stage: any mteb model that can search; encoders are wrapped as in mteb.
+        cross_encoder: an argument of :func:`as_cross_encoder`, or a late-interaction model, which truncates texts
+            itself.
+        k: documents that are reranked for each query; 100 in the paper.
+        max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder.
+            None leaves its own limit; a language model (:mod:`patent_mteb.models.judge`) truncates pairs itself.
 
-    The run of a search holds what the first stage found (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a
-    task can report its Recall@k beside the scores.
+    The run has the result of the first stage (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a task can
+    report its Recall@k next to the scores.
 
     Raises:
-        ModelError: no cross-encoder, or one whose token limit cannot be set.
+        ModelError: not a cross-encoder, or one whose token limit cannot be set.
         ValueError: k or max_length is not positive.
 
     Example:
@@ -157,48 +155,54 @@ class Reranked(ArraySearch):
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._first.ensure_indexed(self.corpus, context)
         first = self._first.rank(queries, self.k, context)
-        return self._settled(self._reranked(queries, first.to_dict(), self.k, context, first), first).top(top_k)
+        return self._with_tie_order(self._reranked(queries, first.to_dict(), self.k, context, first), first).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """The first stage ranks once, and every pair of a query and a candidate of either ranking is scored once."""
+        """Rank the first stage once, and score each pair of either ranking once."""
         self._first.ensure_indexed(self.corpus, context)
-        seen, whole = self._first.rank_both(queries, self.k, context)
+        seen, unfiltered = self._first.rank_both(queries, self.k, context)
         if not context.hidden:
-            run = self._settled(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
+            run = self._with_tie_order(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
             return run, run
-        found = seen.to_dict(), whole.to_dict()
+        found = seen.to_dict(), unfiltered.to_dict()
         either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
         scored = self._reranked(queries, either, 2 * self.k, context, seen)
-        others = [{query: either[query].keys() - own[query].keys() for query in either} for own in found]
-        every = replace(scored.without(others[1]), first_stage=FirstStage(whole, self.k))
+        others = [{query: either[query].keys() - ranked[query].keys() for query in either} for ranked in found]
+        every = replace(scored.without(others[1]), first_stage=FirstStage(unfiltered, self.k))
         depth = min(top_k, self.k)
-        return self._settled(scored.without(others[0]), seen).top(depth), self._settled(every, whole).top(depth)
+        ordered = self._with_tie_order(scored.without(others[0]), seen)
+        return ordered.top(depth), self._with_tie_order(every, unfiltered).top(depth)
 
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
         """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
-        own, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
-        second = own if late else Foreign(SearchCrossEncoderWrapper(_OneScore(own)))
+        model, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
+        second = model if late else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
-        effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started, **self._told()}
+        effort = {
+            "pairs": sum(map(len, pairs.values())),
+            "seconds": time.monotonic() - started,
+            **self._reported_effort(),
+        }
         effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
         return replace(run, first_stage=FirstStage(first, self.k), effort=effort)
 
-    def _told(self) -> dict[str, Any]:
-        """What a reranker that is paid by the call counted itself."""
+    def _reported_effort(self) -> dict[str, Any]:
+        """Effort that a paid reranker counts itself."""
         effort: dict[str, Any] = getattr(self._cross_encoder, "effort", dict)()
         return effort
 
-    def _settled(self, run: Run, first: Run) -> Run:
-        """Documents of one grade in the order of the first stage, where a reranker gives grades."""
+    def _with_tie_order(self, run: Run, first: Run) -> Run:
+        """Order documents of one grade by the first stage, if the reranker gives grades."""
         return in_first_order(run, first) if getattr(self._cross_encoder, "graded", False) else run
 
 
 def in_first_order(run: Run, first: Run) -> Run:
-    """A run whose scores are whole numbers, those of one number in the order of another run: each gains less than 1 by
-    its place there.
+    """Order documents of equal, whole-numbered scores by another run.
+
+    Each gains less than 1 by its rank there.
     """
     scores = run.scores.astype(np.float64)
     for row, found in enumerate(run.docs):

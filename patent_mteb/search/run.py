@@ -1,15 +1,13 @@
-"""A ranking as arrays: :class:`Run`, the one form of it from search to report, and the exact best k of a corpus that
-passes by.
+"""A ranking as arrays (:class:`Run`), and the exact best k documents of a corpus.
 
-**One order.** Scores are single precision, as trec_eval compares them, and documents of one score go by id, descending,
-as in mteb and trec_eval. Every run is in this order, whatever made it, so that a run file, a measure and an explanation
-never disagree. Files of other systems are ordered in double precision when they are read
-(:func:`patent_mteb.search.trec.read_run`).
+**Order.** Scores are single precision, as trec_eval compares them, and documents with equal scores are ordered by id,
+descending, as in mteb and trec_eval. Every run has this order, so that run files, measures and explanations agree.
+Files of other systems are ordered in double precision when they are read (:func:`patent_mteb.search.trec.read_run`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -21,10 +19,10 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search import trec
 
-__all__ = ["FirstStage", "Results", "Run", "TopK", "columns_by_row", "pairs_matrix", "ranked_ids"]
+__all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
 
 Results = dict[str, dict[str, float]]
-"""mteb's form of a ranking: ``{query id: {document id: score}}``."""
+"""A ranking in mteb's form: ``{query id: {document id: score}}``."""
 
 _TIE_BITS = 32
 _PAIRS_AT_ONCE = 4096
@@ -32,8 +30,7 @@ _NOTHING = np.iinfo(np.int64).min
 
 
 def ranked_ids(ids: Iterable[str]) -> list[str]:
-    """Document ids in descending order, so that of two documents with one score the one with the smaller number comes
-    first.
+    """Document ids in descending order, the order of equal scores.
 
     Raises:
         DataError: an id occurs twice.
@@ -54,7 +51,7 @@ def ranked_ids(ids: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class FirstStage:
-    """What the first stage of a two-stage search found: its run, and the number ``k`` of documents it was asked for."""
+    """Run of the first stage of a two-stage search, and its requested depth ``k``."""
 
     run: Run
     k: int
@@ -69,10 +66,10 @@ class Run:
         doc_ids: the ids of the whole corpus in descending order (:func:`ranked_ids`).
         docs: [Q, depth] int32, numbers into ``doc_ids``, best first, -1 behind the last one.
         scores: [Q, depth] float32, descending, 0 where ``docs`` is -1; equal scores by document id, descending.
-        parts: [Q, depth] int32, the part (section) of each document that it was found by, where the search knows it.
-        first_stage: what a reranker was given, where there was one.
-        task: name of the task whose queries and corpus these are, where it is known.
-        effort: what the ranking took where it is paid for (pairs, calls, tokens, seconds, cost), and who answered.
+        parts: [Q, depth] int32, the section by which each document was found, where the search knows it.
+        first_stage: the input of a reranker, where there was one.
+        task: name of the task of these queries and corpus, where it is known.
+        effort: cost of a paid ranking (pairs, calls, tokens, seconds, cost), and the model that answered.
 
     Example:
         >>> from patent_mteb.search.run import Run
@@ -96,9 +93,9 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that the run holds."""
-        own = self.docs.nbytes + self.scores.nbytes + (0 if self.parts is None else self.parts.nbytes)
-        return own if self.first_stage is None else own + self.first_stage.run.nbytes
+        """Bytes of all arrays of the run."""
+        n_bytes = self.docs.nbytes + self.scores.nbytes + (0 if self.parts is None else self.parts.nbytes)
+        return n_bytes if self.first_stage is None else n_bytes + self.first_stage.run.nbytes
 
     @classmethod
     def from_dict(
@@ -107,12 +104,12 @@ class Run:
         query_ids: Sequence[str] | None = None,
         doc_ids: list[str] | None = None,
     ) -> Run:
-        """Rankings of mteb's form.
+        """Convert rankings from mteb's form.
 
         Args:
             results: ``{query id: {document id: score}}``, documents in any order.
             query_ids: the queries, in the order of the run; those of ``results`` by default.
-            doc_ids: the corpus, of :func:`ranked_ids`; the documents that occur in ``results`` by default.
+            doc_ids: the corpus, as :func:`ranked_ids` orders it; the documents in ``results`` by default.
 
         Raises:
             ModelError: a query has no entry, a document is not in the corpus, or a score is not finite.
@@ -144,7 +141,7 @@ class Run:
 
     @classmethod
     def load(cls, path: Path | str, *, order: trec.Order | None = None) -> Run:
-        """Read a run in TREC form; ``order`` says what orders it (:func:`patent_mteb.search.trec.read_run`)."""
+        """Read a run in TREC form; see :func:`patent_mteb.search.trec.read_run` for order."""
         return cls.from_dict(trec.read_run(Path(path), order=order))
 
     def save(self, path: Path | str, tag: str = "run") -> None:
@@ -152,9 +149,7 @@ class Run:
         trec.write_run(Path(path), self.to_dict(), tag)
 
     def ordered(self) -> Run:
-        """The same documents in the one order of a run (see the module); what is in order already is returned as it
-        is.
-        """
+        """The same documents in the order of a run; an ordered run is returned unchanged."""
         docs, scores = self.docs, self.scores
         if not docs.shape[1]:
             return self
@@ -180,7 +175,7 @@ class Run:
         return replace(self, docs=self.docs[:, :k], scores=self.scores[:, :k], parts=parts)
 
     def without(self, hidden: Mapping[str, Set[str]]) -> Run:
-        """The run without the given documents of each query; those behind them move up."""
+        """The run without the given documents of each query; the next ones move up."""
         forbidden = pairs_matrix(hidden, self.query_ids, self.doc_ids).tocoo()
         kept = np.ones(self.docs.shape, np.bool_)
         for start in range(0, forbidden.nnz, _PAIRS_AT_ONCE):
@@ -190,7 +185,10 @@ class Run:
         return self.only(kept)
 
     def only(self, kept: NDArray[np.bool_]) -> Run:
-        """The run with the places where ``kept`` [queries, depth] is True; those behind them move up."""
+        """The run with the places where ``kept`` [queries, depth] is True.
+
+        The next documents move up.
+        """
         kept = kept & (self.docs >= 0)
         changed = np.flatnonzero((kept != (self.docs >= 0)).any(axis=1))
         kept = kept[changed]
@@ -208,8 +206,9 @@ class Run:
 
     @classmethod
     def stacked(cls, runs: Sequence[Run]) -> Run:
-        """The rankings of several runs over one corpus as one run; what was found on the way stays if there is one run
-        only.
+        """Concatenate the rankings of several runs over one corpus.
+
+        First stage and effort are kept for a single run only.
         """
         if len(runs) == 1:
             return runs[0]
@@ -226,7 +225,7 @@ class Run:
         return cls(query_ids, runs[0].doc_ids, column("docs", -1), column("scores", 0), parts, None, runs[0].task)
 
     def rows(self, rows: NDArray[np.integer[Any]]) -> Run:
-        """Some of the rankings, in the order given."""
+        """Some of the rankings, in the given order."""
         parts = None if self.parts is None else self.parts[rows]
         return replace(
             self,
@@ -250,7 +249,7 @@ class Run:
         """The documents of one query with their scores, best first.
 
         Raises:
-            DataError: the run has no such query.
+            DataError: the run does not have the query.
         """
         if query not in self.query_ids:
             raise DataError(
@@ -261,8 +260,9 @@ class Run:
 
 
 def _keys(scores: NDArray[np.float32], docs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """One integer for each pair that orders by score, then by document id: the bits of a float sort like integers once
-    those of the negative ones are flipped; adding zero turns -0.0 into 0.0.
+    """Integers that order pairs by score, then by document id.
+
+    The bits of a float sort like integers once those of negative ones are flipped; adding zero turns -0.0 into 0.0.
     """
     bits = (scores + np.float32(0)).view(np.int32)
     ordered = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
@@ -274,14 +274,14 @@ def _best(keys: NDArray[np.int64], k: int) -> NDArray[np.int64]:
 
 
 class TopK:
-    """The best k documents of each query over a corpus that passes by in blocks: exact, also among equal scores.
+    """The exact best k documents of each query over a corpus in blocks.
 
     Memory: 8 bytes x queries x k, and twice that while a block is merged.
 
     Args:
         query_ids: the queries.
         doc_ids: the corpus in descending order of ids.
-        k: documents to keep for each query.
+        k: documents of each query.
 
     Example:
         >>> import numpy as np
@@ -306,14 +306,13 @@ class TopK:
         docs: NDArray[np.integer[Any]],
         allowed: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Offer a block.
+        """Offer a block of documents.
 
         Args:
             rows: the queries of the block.
             scores: [queries of the block, documents of the block].
-            docs: numbers into ``doc_ids``, [documents of the block], or as scores where each query has documents of its
-                own.
-            allowed: as scores; what is False is left out.
+            docs: numbers into ``doc_ids``, [documents of the block], or as scores where documents differ by query.
+            allowed: as scores; False excludes a document.
 
         Raises:
             ModelError: a score is not a number.
@@ -343,8 +342,9 @@ class TopK:
 
 
 def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC); documents outside the corpus are
-    left out.
+    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC).
+
+    Documents outside the corpus are ignored.
 
     Example:
         >>> from patent_mteb.search.run import pairs_matrix
@@ -355,22 +355,7 @@ def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], d
 
     number = {document: position for position, document in enumerate(doc_ids)}
     listed = [[number[document] for document in pairs.get(query) or () if document in number] for query in query_ids]
-    columns = [column for own in listed for column in own]
-    rows = np.repeat(np.arange(len(query_ids)), [len(own) for own in listed])
+    columns = [column for numbers in listed for column in numbers]
+    rows = np.repeat(np.arange(len(query_ids)), [len(numbers) for numbers in listed])
     shape = (len(query_ids), len(doc_ids))
     return scipy.sparse.csc_matrix((np.ones(len(columns), np.bool_), (rows, columns)), shape=shape, dtype=np.bool_)
-
-
-def columns_by_row(matrix: Any) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The rows of a boolean sparse matrix that hold anything, with their columns in order.
-
-    Example:
-        >>> import scipy.sparse
-        >>> from patent_mteb.search.run import columns_by_row
-        >>> matrix = scipy.sparse.csc_matrix([[False, False], [True, True]])
-        >>> [(row, columns.tolist()) for row, columns in columns_by_row(matrix)]
-        [(1, [0, 1])]
-    """
-    rows = matrix.tocsr()
-    for row in np.flatnonzero(np.diff(rows.indptr)):
-        yield int(row), np.sort(rows.indices[rows.indptr[row] : rows.indptr[row + 1]])

@@ -1,8 +1,8 @@
-"""Learned sparse retrieval (SPLADE and its kind): exact dot products of sparse vectors, [texts, vocabulary].
+"""Learned sparse retrieval (SPLADE and others): exact products of sparse vectors.
 
-Vectors are kept as lists of (term, weight), in memory and in the embedding store, and never made dense: a vocabulary of
-30,000 terms times a corpus of 113,000 patents would take 13 GB. Scores are those of mteb's ``SparseEncoderWrapper``, in
-single precision.
+Vectors are lists of (term, weight), in memory and in the embedding store, and never dense: a vocabulary of 30,000 terms
+times a corpus of 113,000 patents would take 13 GB. Scores are those of mteb's ``SparseEncoderWrapper``, in single
+precision.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.late_interaction import TokenStore
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.resolve import facts_of
 from patent_mteb.store.settings import LiveIdentity, note
 
@@ -49,11 +49,11 @@ class SparseSearch(LiveIdentity, ArraySearch):
                 f"Remedy: sparse vectors are searched by {' or '.join(_SIMILARITIES)} only"
             )
         self.mteb_model_meta = model.mteb_model_meta.model_copy(update={"model_type": ["sparse"]})
-        self._kept: TokenStore | None = None
+        self._token_store: TokenStore | None = None
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
-        """The same model, whose vectors are kept in an embedding store."""
-        from patent_mteb.store import EmbeddingStore
+        """The same model with its vectors in an embedding store."""
+        from patent_mteb.store.store import open_store
 
         if dtype != "float32":
             raise ModelError(f"sparse vectors are stored as float32, not as {dtype}. Remedy: leave out the type")
@@ -61,11 +61,11 @@ class SparseSearch(LiveIdentity, ArraySearch):
         meta = self.mteb_model_meta
         settings = facts_of(self.model, meta).settings
         identity = {"model": meta.name, "revision": meta.revision, "settings": settings, "vectors": "term, weight"}
-        other._kept = TokenStore(store if isinstance(store, EmbeddingStore) else EmbeddingStore(store), identity, dtype)
+        other._token_store = TokenStore(open_store(store), identity, dtype)
         return other
 
     def vectors(self, texts: Sequence[str], context: SearchContext, role: PromptType) -> Any:
-        """The vectors of texts as a SciPy matrix [texts, vocabulary] (CSR)."""
+        """Vectors of texts as a SciPy matrix [texts, vocabulary] (CSR)."""
         from scipy.sparse import csr_matrix
 
         found = self._terms(list(texts), context, role)
@@ -85,25 +85,24 @@ class SparseSearch(LiveIdentity, ArraySearch):
         options = {name: value for name, value in context.encode_kwargs.items() if name != "batch_size"}
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
-            from torch.utils.data import DataLoader
-
             with phase("encode"):
-                loader: Any = DataLoader(text_dataset({"text": some}), batch_size=size)
+                loader = text_loader(some, size)
                 given = {**options, "batch_size": size, "show_progress_bar": False}
                 return self._split(
                     self.model.encode(loader, **context.encoding(), prompt_type=role, **given), len(some)
                 )
 
-        if self._kept is None:
+        if self._token_store is None:
             return encode(texts) if texts else []
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         prompts = getattr(self.model, "model_prompts", None) or {}
-        told = self.model.get_prompt(context.task_metadata, role) if prompts else ""
-        return self._kept.tokens(texts, told or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
+        prompt = self.model.get_prompt(context.task_metadata, role) if prompts else ""
+        return self._token_store.tokens(texts, prompt or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
-        """What the model gave, text by text; an empty text has term 0 with weight 0, for the store keeps no empty
-        lists.
+        """Split the model's output by text.
+
+        An empty text has term 0 with weight 0, because the store has no empty lists.
         """
         name = self.mteb_model_meta.name
         if not getattr(vectors, "is_sparse", False) or vectors.shape[0] != n:
@@ -126,23 +125,22 @@ class SparseSearch(LiveIdentity, ArraySearch):
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
-        asked = self.vectors(query_texts(queries), context, PromptType.query)
-        number = {document: position for position, document in enumerate(self.doc_ids)}
-        numbers = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        query_vectors = self.vectors(query_texts(queries), context, PromptType.query)
+        numbers = self.corpus_numbers()
         best = TopK(query_ids, self.doc_ids, top_k)
         candidates = context.candidates(query_ids, self.doc_ids)
         allowed = None if candidates is None else candidates.tocsr()
         eligible = context.eligible(query_ids, self.doc_ids)
-        self.own_bytes = 0
+        self.vector_bytes = 0
         for start in range(0, len(numbers), _DOCUMENTS_AT_ONCE):
             chunk = range(start, min(start + _DOCUMENTS_AT_ONCE, len(numbers)))
             texts = [document_text(row) for row in self.corpus.select(chunk)]
             documents = self.vectors(texts, context, PromptType.document)
-            self.own_bytes += documents.data.nbytes + documents.indices.nbytes
+            self.vector_bytes += documents.data.nbytes + documents.indices.nbytes
             shown = numbers[start : chunk.stop]
             for first in range(0, len(query_ids), _QUERIES_AT_ONCE):
                 rows = slice(first, min(first + _QUERIES_AT_ONCE, len(query_ids)))
-                scores = (asked[rows] @ documents.T).toarray()
+                scores = (query_vectors[rows] @ documents.T).toarray()
                 seen = None if allowed is None else np.asarray(allowed[rows][:, shown].toarray())
                 if eligible is not None:
                     open_now = eligible(rows, shown)

@@ -1,9 +1,9 @@
-"""Rankings that were written down, as search systems: a TREC file by itself, and several fused.
+"""Stored rankings as search systems: a TREC file alone, and several fused.
 
-Runs of different query views, corpus views and lengths can be fused, as in DAPFAM's Tables 12 to 16: all that they must
-share are the ids of queries and documents. A query's own family is left out of each run before scores are normalised
-and ranks counted, as in :mod:`patent_mteb.search.fusion`, whose formulas these are; over more than two runs reciprocal
-rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
+Runs over different query views, corpus views and depths can be fused, as in DAPFAM's Tables 12 to 16; they must share
+the ids of queries and documents. A query's own family is removed from each run before scores are normalised and ranks
+counted, as in :mod:`patent_mteb.search.fusion`. With more than two runs, reciprocal rank fusion sums over all of them
+(DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = ["FusedRuns", "StoredRun", "Weighted", "fuse_all"]
 
 @dataclass(frozen=True)
 class Weighted:
-    """Interpolation of any number of runs; ``weights`` count in proportion, in the order of the runs."""
+    """Interpolation of any number of runs, with relative ``weights`` in their order."""
 
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
         if not self.weights or min(self.weights) < 0 or sum(self.weights) <= 0:
-            raise ValueError(f"weights are not negative and not all 0, as {self.weights} are")
+            raise ValueError(f"weights must not be negative or all 0, got {self.weights}")
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -64,7 +64,7 @@ AnyFusion = fusion.Fusion | Weighted
 def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
     """Fuse runs of the same queries over the same corpus."""
     if len(runs) < 2:
-        raise DataError("a fusion takes two runs or more", remedy="name another run")
+        raise DataError("a fusion needs two runs or more", remedy="name another run")
     if isinstance(setting, Weighted):
         if len(setting.weights) != len(runs):
             raise DataError(
@@ -95,23 +95,21 @@ def _contributions(run: Run, setting: AnyFusion, number: int) -> NDArray[np.floa
 
 
 class StoredRun(ArraySearch):
-    """The ranking of a TREC file as a search system (:func:`patent_mteb.search.trec.read_run`); its identity is its
-    content.
+    """The ranking in a TREC file as a search system, identified by its content.
 
     Args:
         path: the file.
-        name: what the system is called; the name of the file if empty.
-        allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file
+        name: name of the system; the name of the file if empty.
+        allow_missing: queries without a ranking found nothing. By default they are refused, because an incomplete file
             looks the same.
-        drop_unknown: documents that are not in the corpus of the task are left out and counted; by default they are
-            refused, for a run over another corpus looks the same.
-        effort: what the system took for all queries, as far as its owner says: ``seconds``, ``cost``; filed with the
+        drop_unknown: drop documents that are not in the corpus of the task, and count them. By default they are
+            refused, because a run over another corpus looks the same.
+        effort: what the system took for all queries, as stated by its owner (``seconds``, ``cost``); saved with the
             result.
         order: what orders the documents of a query (:func:`~patent_mteb.search.trec.read_run`); part of the identity.
 
     Raises:
-        DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or
-            another corpus.
+        DataError: the file cannot be read or has no ranking; at the search: it is of other queries or another corpus.
 
     Example:
         >>> from pathlib import Path
@@ -146,7 +144,7 @@ class StoredRun(ArraySearch):
         self._results = trec.read_run(path, order=order)
         if not self._results:
             raise DataError(
-                "no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag"
+                "it has no ranking", path=path, remedy="name a run in TREC form: query Q0 document rank score tag"
             )
         self._found: tuple[Any, Run] | None = None
         self._read: tuple[Any, Run] | None = None
@@ -165,30 +163,30 @@ class StoredRun(ArraySearch):
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
-        asked = query_ids, self.doc_ids, context.hidden, context.gate
-        if self._found is None or self._found[0] != asked:
-            found = self._whole(query_ids)
+        request = query_ids, self.doc_ids, context.hidden, context.gate
+        if self._found is None or self._found[0] != request:
+            found = self._rankings(query_ids)
             seen = found.without(context.hidden)
             if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
                 logger.warning(
-                    "%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden
+                    "%s: %d documents hidden from their query (its own family) are removed", self.path, hidden
                 )
             if context.gate is not None:
-                seen, known = context.gate.kept(seen), seen
+                seen, known = context.gate.filter(seen), seen
                 if later := int((known.docs >= 0).sum() - (seen.docs >= 0).sum()):
-                    told = "%s: %d documents that were not public before the priority date of their query are taken out"
-                    logger.warning(told, self.path, later)
-            self._found = asked, replace(seen, effort=self.effort)
+                    message = (
+                        "%s: %d documents that were not public before the priority date of their query are removed"
+                    )
+                    logger.warning(message, self.path, later)
+            self._found = request, replace(seen, effort=self.effort)
         return self._found[1].top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """As for a model, but what is hidden is looked for in the file, and counted."""
+        """As for a model, with the hidden documents of the file counted."""
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
 
-    def _whole(self, query_ids: list[str]) -> Run:
-        """The rankings of the queries, with what they must not see; made once, for a task asks for them with and
-        without that.
-        """
+    def _rankings(self, query_ids: list[str]) -> Run:
+        """Rankings of the queries with hidden documents; computed once for both rankings."""
         if self._read is None or self._read[0] != (query_ids, self.doc_ids):
             self._check(query_ids)
             self._read = (query_ids, self.doc_ids), Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
@@ -203,7 +201,7 @@ class StoredRun(ArraySearch):
             raise DataError(
                 f"{len(missing)} of {len(query_ids)} queries of the task have no ranking, the first is '{missing[0]}'",
                 path=self.path,
-                remedy="write the run again, or say with --allow-missing that nothing was found for them",
+                remedy="write the run again, or count them as not found with --allow-missing",
             )
         seen = set(query_ids)
         if further := [query for query in self._results if query not in seen]:
@@ -215,7 +213,7 @@ class StoredRun(ArraySearch):
             )
 
     def _known(self, query_ids: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The rankings of the queries, of documents of the corpus."""
+        """Rankings of the queries, restricted to the corpus."""
         known = set(self.doc_ids)
         rankings = {query: self._results.get(query, {}) for query in query_ids}
         strange = [
@@ -227,11 +225,11 @@ class StoredRun(ArraySearch):
                 f"query '{query}' found document '{document}', which is not in the corpus of the task ({len(strange)}"
                 " such places)",
                 path=self.path,
-                remedy="name a task over the corpus that was searched, or leave such documents out with --drop-unknown",
+                remedy="name a task over the corpus that was searched, or drop such documents with --drop-unknown",
             )
         if strange:
             logger.warning(
-                "%s: %d places with documents that are not in the corpus are left out", self.path, len(strange)
+                "%s: %d places with documents that are not in the corpus are dropped", self.path, len(strange)
             )
             rankings = {
                 query: {key: score for key, score in found.items() if key in known} for query, found in rankings.items()
@@ -240,11 +238,11 @@ class StoredRun(ArraySearch):
 
 
 class FusedRuns(ArraySearch):
-    """Stored runs fused into one.
+    """Several stored runs fused into one.
 
     Args:
         runs: in the order of the weights; the lexical one first, where there is one.
-        setting: how they are fused.
+        setting: the fusion.
         depth: documents of each run that count.
 
     Example:
@@ -280,5 +278,5 @@ class FusedRuns(ArraySearch):
         return fuse_all([run.rank(queries, self.depth, context) for run in self.runs], self.setting, top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Fused twice: what is normalised depends on what is hidden."""
+        """Fuse twice: the normalisation depends on the hidden documents."""
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))

@@ -1,8 +1,7 @@
-"""What a search spends its time on: indexing, splitting, encoding, and scoring with aggregation, each by itself.
+"""Time of a search by phase: indexing, splitting, encoding, scoring.
 
-DAPFAM §5.7 times "scoring computation and aggregation only, excluding indexing and embedding". A system names its
-phases as they come; a phase inside another does not count for the outer one. Where nobody asked (:func:`timed`) nothing
-is measured.
+DAPFAM §5.7 times "scoring computation and aggregation only, excluding indexing and embedding". The time of an inner
+phase does not count for the outer one. Nothing is measured outside of :func:`timed`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from contextvars import ContextVar
 
 
 class _Clock:
-    """Seconds by phase; the innermost open phase is the one that passes."""
+    """Seconds by phase; time counts for the innermost open phase."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -29,7 +28,7 @@ class _Clock:
         self._since = now
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Count what another clock counted meanwhile, which is then no time of the phase that is open here."""
+        """Add the seconds of another clock, and take them from the open phase."""
         self._pass()
         for name, value in seconds.items():
             self.seconds[name] += value
@@ -64,8 +63,9 @@ def phase(name: str) -> Iterator[None]:
 
 @contextmanager
 def timed() -> Iterator[Mapping[str, float]]:
-    """The seconds that the phases of the block took, by phase; of this thread. Inside another such block they count for
-    both.
+    """Yield the seconds of the block by phase, of this thread.
+
+    An outer block counts them too.
     """
     around, clock = _CLOCK.get(), _Clock()
     token = _CLOCK.set(clock)

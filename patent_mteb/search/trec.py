@@ -32,14 +32,14 @@ def _check(*names: str) -> None:
     for name in names:
         if not name or any(character.isspace() or character in "\0\ufeff" for character in name):
             raise DataError(
-                f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space and zero bytes"
+                f"the id {name!r} is not allowed in a TREC file", remedy="use ids without white space and zero bytes"
             )
 
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
-    """Write rankings, ``{query id: {document id: score}}``, documents in the order given, which is best first.
+    """Write rankings, ``{query id: {document id: score}}``, best document first.
 
-    A query without a document has no line in a TREC file: how many are lost to whoever reads it is said in a warning.
+    A query without documents has no line in a TREC file; a warning states their number.
     """
     _check(tag)
     if empty := [query for query, scores in rankings.items() if not scores]:
@@ -61,9 +61,9 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
 def read_run(path: Path, first: int | None = None, *, order: Order | None = None) -> dict[str, dict[str, float]]:
     """Read a run.
 
-    Scores are compared in double precision. A :class:`~patent_mteb.search.run.Run`, mteb and trec_eval compare them in
-    single precision. Where that would lose their order (they are too large, too small or too close), the scores are
-    multiplied by a power of two, and those that are still too close are moved apart by its smallest steps. All other
+    Scores are compared in double precision here, and in single precision by :class:`~patent_mteb.search.run.Run`, mteb
+    and trec_eval. Where that would lose their order (they are too large, too small or too close), the scores are
+    multiplied by a power of two, and those that are still too close are separated by the smallest steps. All other
     scores are those of the file.
     """
     results: dict[str, dict[str, float]] = {}
@@ -83,7 +83,7 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
             score = math.nan
         if not math.isfinite(score):
             raise DataError(
-                f"the score {text!r} is no finite number", path=path, row=number, remedy="correct the score"
+                f"the score {text!r} is not a finite number", path=path, row=number, remedy="correct the score"
             )
         rank = _rank(written)
         if order == "rank" and rank < 0:
@@ -109,7 +109,7 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
 
 
 def _rank(text: str) -> int:
-    """A rank, -1 if it is not a whole number that 64 bits hold."""
+    """A rank, -1 if it is not a 64-bit integer."""
     return int(text) if text.isdecimal() and len(text) < _DIGITS else -1
 
 
@@ -125,8 +125,8 @@ def _by_rank(path: Path, query: str, found: Mapping[str, float], places: Sequenc
 def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequence[int]]) -> None:
     """Refuse a file whose ranks contradict its scores; a few places are a warning.
 
-    Neighbours by rank are compared. Equal ranks say nothing, but where a query has neither ranks nor different scores,
-    the order of its lines is taken for ranks.
+    Neighbours by rank are compared. Equal ranks mean nothing, but if a query has neither ranks nor different scores,
+    the order of its lines replaces its ranks.
     """
     pairs = opposite = tied = 0
     place = ("", sys.maxsize)
@@ -148,18 +148,18 @@ def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequen
             place = min(place, (query, int(rows[by_rank[1:]][turned | equal].min())), key=itemgetter(1))
     if not opposite + tied:
         return
-    told = (
+    problem = (
         f"ranks and scores disagree on {opposite + tied} of {pairs} pairs of neighbours ({opposite} have scores in the "
         f"opposite order, {tied} equal scores), first of query '{place[0]}'"
     )
     if opposite + tied > _CONTRADICTING * pairs:
         remedy = "say what decides: --order rank, --order score, or --order -score if small is best (in Python order=)"
-        raise DataError(told, path=path, row=place[1], remedy=remedy)
-    logger.warning("%s, row %d: %s; the scores decide, unless --order says otherwise", path, place[1], told)
+        raise DataError(problem, path=path, row=place[1], remedy=remedy)
+    logger.warning("%s, row %d: %s; the scores decide, unless --order says otherwise", path, place[1], problem)
 
 
 def _in_single_precision(results: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """The scores as they are where single precision keeps their order, else nearby ones of which it does."""
+    """Scores that keep their order in single precision, changed where needed."""
     doubles = {query: np.fromiter(found.values(), np.float64, len(found)) for query, found in results.items()}
     if not (lost := [query for query, scores in doubles.items() if not _keeps_order(scores)]):
         return results
@@ -178,11 +178,11 @@ def _keeps_order(scores: NDArray[np.float64]) -> bool:
 
 
 def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
-    """Scores times two to the exponent in single precision, greater ones at least one step above smaller ones."""
+    """Scores times two to the exponent in single precision, in the same strict order."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     bits = (np.ldexp(ordered, exponent).astype(np.float32) + np.float32(0)).view(np.int32).astype(np.int64)
-    steps = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # numbers the floats in their order
+    steps = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # numbers floats in their order
     below = np.cumsum(np.append(False, ordered[1:] < ordered[:-1]))
     steps = np.minimum.accumulate(steps + below) - below
     single = np.empty(len(scores), np.float32)

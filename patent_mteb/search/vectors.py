@@ -1,17 +1,16 @@
-"""What an encoder gives, looked at before anything is computed from it: one message for whatever is no embedding,
-whoever asked.
+"""Checks of the vectors of encoders, with one message for all invalid ones.
 
-Every search and task of the suite takes vectors through :func:`checked_vectors`; where mteb asks the model itself, it
-is given a :class:`Checked` one.
+Searches and tasks of the suite call :func:`checked_vectors`; mteb itself gets a :class:`Checked` encoder.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
+from mteb.models import EncoderProtocol, SearchProtocol
 
 from patent_mteb.errors import ModelError
 
@@ -25,6 +24,14 @@ logger = logging.getLogger(__name__)
 _ROWS_AT_ONCE = 4096
 
 
+def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
+    """Whether mteb would search with the model's vectors.
+
+    It is an encoder without its own search.
+    """
+    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
+
+
 def is_plain(vectors: Any) -> bool:
     """Whether vectors are one matrix of numbers."""
     if isinstance(vectors, np.ndarray):
@@ -35,13 +42,13 @@ def is_plain(vectors: Any) -> bool:
 
 
 def parts(vectors: Any) -> Iterator[Any]:
-    """A few thousand rows at a time."""
+    """Blocks of a few thousand rows."""
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         yield vectors[start : start + _ROWS_AT_ONCE]
 
 
 def as_tensor(vectors: Any) -> Tensor:
-    """A matrix as a float32 tensor on the processor; shares memory where it can."""
+    """A matrix as a float32 tensor on the CPU; shares memory where possible."""
     import torch
 
     if isinstance(vectors, np.ndarray):
@@ -50,10 +57,10 @@ def as_tensor(vectors: Any) -> Tensor:
 
 
 def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
-    """The vectors of so many texts in the form that the model gave them, without their gradient.
+    """Return the vectors of ``count`` texts unchanged, without gradient.
 
-    Of a form that is no matrix (token vectors, sparse ones) only the number is known. Equal vectors of several texts
-    are said.
+    Vectors that are not a matrix (token vectors, sparse ones) are only counted. Equal vectors of all texts are
+    reported.
     """
     if not hasattr(vectors, "shape") and not hasattr(vectors, "__len__"):
         raise ModelError(f"{blame} gave a {type(vectors).__name__} instead of vectors")
@@ -77,7 +84,7 @@ def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool 
         problem = f"{blame} gave the same vector for all {count} texts"
         if refuse_equal:
             raise ModelError(problem)
-        logger.warning("%s: its score says nothing", problem)
+        logger.warning("%s: its score is meaningless", problem)
     return vectors
 
 
@@ -87,7 +94,7 @@ def _all_equal(vectors: Any) -> bool:
 
 
 class Checked:
-    """An encoder whose vectors are checked; everything but ``encode`` is the wrapped model's."""
+    """An encoder with checked vectors; all but ``encode`` is the wrapped model's."""
 
     def __init__(self, model: Any, *, single: bool = False) -> None:
         self.model = model
@@ -95,14 +102,17 @@ class Checked:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """Identity of the wrapped model; declared, so that who asks what a model is made of finds the wrapped one."""
+        """Identity of the wrapped model.
+
+        Declared, so that the wrapped model is found among the components.
+        """
         return cast("ModelMeta", self.model.mteb_model_meta)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
-        """The vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
+        """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
         found = checked_vectors(
             found, len(inputs.dataset), f"model {self.mteb_model_meta.name} on task {task_metadata.name}"

@@ -1,8 +1,9 @@
-"""Embedding store: every distinct (model, revision, settings, prompt, text) is encoded once, for all tasks, processes
-and runs.
+"""Embedding store: each text is encoded once for a model, its settings and prompt.
 
-* :func:`stored` wraps any mteb encoder; the result is an mteb encoder like any other.
-* :class:`EmbeddingStore` is the store itself, for everything else that has vectors to keep (token-level vectors too).
+Tasks, processes and runs share the vectors.
+
+* :func:`stored` wraps an mteb encoder and returns an mteb encoder.
+* :class:`EmbeddingStore` stores any vectors, token vectors included.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from patent_mteb.store.encoder import Stats
 from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.shards import Damage
 from patent_mteb.store.space import Space
-from patent_mteb.store.store import EmbeddingStore, default_path
-from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
+from patent_mteb.store.store import EmbeddingStore, PruneReport, SpaceInfo, VerifyReport, default_path
 
 if TYPE_CHECKING:
     from patent_mteb.store.encoder import StoredEncoder, stored
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What wraps encoders is imported when it is first used."""
+    """Import the encoder wrapper on first use."""
     if name in ("StoredEncoder", "stored"):
         from patent_mteb.store import encoder
 

@@ -1,12 +1,12 @@
-"""What an mteb loader of batches holds: its texts, the rows that they stand in, and a loader of some of them.
+"""Texts of an mteb loader, and loaders of some of its texts.
 
-An encoder of mteb is handed a ``DataLoader`` over a table. The store asks for all texts first, encodes those that it
-lacks, and gives the encoder a loader of these made as mteb would have made it.
+mteb passes a ``DataLoader`` over a table to an encoder. The store reads all texts first, selects those that it lacks,
+and passes a loader of these to the encoder, made as mteb makes it.
 
-Where a token budget is given (``batch_tokens``), batches are made by tokens: longest first, as many texts as fill the
-budget with what they are padded to. Texts in the order of their characters, as sentence-transformers takes them, are
-padded much more: of 2,000 real abstracts 22% of what MiniLM computes is padding with 32 a batch, of whole titles,
-abstracts and claims 34%; by tokens it is 1% and 3%.
+With a token budget (``batch_tokens``), a batch holds as many texts as fill the budget after padding, longest first.
+sentence-transformers orders texts by their number of characters, which pads more. Of what MiniLM computes for 2,000
+real abstracts, 22% is padding with 32 texts a batch, and 34% for titles, abstracts and claims. With a token budget it
+is 1% and 3%.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.store.resolve import plain
 
 _CHARACTERS_A_TOKEN = 16
-"""A text of more than so many characters for each token that a model reads fills it; its rest needs no counting."""
+"""Only the first 16 characters a token of the model's limit are counted."""
 _COUNTED_AT_ONCE = 1000
 _OTHER_MODALITIES = frozenset({"image", "audio", "video"})
 
 
 def texts_of(inputs: Any) -> list[str] | None:
-    """The texts that an encoder reads from the batches, None if it reads something else."""
+    """Return the texts of a loader, None if it holds anything else (images, sound)."""
     dataset = getattr(inputs, "dataset", None)
     columns = set(getattr(dataset, "column_names", None) or ())
     if columns & _OTHER_MODALITIES or (columns and "text" not in columns):
@@ -46,7 +46,10 @@ def texts_of(inputs: Any) -> list[str] | None:
 
 
 def _column(inputs: Any, dataset: Any) -> list[Any] | None:
-    """The texts straight from the table, which is much faster than by batches; None if the batches may hold others."""
+    """Return the texts of the table itself, which is fast.
+
+    None if the batches may hold other texts.
+    """
     from datasets import Dataset
     from torch.utils.data import SequentialSampler
 
@@ -64,7 +67,7 @@ def _column(inputs: Any, dataset: Any) -> list[Any] | None:
 
 
 def rows_of(inputs: Any, texts: list[str]) -> Iterator[str]:
-    """Each text with all the columns that an encoder might read beside it."""
+    """Yield each text with all columns that an encoder may read."""
     dataset = getattr(inputs, "dataset", None)
     names = sorted(set(getattr(dataset, "column_names", None) or ()) - {"id", "text"})
     if not names:
@@ -76,19 +79,26 @@ def rows_of(inputs: Any, texts: list[str]) -> Iterator[str]:
 
 
 def loader_of(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_size: int, whole_row: bool) -> Any:
-    """A loader of some of the texts, as mteb would have made it for them."""
+    """Return a loader of some of the texts, made as mteb makes it."""
     from datasets import Dataset
     from torch.utils.data import DataLoader
 
     dataset = getattr(inputs, "dataset", None)
     if whole_row and isinstance(dataset, Dataset):
         return DataLoader(dataset.select(chosen.tolist()), batch_size=batch_size, collate_fn=inputs.collate_fn)
-    rows: Any = text_dataset({"text": [texts[i] for i in chosen]})
+    return text_loader([texts[i] for i in chosen], batch_size)
+
+
+def text_loader(texts: list[str], batch_size: int) -> Any:
+    """Return a loader of texts for an encoder of mteb."""
+    from torch.utils.data import DataLoader
+
+    rows: Any = text_dataset({"text": texts})
     return DataLoader(rows, batch_size=batch_size)
 
 
 def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:
-    """Tokens that a sentence-transformers model reads of each text."""
+    """Number of tokens that a sentence-transformers model reads of each text."""
     core = getattr(encoder, "model", None)
     tokenizer = getattr(core, "tokenizer", None)
     if not callable(tokenizer):
@@ -108,8 +118,9 @@ def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:
 
 
 def within_budget(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
-    """Positions of texts, batch by batch, longest first: each as large as fits into the budget once padded, but at
-    least one text.
+    """Return batches of positions, longest text first, within the padded budget.
+
+    A batch holds at least one text.
     """
     order = np.argsort(-lengths, kind="stable")
     batches, start = [], 0

@@ -1,16 +1,16 @@
-"""Fixed texts that show what a model does: the same text must give the same vector wherever its vectors are shared.
+"""Fixed texts that detect a changed model.
 
-The texts are encoded in both roles when a model is loaded, and again at the end of a run. Their vectors are compared
-with those of the start, with those that the embedding store holds, and, as a sketch (:class:`Behaviour`), with the
-evidence of a stored result. Other weights under one name and revision, another tokenizer, another type of number, a
-setting that no list knows, and a model that is not deterministic are found that way, for the price of a few batches.
-Cross-encoders score fixed pairs instead.
+Vectors are shared only between equal models. Each encoder encodes the texts in both roles when it is loaded and at the
+end of a run. Their vectors are compared with those of the start, with those in the embedding store, and, as a sketch
+(:class:`Behaviour`), with the evidence of a stored result. This detects other weights under the same name and revision,
+another tokenizer, another number type, an unlisted setting, and a model that is not deterministic. It costs a few
+batches. Cross-encoders score fixed pairs instead.
 
-Two encodings of one text by one model rarely differ in more than their last bits; on other hardware or in a type of few
-bits they differ by more. Compared is the relative distance of the two vectors of a text, |a - b| / max(|a|, |b|), in
-double precision. Up to the tolerance of the type of number it is rounding: all-MiniLM-L6-v2 in batches of another size
-differs by 1e-6 in float32, 0.001 in float16 and 0.009 in bfloat16. Beyond it, nothing is shared. For vectors of length
-1 a distance of d is a cosine of 1 - d²/2.
+Two encodings of a text by the same model differ in their last bits, and by more on other hardware or in a type of few
+bits. The measure is the relative distance of two vectors, |a - b| / max(|a|, |b|), in double precision. Distances up to
+the tolerance of the number type are rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32,
+0.001 in float16 and 0.009 in bfloat16. Beyond the tolerance no vector is shared. For vectors of length 1, a distance of
+d is a cosine of 1 - d²/2.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.identity import digest
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.settings import effective_kwargs, leaves, live_settings, model_facts, parts_of
+from patent_mteb.store.settings import components, effective_kwargs, leaves, live_settings, model_facts
 
 logger = logging.getLogger(__name__)
 
@@ -60,21 +61,20 @@ TEXTS = (
     "一种锂离子电池的正极材料及其制备方法。",
     "H04L 9/32",
 )
-"""Longest first, as encoders order a batch; the first is longer than most models read."""
+"""Longest first, as encoders order a batch; the first exceeds most limits."""
 
 _PAIRS = 8
 _PAIRS_OF_LANGUAGE_MODELS = 4
-
 TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
-"""Largest relative distance of two vectors that is rounding, by type of number."""
+"""Largest relative distance that is rounding, by number type."""
 _TOLERANCE = 1e-3
 _TOLERANCE_OF_SERVICES = 0.05
-"""Services answer from changing machines, in types that they do not tell."""
+"""Services run on changing hardware, in number types that they do not state."""
 LARGEST = 0.1
-"""Relative distance of two vectors within a run beyond which the model changed; up to it, it may be noise."""
+"""Largest relative distance within a run that may be noise."""
 
 _WIDTH = 16
-"""Numbers that stand for a vector in a sketch."""
+"""Number of projections of a vector in a sketch."""
 
 
 def _metadata(task_type: Any) -> TaskMetadata:
@@ -96,12 +96,12 @@ _ROLES = (PromptType.query, PromptType.document)
 
 @dataclass(frozen=True)
 class Drift:
-    """How far apart two encodings of the same texts are.
+    """Differences between two encodings of the same texts.
 
     Attributes:
-        distance: the largest relative distance of the two vectors of a text.
-        cosine: the smallest cosine of the two vectors of a text.
-        same: bit for bit.
+        distance: largest relative distance of the two vectors of a text.
+        cosine: smallest cosine of the two vectors of a text.
+        same: whether all bits are equal.
     """
 
     distance: float
@@ -127,12 +127,12 @@ def drift_between(first: ArrayLike, second: ArrayLike) -> Drift:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a model gives for the fixed texts, small enough to be stored with every result.
+    """Sketch of a model's vectors of the fixed texts, small enough for every result.
 
     Attributes:
-        width: of the vectors; 0 for the scores of pairs.
+        width: dimensions of the vectors; 0 for scores of pairs.
         sketch: [texts, 17] norm of each vector and its products with 16 fixed random directions, float32.
-        tolerance: relative distance that is rounding for the model's type of number.
+        tolerance: relative distance that is rounding for the number type of the model.
     """
 
     width: int
@@ -141,7 +141,7 @@ class Behaviour:
 
     @classmethod
     def of(cls, vectors: NDArray[Any], tolerance: float, *, scores: bool = False) -> Behaviour:
-        """The behaviour of a model that gave these vectors, or these scores of pairs ([pairs, 1])."""
+        """Sketch vectors, or scores of pairs ([pairs, 1])."""
         matrix = np.asarray(vectors, np.float64)
         width = matrix.shape[1]
         norms = np.full(len(matrix), np.abs(matrix).max()) if scores else np.linalg.norm(matrix, axis=1)
@@ -149,7 +149,7 @@ class Behaviour:
         return cls(0 if scores else width, np.column_stack([norms, parts]).astype(np.float32), tolerance)
 
     def distance(self, other: Behaviour) -> float:
-        """The largest relative distance of the two vectors of a text, estimated; infinite for other shapes."""
+        """Estimate the largest relative distance; infinite for other shapes."""
         if self.width != other.width or self.sketch.shape != other.sketch.shape:
             return float("inf")
         ours, theirs = self.sketch.astype(np.float64), other.sketch.astype(np.float64)
@@ -163,13 +163,13 @@ class Behaviour:
         return self.distance(other) <= max(self.tolerance, other.tolerance)
 
     def record(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return a JSON object."""
         coded = base64.b64encode(self.sketch.astype("<f4").tobytes()).decode("ascii")
         return {"width": self.width, "texts": len(self.sketch), "tolerance": self.tolerance, "sketch": coded}
 
     @classmethod
     def read(cls, record: Any) -> Behaviour | None:
-        """The behaviour of a record, None if it does not hold one."""
+        """Read a JSON object, None if it is not a sketch."""
         try:
             flat = np.frombuffer(base64.b64decode(record["sketch"], validate=True), "<f4")
             return cls(int(record["width"]), flat.reshape(int(record["texts"]), -1), float(record["tolerance"]))
@@ -179,17 +179,17 @@ class Behaviour:
 
 @lru_cache(maxsize=8)
 def _directions(width: int) -> NDArray[np.float64]:
-    """[width, 16] random signs, scaled so that products keep lengths on average (Johnson and Lindenstrauss)."""
+    """[width, 16] random signs, scaled to keep lengths (Johnson and Lindenstrauss)."""
     signs = np.random.default_rng(20261123).choice([-1.0, 1.0], (width, _WIDTH))
     scaled: NDArray[np.float64] = signs / np.sqrt(_WIDTH)
     return scaled
 
 
 def behaviours(model: Any) -> list[dict[str, Any] | None]:
-    """A record of the behaviour of every encoder, cross-encoder and language model that a model is made of.
+    """Return a record for each encoder, cross-encoder and language model in a model.
 
-    None for one that does not take the texts. Search models such as BM25 have none: their settings and libraries say
-    all.
+    The record is None for a model that does not accept the texts. Search models such as BM25 have none: their settings
+    and libraries determine their scores.
     """
     return [_record(leaf) for leaf in leaves(model, unloaded=True) if _is_watched(leaf)]
 
@@ -202,7 +202,10 @@ def _record(leaf: Any) -> dict[str, Any] | None:
 
 
 def _answers(judge: Any) -> dict[str, Any] | None:
-    """What a language model answers to fixed pairs now, asked once for each object: it costs money."""
+    """Answers of a language model to fixed pairs, asked once an object.
+
+    They cost money.
+    """
     if _KNOWN not in vars(judge):
         try:
             vars(judge)[_KNOWN] = judge.fixed_answers(list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True)))
@@ -213,7 +216,7 @@ def _answers(judge: Any) -> dict[str, Any] | None:
 
 
 def difference(now: Any, then: Any) -> str:
-    """Why two records of behaviour are not of one model, empty where they may be, or one of them is missing."""
+    """Say why two records belong to different models; empty if unknown."""
     if not (isinstance(now, dict) and isinstance(then, dict)):
         return ""
     if "grades" in now and "grades" in then:
@@ -233,7 +236,7 @@ def difference(now: Any, then: Any) -> str:
 
 
 def has_search_models(model: Any) -> bool:
-    """Whether a model, or a part of it, ranks without encoding: its scores depend on its libraries."""
+    """Whether a component ranks without encoding, so that libraries matter."""
     return any(not _is_watched(leaf) for leaf in leaves(model, unloaded=True))
 
 
@@ -246,15 +249,15 @@ _NOTED = "behaviour"
 
 
 def _behaviour(leaf: Any) -> Behaviour | None:
-    """Worked out once for each state of a model."""
-    if isinstance(leaf, StoredEncoder):  # not loaded: as it was when it last was
+    """Return the sketch of a model, computed once for each state of its settings."""
+    if isinstance(leaf, StoredEncoder):  # not loaded: its last sketch
         return Behaviour.read(leaf.noted(_NOTED))
     state = digest(live_settings(leaf))
     known = getattr(leaf, "__dict__", {}).get(_KNOWN)
-    return known[1] if known is not None and known[0] == state else _remember(leaf, _vectors(leaf, {}))
+    return known[1] if known is not None and known[0] == state else _cache_behaviour(leaf, _vectors(leaf, {}))
 
 
-def _remember(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
+def _cache_behaviour(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
     scores = not isinstance(leaf, EncoderProtocol)
     found = None if vectors is None else Behaviour.of(vectors, _tolerance(leaf), scores=scores)
     if hasattr(leaf, "__dict__"):
@@ -263,9 +266,9 @@ def _remember(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
 
 
 def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
-    """What a model gives for the texts, or pairs; None of one that does not take them or gives no matrix of numbers.
+    """Encode the fixed texts or score the fixed pairs.
 
-    A task says better what is wrong with such a model.
+    None if the model fails or returns no finite matrix: the task reports that better.
     """
     try:
         found = _scored(model, options) if not isinstance(model, EncoderProtocol) else _encoded(model, options)
@@ -275,13 +278,6 @@ def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
         logger.debug("%s does not take the fixed texts", model.mteb_model_meta.name, exc_info=True)
         return None
     return found if found.ndim == 2 and found.dtype.kind in "fiu" and bool(np.isfinite(found).all()) else None
-
-
-def _loader(texts: list[str], size: int | None) -> Any:
-    from datasets import Dataset
-    from torch.utils.data import DataLoader
-
-    return DataLoader(Dataset.from_dict({"text": texts}), batch_size=size or len(texts))
 
 
 def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
@@ -295,7 +291,7 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     found = []
     for role in _ROLES:
         vectors = model.encode(
-            _loader(list(TEXTS), options.get("batch_size")), prompt_type=role, **{**options, **where}
+            text_loader(list(TEXTS), options.get("batch_size") or len(TEXTS)), prompt_type=role, **{**options, **where}
         )
         found.append(_array(vectors))
         if len(found[-1]) != len(TEXTS):
@@ -305,13 +301,13 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
 
 def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[pairs, 1] scores of pairs of a short and a long text."""
-    sides = [_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
+    sides = [text_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
     where: dict[str, Any] = {"task_metadata": _metadata("Reranking"), "hf_split": "test", "hf_subset": "default"}
     return _array(model.predict(*sides, **{**options, **where, "show_progress_bar": False})).reshape(_PAIRS, 1)
 
 
 def _pairs(n: int) -> tuple[list[str], list[str]]:
-    """Short and long texts of n pairs."""
+    """Return the short and the long texts of n pairs."""
     return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
 
 
@@ -323,9 +319,9 @@ def _array(found: Any) -> NDArray[Any]:
 
 
 class Canaries:
-    """The encoders inside a model, watched over a run; of search models there is nothing to watch.
+    """Watch the encoders inside a model during a run; search models have none.
 
-    An encoder whose weights are read only when a text must be encoded is looked at once they were.
+    An encoder with lazy weights is checked once they are loaded.
     """
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
@@ -334,13 +330,13 @@ class Canaries:
         self._first: dict[int, tuple[Any, float]] = {}
 
     def look(self) -> None:
-        """Encode the texts and compare them with the first time, and the first time with the store."""
+        """Compare the encodings of now, of the start, and in the store."""
         for encoder in self._encoders:
             has_store = isinstance(encoder, StoredEncoder)
             if has_store and not encoder.loaded:
                 continue
-            inner = encoder.model if has_store else encoder
-            fresh = _vectors(inner, self._options)
+            wrapped = encoder.model if has_store else encoder
+            fresh = _vectors(wrapped, self._options)
             if fresh is None:
                 continue
             if id(encoder) in self._first:
@@ -352,15 +348,15 @@ class Canaries:
             tolerance = _tolerance(encoder)
             self._first[id(encoder)] = fresh, tolerance
             if not effective_kwargs(self._options):
-                behaviour = _remember(inner, fresh)
+                behaviour = _cache_behaviour(wrapped, fresh)
                 if has_store and behaviour is not None:
                     encoder.note(_NOTED, behaviour.record())
-            if has_store and (held := _vectors(encoder, self._options)) is not None:
+            if has_store and (stored := _vectors(encoder, self._options)) is not None:
                 place = f"in the store {encoder.store.path}"
                 _judge(
                     encoder,
                     fresh,
-                    held,
+                    stored,
                     tolerance,
                     tolerance,
                     place,
@@ -369,11 +365,11 @@ class Canaries:
 
 
 def _encoders(model: Any) -> Iterator[Any]:
-    """The encoders that a model is made of; those with a store as a whole."""
+    """Yield the encoders inside a model; one with a store as a whole."""
     if isinstance(model, StoredEncoder):
         yield model
         return
-    inside = parts_of(model)
+    inside = components(model)
     for part in inside:
         yield from _encoders(part)
     if not inside and isinstance(model, EncoderProtocol):
@@ -381,20 +377,20 @@ def _encoders(model: Any) -> Iterator[Any]:
 
 
 def _tolerance(encoder: Any) -> float:
-    """Of the types of number that the encoder computes in, and that its store keeps."""
-    inner = encoder.model if isinstance(encoder, StoredEncoder) and encoder.loaded else encoder
-    if getattr(inner, "endpoint", None) is not None or "API" in (encoder.mteb_model_meta.framework or ()):
+    """Tolerance of the number types in which the encoder computes and its store saves."""
+    wrapped = encoder.model if isinstance(encoder, StoredEncoder) and encoder.loaded else encoder
+    if getattr(wrapped, "endpoint", None) is not None or "API" in (encoder.mteb_model_meta.framework or ()):
         return _TOLERANCE_OF_SERVICES
     return tolerance_of((*model_facts(encoder)["dtype"].split(", "), str(getattr(encoder, "dtype", ""))))
 
 
 def tolerance_of(types: Iterable[str]) -> float:
-    """Relative distance that is rounding where vectors are computed or stored in these types of number."""
+    """Relative distance that is rounding for vectors in these number types."""
     return max(TOLERANCES.get(one, _TOLERANCE) for one in types)
 
 
 def _judge(encoder: Any, fresh: Any, known: Any, tolerance: float, largest: float, where: str, why: str) -> None:
-    """Say nothing, warn, or stop, by the distance of two encodings."""
+    """Warn or stop, by the distance of two encodings."""
     name = encoder.mteb_model_meta.name
     if fresh.shape != known.shape:
         raise ModelError(

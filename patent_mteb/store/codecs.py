@@ -1,16 +1,16 @@
-"""Vectors in one byte a number: what they are kept as, and what they count as.
+"""Codecs: vectors as one byte a value, and their decoded values.
 
-=========  =============================================================================================================
-``int8``   each dimension's range cut into 255 equal steps; a value counts as the middle of its step, one outside as the
-           end
-``uint8``  the same steps counted from 0 instead of from -128, so that scores are those of ``int8``
+=========  ==========================================================================================================
+``int8``   255 equal steps over the range of each dimension; a value is decoded as the middle of its step, an outlier as
+the end
+``uint8``  the same steps counted from 0 instead of -128, so that scores are those of ``int8``
 ``binary`` the sign of each value, as -1 or 1: cosine and inner product then order like the number of equal bits
-=========  =============================================================================================================
+=========  ==========================================================================================================
 
-Token vectors are not calibrated: each has a scale of its own (:class:`Scaled`).
+Token vectors are not calibrated: each has its own scale (:class:`Scaled`).
 
-Codes are those of sentence-transformers' ``quantize_embeddings`` with the same ranges; similarities are computed on the
-values that codes stand for, so that a dimension with a wide range counts for as much as before.
+Codes equal those of sentence-transformers' ``quantize_embeddings`` with the same ranges. Similarities are computed on
+decoded values, so a dimension with a wide range keeps its weight.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _HIGHEST = 127
 
 
 class Codec(Protocol):
-    """How vectors become bytes and bytes vectors; ``settings`` tell its codes from those of another."""
+    """Converts vectors to bytes and back; ``settings`` identify the codec."""
 
     @property
     def settings(self) -> Mapping[str, Any]: ...
 
     def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
-        """[n, width] codes of vectors."""
+        """Encode: [n, width] bytes."""
         ...
 
     def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
-        """[n, width] what codes count as."""
+        """Decode: [n, width] values."""
         ...
 
 
@@ -81,10 +81,10 @@ class Signs:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Each vector in steps of its own: 1/127 of its largest value, which is kept in front of the codes in 4 bytes
-    (single precision).
+    """Each vector in 127 steps of its largest value, which precedes the codes.
 
-    A value loses at most half a step, so a vector v of d dimensions at most max|v| * sqrt(d) / 254 of its length.
+    The largest value takes 4 bytes (float32). The error of a value is at most half a step, and that of a vector v of d
+    dimensions at most max|v| * sqrt(d) / 254.
     """
 
     @property

@@ -1,17 +1,13 @@
-"""An mteb encoder that encodes nothing twice.
+"""An mteb encoder with a store: every distinct text is encoded once.
 
-What is the same with and without the store: the vectors are handed on bit for bit as the model gave them (in fp32), so
-every score computed from them is too. A transformer's vector depends in its last bits on the texts that it was padded
-with; therefore texts new to the store go to a sentence-transformers model in the very batches that stock mteb would
-form (longest first, ``batch_size`` at a time), unless ``batch_tokens`` among the arguments asks for batches of so many
-tokens (:mod:`.batches`). Where a call repeats a text, or finds a part of its texts in the store, the batches cannot be
-the same: vectors then differ from those of another run by about 1e-7, as they do in stock mteb between two tasks or two
-batch sizes, and never within one store.
+Scores are the same with and without the store: it returns the vectors of the model bit for bit (in fp32). A vector of a
+transformer depends in its last bits on the padding of its batch. New texts therefore go to a sentence-transformers
+model in the batches that stock mteb would form (longest first, ``batch_size`` at a time), unless ``batch_tokens`` asks
+for batches by tokens (:mod:`.batches`). Where a call repeats a text, or finds some of its texts in the store, the
+batches differ. The vectors then differ by about 1e-7 from those of another run, as in stock mteb between two tasks or
+batch sizes, but never within one store.
 
-What an encoder has done so far, and its bar at work: often on a terminal, seldom in a log.
-
-Which models may stand in front of a store: those that embed, and that can be told from others by name and
-revision.
+A model needs vectors, a name and a revision to have a store.
 """
 
 from __future__ import annotations
@@ -38,13 +34,13 @@ from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
-from patent_mteb.store.claims import Group, groups_of, shared_out
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
+from patent_mteb.store.locks import Group, claimed_groups, grouped
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.settings import DIGESTS, LiveIdentity, effective_kwargs, model_facts, note, unseen_changes
 from patent_mteb.store.space import DTYPES, Space
-from patent_mteb.store.store import EmbeddingStore
+from patent_mteb.store.store import EmbeddingStore, open_store
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
@@ -53,20 +49,19 @@ __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
-
 LOG_SECONDS = 60.0
-"""Where nobody looks at a terminal: seconds until the first line, and between two."""
+"""Without a terminal: seconds before the first line of progress, and between two."""
 
 
 @dataclass
 class Stats:
-    """What an encoder has done so far.
+    """Counts of an encoder.
 
     Attributes:
-        texts: texts that tasks asked for.
-        encoded: texts that reached the model.
-        characters: their characters, without prompts.
-        passed_through: calls that the store had no part in (images, sound, precisions that only the model can make).
+        texts: texts that tasks requested.
+        encoded: texts that the model encoded.
+        characters: characters of the encoded texts, without prompts.
+        passed_through: calls that bypassed the store (images, sound, precisions that only the model can compute).
     """
 
     texts: int = 0
@@ -76,12 +71,12 @@ class Stats:
 
     @property
     def reused(self) -> int:
-        """Texts that tasks asked for and that did not reach the model."""
+        """Texts that were requested and not encoded."""
         return self.texts - self.encoded
 
 
 def progress_bar(name: str, total: int | None, reused: int, shown: bool) -> Any:
-    """A bar over ``total`` texts (None: nobody knows), ``reused`` of which are there already."""
+    """A bar over ``total`` texts (None: unknown), ``reused`` of which are stored."""
     watched = sys.stderr is not None and sys.stderr.isatty()
     pace = {} if watched else {"delay": LOG_SECONDS, "mininterval": LOG_SECONDS, "maxinterval": LOG_SECONDS}
     return tqdm(total=total, initial=reused, desc=name, unit="text", disable=not shown, **pace)
@@ -91,7 +86,7 @@ _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_availabl
 
 
 def as_encoder(model: Any) -> Any:
-    """The model as an mteb encoder."""
+    """Return the model as an mteb encoder."""
     if not hasattr(model, "mteb_model_meta"):
         from sentence_transformers import SentenceTransformer
 
@@ -104,7 +99,7 @@ def as_encoder(model: Any) -> Any:
         )
     if not isinstance(model, EncoderProtocol):
         raise ModelError(
-            f"{type(model).__name__} is no encoder (it lacks encode, similarity, similarity_pairwise or"
+            f"{type(model).__name__} is not an encoder (it lacks encode, similarity, similarity_pairwise or"
             " mteb_model_meta). Remedy: pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and"
             " cross-encoders need no store."
         )
@@ -112,7 +107,7 @@ def as_encoder(model: Any) -> Any:
 
 
 def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
-    """The metadata of a model that can be told from others and has vectors to store."""
+    """Return the metadata of a model that has vectors, a name and a revision."""
     unnamed = meta is None or meta.name in _UNNAMED
     if meta is None or unnamed or meta.revision in _UNNAMED:
         raise ModelError(
@@ -129,17 +124,16 @@ def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
 
 
 _BUDGET = "batch_tokens"
-
 _FACTS_FORMAT = 2
-"""Of what a store notes of a model; digests of before are not compared with those of now."""
+"""Version of the facts about a model in the store; older ones are not compared."""
 
 UNWRITTEN_SECONDS = 15.0
-"""What was encoded waits no longer for the rest of its group."""
+"""Seconds after which vectors are written before their group is complete."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the vectors of one call belong: first positions of its distinct texts, and which of these the store has."""
+    """Keys of one call: first positions of its distinct texts, and which are stored."""
 
     facts: Facts
     prompt: Prompt
@@ -152,48 +146,45 @@ class Plan:
 def stored(
     model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512
 ) -> Any:
-    """Wrap an encoder so that every distinct text is encoded once, across tasks, processes and runs.
+    """Wrap an encoder so that each distinct text is encoded once.
 
-    A model that keeps its own kind of vectors (``with_store``: late interaction keeps those of the tokens) does so in
-    the same store.
+    Tasks, processes and runs share the vectors. A model with its own kind of vectors (``with_store``: late interaction
+    has token vectors) saves these in the same store.
 
     Args:
-        model: an mteb encoder, a ``SentenceTransformer``, or a ``ModelMeta``, which is loaded only when a text has to
-            be encoded: with every text in the store the weights are never read.
+        model: an mteb encoder, a ``SentenceTransformer``, or a ``ModelMeta``. The model of a ``ModelMeta`` is loaded
+            only when a text has to be encoded: if all texts are stored, its weights are never read.
         path: directory of the store, or an open one. Default: ``PATENT_MTEB_STORE`` or the user cache.
-        dtype: ``float32`` keeps what the model gives; ``float16`` halves the disk, rounds, and is part of the model's
+        dtype: ``float32`` saves the vectors unchanged; ``float16`` halves the disk, rounds, and is part of the model's
             identity in the results (``experiment_kwargs={"store_dtype": "float16"}``).
-        chunk_texts: texts between two writes; a kill loses at most so many, and of a slow model 15 seconds and the call
-            that runs.
+        chunk_texts: texts between two writes. A kill loses at most this number of texts, and with a slow model 15
+            seconds and the running call.
 
     Raises:
-        ModelError: the model is no encoder, or has no name and revision to tell its vectors from another's.
+        ModelError: the model is not an encoder, or has no name or revision that identifies its vectors.
 
     Example:
         >>> import mteb
         >>> import patent_mteb
         >>> model = stored(mteb.get_model("mteb/baseline-random-encoder"), "store")
         >>> runs = [patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample") for _ in range(2)]
-        >>> model.stats.encoded < model.stats.texts / 2  # the second time nothing is encoded
+        >>> model.stats.encoded < model.stats.texts / 2  # the second run encodes nothing
         True
     """
     if isinstance(model, ModelMeta) and "late-interaction" in model.model_type:
         model = model.load_model()
     if hasattr(model, "with_store"):
         return model.with_store(path, dtype)
-    return StoredEncoder(
-        model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts
-    )
+    return StoredEncoder(model, open_store(path), dtype, chunk_texts=chunk_texts)
 
 
 class StoredEncoder(LiveIdentity):
-    """An mteb encoder in front of an :class:`EmbeddingStore`; made by :func:`stored`, which says what the arguments
-    are.
+    """An mteb encoder in front of an :class:`EmbeddingStore`; see :func:`stored`.
 
-    An encoder of your own may define ``store_prompt(task_metadata, prompt_type) -> str`` (the prompt that it puts
-    before a text; that and the text must be all that its vector depends on) so that its vectors are shared by tasks,
-    and ``store_settings`` (a mapping of settings that change its vectors). Which of mteb's encoders need neither is
-    said in ``resolve``.
+    A custom encoder may define ``store_prompt(task_metadata, prompt_type) -> str``, the prompt that it puts before a
+    text, so that tasks share its vectors. Its vectors must then depend on the prompt and the text only. It may also
+    define ``store_settings``, a mapping of the settings that change its vectors. ``resolve`` names the encoders of mteb
+    that need neither.
     """
 
     def __init__(
@@ -211,7 +202,8 @@ class StoredEncoder(LiveIdentity):
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         if (dtype == "int8") != (codec is not None):
             raise ModelError(
-                "bytes are kept of quantised vectors only. Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))"
+                "only quantised vectors are stored as bytes."
+                " Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))"
             )
         if isinstance(model, StoredEncoder):
             raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
@@ -236,32 +228,32 @@ class StoredEncoder(LiveIdentity):
 
     @property
     def model(self) -> Any:
-        """The wrapped encoder, loaded now if it was given as a ModelMeta and not needed before.
+        """The wrapped encoder; one that was given as a ModelMeta is loaded now.
 
         Raises:
-            ModelError: what its loader gives is no encoder, or is loaded from other files than its identity says.
+            ModelError: its loader does not return an encoder, or loads other files than its identity states.
         """
         if self._model is None:
             model = note(as_encoder(self._meta.load_model()))
             if (found := model.mteb_model_meta.revision) != self._meta.revision:
                 raise ModelError(
                     f"{self._meta.name}: its files were changed before they were loaded, they are {found} and not"
-                    f" {self._meta.revision}, under which its vectors would be kept. Remedy: start anew and leave them"
-                    " alone meanwhile"
+                    f" {self._meta.revision}, under which its vectors would be stored. Remedy: start again, and do not"
+                    " change them meanwhile"
                 )
             self._model = model
-            facts, told = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)
+            facts, digests = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)
             known = {
                 "model": self._meta.name,
                 "revision": self._meta.revision,
-                **{name: told[name] for name in DIGESTS},
+                **{name: digests[name] for name in DIGESTS},
             }
-            self.store.keep(self._facts_path(), {**known, **asdict(facts)})
+            self.store.write_document(self._facts_path(), {**known, **asdict(facts)})
         return self._model
 
     @property
     def loaded(self) -> bool:
-        """Whether the weights have been read."""
+        """Whether the weights are loaded."""
         return self._model is not None
 
     def encode(
@@ -274,15 +266,14 @@ class StoredEncoder(LiveIdentity):
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Vectors of the texts, [n, width], in their order; arguments as in mteb's ``EncoderProtocol``.
+        """Vectors of the texts, [n, width]; arguments as in mteb's ``EncoderProtocol``.
 
         Returns:
-            An fp32 array (whatever the store's type) in memory, or a memory map if it is above the store's
-            ``memory_limit``; a tensor with ``convert_to_tensor``.
+            An fp32 array (whatever the type in the store), or a memory map if it exceeds the store's ``memory_limit``;
+                a tensor with ``convert_to_tensor``.
 
         Raises:
-            ModelError: the model gave something else than one finite vector of one width a text; nothing of it is
-                stored.
+            ModelError: the model did not return one finite vector of one width for each text. None of them is stored.
         """
         where = {
             "task_metadata": task_metadata,
@@ -301,7 +292,9 @@ class StoredEncoder(LiveIdentity):
 
         def encode(missing: NDArray[np.int64]) -> None:
             groups = self.groups(self.calls(inputs, texts, missing, plan, kwargs))
-            with contextlib.closing(shared_out(plan.space.directory, plan.keys, groups, plan.space.contains)) as ours:
+            with contextlib.closing(
+                claimed_groups(plan.space.directory, plan.keys, groups, plan.space.contains)
+            ) as ours:
                 self.encode_groups(inputs, texts, ours, len(missing), plan, where, kwargs)
 
         vectors = plan.space.filled(plan.keys, encode, "float32")
@@ -319,8 +312,9 @@ class StoredEncoder(LiveIdentity):
         return vectors
 
     def lookup(self, inputs: DataLoader[Any], **arguments: Any) -> tuple[Keys, NDArray[np.bool_]]:
-        """Key of each of several different texts, and whether the store has it, for the arguments of :meth:`encode`;
-        nothing is encoded.
+        """Return the keys of distinct texts, and whether each is stored; encode nothing.
+
+        The arguments are those of :meth:`encode`.
         """
         names = ("task_metadata", "hf_split", "hf_subset", "prompt_type")
         where = {name: arguments.pop(name) for name in names}
@@ -346,24 +340,24 @@ class StoredEncoder(LiveIdentity):
         return self._doubles[digest]
 
     def facts(self) -> Facts:
-        """Of the model as it stands now if it is loaded, else as it described itself when it last was."""
+        """Facts about the loaded model, else those saved when it was last loaded."""
         if self.loaded:
             return facts_of(self._model, self._model.mteb_model_meta)
         written = read_json(self._facts_path())
         return Facts.read(written) or facts_of(self.model, self.model.mteb_model_meta)
 
     def digests(self) -> dict[str, str]:
-        """Digests of the model as it was when one of these facts was last loaded; empty where unknown."""
+        """Digests of the model when it was last loaded; empty where unknown."""
         return {name: str(self.noted(name) or "") for name in DIGESTS}
 
     def note(self, name: str, value: Any) -> None:
-        """Add to what the store noted of the model when it was last loaded, if it did."""
+        """Save a value with the facts about the model, if there are any."""
         written = read_json(self._facts_path())
         if isinstance(written, dict) and written.get(name) != value:
-            self.store.keep(self._facts_path(), {**written, name: value})
+            self.store.write_document(self._facts_path(), {**written, name: value})
 
     def noted(self, name: str) -> Any:
-        """What the store noted of the model when it was last loaded, None if nothing."""
+        """Return a value that was saved with the facts about the model, or None."""
         written = read_json(self._facts_path())
         return written.get(name) if isinstance(written, dict) else None
 
@@ -379,8 +373,9 @@ class StoredEncoder(LiveIdentity):
         return self.store.path / "models" / f"{json_digest([declared, _versions(), _FACTS_FORMAT])}.json"
 
     def plan(self, inputs: Any, texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Plan:
-        """Where the vectors of a call belong. The model is loaded if one of them is not there: only then its settings
-        are sure.
+        """Return the keys of a call and which are stored.
+
+        The model is loaded if a text is missing: only then are its settings certain.
         """
         plan = self._plan(inputs, texts, where, kwargs)
         if plan.stored.all() or self.loaded:
@@ -417,8 +412,9 @@ class StoredEncoder(LiveIdentity):
     def calls(
         self, inputs: Any, texts: list[str], chosen: NDArray[np.int64], plan: Plan, kwargs: Mapping[str, Any]
     ) -> list[Any]:
-        """The positions ``chosen``, call by call, as the model is given their texts: a vector depends in its last bits
-        on its batch.
+        """Split the positions ``chosen`` into the batches that the model gets.
+
+        A vector depends in its last bits on its batch.
         """
         if (budget := kwargs.get(_BUDGET)) is not None:
             lengths = token_lengths(self.model, [plan.prompt.text + texts[i] for i in chosen])
@@ -432,8 +428,8 @@ class StoredEncoder(LiveIdentity):
         return [chosen[start : start + call_size] for start in range(0, len(chosen), call_size)]
 
     def groups(self, calls: list[NDArray[np.int64]]) -> list[Group]:
-        """Calls that are written together."""
-        return groups_of(calls, self._chunk_texts)
+        """Group calls that are written together."""
+        return grouped(calls, self._chunk_texts)
 
     def encode_groups(
         self,
@@ -444,14 +440,12 @@ class StoredEncoder(LiveIdentity):
         plan: Plan,
         where: Mapping[str, Any],
         kwargs: Mapping[str, Any],
-        kept: NDArray[np.int64] | None = None,
+        stored_positions: NDArray[np.int64] | None = None,
     ) -> None:
-        """Encode texts call by call, and write them group by group or as they have waited for
-        :data:`UNWRITTEN_SECONDS`.
+        """Encode texts call by call, and write them by group or every 15 seconds.
 
-        Args:
-            size: texts of all groups; fewer come if other processes encode some of them.
-            kept: positions whose vectors are not written, since they are there.
+        ``size`` is the number of texts of all groups; fewer come if other processes encode some. The vectors at the
+        positions ``stored_positions`` are stored already and not written.
         """
         task = where["task_metadata"].name
         passed = {name: value for name, value in kwargs.items() if name not in ("precision", _BUDGET)} | {
@@ -476,26 +470,26 @@ class StoredEncoder(LiveIdentity):
                         progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
                         progress.update(len(chosen))
                         if time.monotonic() - written > UNWRITTEN_SECONDS:
-                            self._write(plan, texts, pending, kept)
+                            self._write(plan, texts, pending, stored_positions)
                             written = time.monotonic()
                 finally:
                     if pending:
-                        self._write(plan, texts, pending, kept)
+                        self._write(plan, texts, pending, stored_positions)
 
     def _write(
-        self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], kept: NDArray[np.int64] | None
+        self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], stored_positions: NDArray[np.int64] | None
     ) -> None:
         chosen, vectors = (np.concatenate(parts) for parts in zip(*pending, strict=True))
         pending.clear()
-        if kept is not None:
-            new = ~np.isin(chosen, kept)
+        if stored_positions is not None:
+            new = ~np.isin(chosen, stored_positions)
             chosen, vectors = chosen[new], vectors[new]
         plan.space.append(plan.keys[chosen], vectors)
         self.stats.encoded += len(chosen)
         self.stats.characters += sum(len(texts[i]) for i in chosen)
 
     def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
-        """What the model gave for ``count`` texts as an array of the store's type."""
+        """Return the vectors of ``count`` texts as an array of the store's type."""
         blame = f"{self._meta.name} on {task}"
         if hasattr(vectors, "detach"):
             if vectors.is_sparse:
@@ -514,14 +508,14 @@ class StoredEncoder(LiveIdentity):
                 + ". Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
             )
         with np.errstate(over="ignore"):
-            kept: NDArray[Any] = vectors.astype(space.dtype if self._codec is None else np.float32, copy=False)
-        if bad := int((~np.isfinite(kept).all(axis=1)).sum()):
+            converted: NDArray[Any] = vectors.astype(space.dtype if self._codec is None else np.float32, copy=False)
+        if bad := int((~np.isfinite(converted).all(axis=1)).sum()):
             what = "NaN or infinite values" if not np.isfinite(vectors).all() else f"values beyond {self.dtype}"
             raise ModelError(
                 f"{blame}: {what} in {bad} of {count} vectors. Nothing of them was stored."
                 " Remedy: load the model in a wider type (fp32 or bf16 instead of fp16), or look at its input."
             )
-        return kept if self._codec is None else self._codec.code(kept)
+        return converted if self._codec is None else self._codec.code(converted)
 
 
 def _batch_size(inputs: Any, kwargs: Mapping[str, Any]) -> int:
@@ -529,7 +523,7 @@ def _batch_size(inputs: Any, kwargs: Mapping[str, Any]) -> int:
 
 
 def _versions() -> list[str]:
-    """Versions of what resolves prompts and reads checkpoints: another one has to look at the model again."""
+    """Versions of the libraries that resolve prompts and read checkpoints."""
     versions = []
     for name in ("mteb", "sentence-transformers", "transformers"):
         try:

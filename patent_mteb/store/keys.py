@@ -16,21 +16,12 @@ Keys = NDArray[np.uint8]
 
 
 def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Keys:
-    """128-bit blake2b of (context, prompt, text), one row a text.
+    """128-bit blake2b of (context, prompt, text) for each text, [n, 16] uint8.
 
     Args:
         texts: the texts as the model reads them.
-        prompt: the prompt that the model puts before each of them, resolved to its wording.
-        context: whatever else changes the vector of the same prompt and text (a role, a task).
-
-    Returns:
-        [n, 16] uint8.
-
-    Example:
-        >>> from patent_mteb.store import hash_texts
-        >>> keys = hash_texts(["a pump", "a valve"])
-        >>> keys.shape, bool((keys == hash_texts(["a pump", "a valve"], prompt="query: ")).all())
-        ((2, 16), False)
+        prompt: the resolved prompt that the model puts before each of them.
+        context: anything else that changes the vector of the same prompt and text (a role, a task).
     """
     start = hashlib.blake2b(digest_size=KEY_BYTES)
     for part in (context, prompt):
@@ -46,7 +37,7 @@ def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Key
 
 
 def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The two 64-bit halves of each key."""
+    """Return the two 64-bit halves of each key."""
     if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_BYTES:
         raise ValueError(f"keys must be an [n, {KEY_BYTES}] array of uint8, got {keys.dtype} {keys.shape}")
     pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)

@@ -1,36 +1,41 @@
-"""Who uses a space: a shared lock on its directory, which goes with the process however it ends.
+"""Locks of the store: which process uses a space, and which one encodes which texts.
 
-A process that has a space open holds a shared lock (``flock``) on its directory; whoever wants to remove the space asks
-for the lock for himself alone. Locks need no clock and leave no file. Where the system has none (Windows, some network
-file systems), a space counts as in use for an hour after it was last used, which is only as right as the clocks of the
-machines are.
+Both rest on the locks of the file system (:func:`patent_mteb.files.lock`), which end with their process, however that
+happens. They need no clock and leave nothing behind.
+
+* A process that has a space open holds a shared lock on its folder. A space is removed under an exclusive lock. Where
+  the system has no locks, a space counts as in use for an hour after its last use, as far as the clocks agree.
+* A process claims a group of batches before it encodes them. A claim is a file in the folder ``claims`` of the space
+  that lists the keys and is locked until their vectors are written. Other processes take other groups first and skip
+  the claimed texts once they are stored. A lock on the folder serialises the making and reading of claims. Without
+  locks, or in a read-only store, nothing is claimed, and each process encodes what it misses.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
-fcntl: Any
+import numpy as np
+from numpy.typing import NDArray
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+from patent_mteb.files import folder_lock, lock
+from patent_mteb.store.keys import KEY_BYTES, Keys
 
+logger = logging.getLogger(__name__)
 
 _IN_USE_SECONDS = 3600.0
-
 _ATTEMPTS = 10
 
 
-class Hold:
-    """A shared lock on a directory, given back when nobody refers to it any more; made by :func:`hold`."""
+class UseLock:
+    """A shared lock on the folder of a space, released with its last reference; see :func:`use_lock`."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -40,50 +45,155 @@ class Hold:
             os.close(self.descriptor)
 
 
-_HOLDS: WeakValueDictionary[tuple[int, int, int], Hold] = WeakValueDictionary()
-"""(process, device, inode) -> the one lock that this process has on a directory."""
+_LOCKS: WeakValueDictionary[tuple[int, int, int], UseLock] = WeakValueDictionary()
+"""(process, device, inode) -> the one lock that this process has on a folder."""
 
 
 def _key(state: os.stat_result) -> tuple[int, int, int]:
     return os.getpid(), state.st_dev, state.st_ino
 
 
-def hold(directory: Path) -> Hold | None:
-    """A shared lock on a directory, the same for all of a process; None where there is no directory or no locks."""
-    if fcntl is None:
-        return None
+def use_lock(folder: Path) -> UseLock | None:
+    """Return the shared lock of this process on a folder; None where there is no folder or no locks."""
     for _ in range(_ATTEMPTS):
         try:
-            if (held := _HOLDS.get(_key(directory.stat()))) is not None:
-                return held
-            made = Hold(os.open(directory, os.O_RDONLY))
-            fcntl.flock(made.descriptor, fcntl.LOCK_SH)
-            if os.path.samestat(os.fstat(made.descriptor), directory.stat()):  # nobody has removed it meanwhile
-                return _HOLDS.setdefault(_key(os.fstat(made.descriptor)), made)
+            if (known := _LOCKS.get(_key(folder.stat()))) is not None:
+                return known
+            new = UseLock(os.open(folder, os.O_RDONLY))
+            lock(new.descriptor, shared=True)
+            if os.path.samestat(os.fstat(new.descriptor), folder.stat()):  # not removed meanwhile
+                return _LOCKS.setdefault(_key(os.fstat(new.descriptor)), new)
         except OSError:
             return None
     return None
 
 
 @contextlib.contextmanager
-def alone(directory: Path, last_used: float) -> Iterator[bool]:
-    """Whether no other process uses a directory; while the block runs, none begins to."""
-    lately = abs(time.time() - last_used) < _IN_USE_SECONDS
-    mine: Hold | None = None
-    held = None
+def exclusive(folder: Path, last_used: float) -> Iterator[bool]:
+    """Lock a folder exclusively while the block runs; yield False if another process uses it."""
+    known = None
     try:
-        if fcntl is not None:
-            held = _HOLDS.get(_key(directory.stat()))
-            mine = held or Hold(os.open(directory, os.O_RDONLY))
-            fcntl.flock(mine.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        free = fcntl is not None or not lately
+        known = _LOCKS.get(_key(folder.stat()))
+        own = known or UseLock(os.open(folder, os.O_RDONLY))
+        lock(own.descriptor, wait=False)
+        free = True
     except BlockingIOError:
         free = False
     except OSError:
-        free = not lately
+        free = abs(time.time() - last_used) >= _IN_USE_SECONDS
     try:
         yield free
     finally:
-        if held is not None:
+        if known is not None:
             with contextlib.suppress(OSError):
-                fcntl.flock(held.descriptor, fcntl.LOCK_SH)
+                lock(known.descriptor, shared=True)
+
+
+Group = list[NDArray[np.int64]]
+"""Batches that are encoded and written together, each by the positions of its texts."""
+
+_FOLDER = "claims"
+_LOOK_AGAIN_SECONDS = 0.2
+
+
+def grouped(batches: Sequence[NDArray[np.int64]], size: int) -> list[Group]:
+    """Return the batches in groups of at least ``size`` texts."""
+    groups: list[Group] = []
+    n_texts = size
+    for batch in batches:
+        if n_texts >= size:
+            groups.append([])
+            n_texts = 0
+        groups[-1].append(batch)
+        n_texts += len(batch)
+    return groups
+
+
+def claimed_groups(
+    folder: Path,
+    keys: Keys,
+    groups: Sequence[Group],
+    contains: Callable[[Keys], NDArray[np.bool_]],
+    wait_seconds: float = _LOOK_AGAIN_SECONDS,
+    *,
+    full_batches: bool = False,
+) -> Generator[Group]:
+    """Yield the groups that this process encodes, each claimed until the next one is taken.
+
+    Texts that other processes have stored by then are dropped; with ``full_batches`` a batch stays complete as long as
+    one of its texts is missing.
+    """
+    left, logged = list(groups), False
+    while left:
+        chosen: Group | None = None
+        claim: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        with _claimed_keys(folder / _FOLDER) as claimed:
+            free = (i for i, group in enumerate(left) if not claimed or claimed.isdisjoint(_bytes(group, keys)))
+            if (position := next(free, None)) is not None:
+                missing = ((batch, ~contains(keys[batch])) for batch in left.pop(position))
+                chosen = [batch if full_batches else batch[absent] for batch, absent in missing if absent.any()]
+                if chosen and claimed is not None:
+                    claim = _claim(folder / _FOLDER, b"".join(_bytes(chosen, keys)))
+        if chosen:
+            with claim:
+                yield chosen
+        elif chosen is None:
+            if not logged:
+                count = sum(len(batch) for group in left for batch in group)
+                logger.info("%d texts are being encoded by another process; waiting for them", count)
+                logged = True
+            time.sleep(wait_seconds)
+
+
+def _bytes(group: Group, keys: Keys) -> Iterator[bytes]:
+    return (key.tobytes() for batch in group for key in keys[batch])
+
+
+@contextlib.contextmanager
+def _claimed_keys(folder: Path) -> Iterator[set[bytes] | None]:
+    """Yield the keys that running processes have claimed, with the folder locked; None where claims do not work."""
+    with contextlib.ExitStack() as stack:
+        locked = False
+        with contextlib.suppress(OSError):  # a read-only store
+            locked = stack.enter_context(folder_lock(folder))
+        yield {key for path in sorted(folder.iterdir()) for key in _keys_of(path)} if locked else None
+
+
+def _keys_of(path: Path) -> list[bytes]:
+    """Return the keys of a claim; remove the claim of a process that has ended."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        lock(descriptor, shared=True, wait=False)
+    except OSError:
+        content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)  # its process may remove the file meanwhile
+        return [content[start : start + KEY_BYTES] for start in range(0, len(content), KEY_BYTES)]
+    else:
+        path.unlink(missing_ok=True)
+        return []
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _released(descriptor: int, path: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _claim(folder: Path, content: bytes) -> contextlib.AbstractContextManager[None]:
+    """Claim keys until the returned context ends; do nothing where the claim cannot be written."""
+    path = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        lock(descriptor)
+        os.write(descriptor, content)
+    except OSError:
+        return contextlib.nullcontext()
+    return _released(descriptor, path)

@@ -1,8 +1,7 @@
-"""Putting stores together: what one store lacks is copied from another, shard by shard.
+"""Merge stores: copy missing vectors from other stores, shard by shard.
 
-Nothing is changed in the stores that are read, and the one that is written to is whole after each shard: a merge that
-was interrupted is started again and copies what is still missing. A store that is damaged, or that another model
-filled, is refused before anything of it is copied.
+The other stores are only read. The target is consistent after each shard, so an interrupted merge can be repeated. A
+damaged store, or one that was filled by another model, is refused before anything is copied.
 """
 
 from __future__ import annotations
@@ -21,22 +20,21 @@ from patent_mteb.store.canaries import drift_between, tolerance_of
 from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import BlockKeys, Shard
 from patent_mteb.store.space import Space, spread
-from patent_mteb.store.store import EmbeddingStore
-from patent_mteb.store.upkeep import directories, document_of, examine
+from patent_mteb.store.store import EmbeddingStore, directories, document_of, examine
 
 _SAMPLE = 2048
-"""Vectors of texts that two stores both have, of each shard, that are compared."""
+"""Number of common texts of each shard whose vectors are compared."""
 
 
 @dataclass
 class Merged:
-    """What a merge did.
+    """Result of a merge.
 
     Attributes:
-        spaces: spaces that were read; of these ``uncompared`` have no text that the store had, so that nothing could be
-            compared.
-        copied, known: texts that were copied, and texts that were there already.
-        notes: what is incomplete in the other stores; the rest of them was copied.
+        spaces: spaces that were read.
+        copied, known: texts that were copied, and texts that the store had.
+        uncompared: spaces without a common text, which could not be compared.
+        notes: incomplete records of the other stores; the rest was copied.
     """
 
     spaces: int = 0
@@ -47,11 +45,11 @@ class Merged:
 
 
 def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
-    """Copy to a store what it lacks of others.
+    """Copy vectors to a store that it lacks.
 
-    Texts that both have must have the same vectors, up to rounding: the fixed texts of
-    :mod:`patent_mteb.store.canaries` are in every store that a run has filled. Nothing of another store is copied
-    before all of it was compared.
+    Texts that both stores have must have the same vectors, up to rounding; the fixed texts of
+    :mod:`patent_mteb.store.canaries` are in every store that a run has filled. All of a store is compared before
+    anything of it is copied.
     """
     opened = [EmbeddingStore(other, create=False) for other in others]
     for other in opened:
@@ -63,15 +61,15 @@ def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
         spaces = [(store.space(*described), directory, document) for directory, document, described in _spaces(other)]
         for space, directory, document in spaces:
             compared = sum(
-                _compare(space, shard, whole, document) for shard, whole, _ in examine(directory, document) if whole
+                _compare(space, shard, intact, document) for shard, intact, _ in examine(directory, document) if intact
             )
             done.uncompared += not compared
         for space, directory, document in spaces:
             done.spaces += 1
-            for shard, whole, damages in examine(directory, document):
+            for shard, intact, damages in examine(directory, document):
                 done.notes += [str(damage) for damage in damages]
-                if whole:
-                    _copy_shard(space, shard, whole, done)
+                if intact:
+                    _copy_shard(space, shard, intact, done)
             space.close()
         for facts in sorted((other.path / "models").glob("*.json")):
             target, known = store.path / "models" / facts.name, read_json(facts)
@@ -84,7 +82,7 @@ def _spaces(other: EmbeddingStore) -> Iterator[tuple[Path, Mapping[str, Any], tu
     for directory in directories(other.path):
         document = document_of(directory)
         if document is None:
-            raise DataError("the description of this space has gone meanwhile", path=directory, remedy="merge again")
+            raise DataError("the description of this space was removed meanwhile", path=directory, remedy="merge again")
         yield directory, document, (document["identity"], document["dtype"], document["ragged"])
 
 
@@ -92,13 +90,15 @@ def _refuse_damage(other: EmbeddingStore) -> None:
     report = other.verify()
     if fatal := [damage for damage in report.damages if damage.fatal]:
         more = f" (and {len(fatal) - 1} more)" if len(fatal) > 1 else ""
-        remedy = f"patent-mteb store prune --damaged --store {other.path} keeps what is whole; encode the rest again"
+        remedy = (
+            f"patent-mteb store prune --damaged --store {other.path} keeps the intact vectors; encode the rest again"
+        )
         raise DataError(f"a damaged store is not merged: {fatal[0].problem}{more}", path=fatal[0].path, remedy=remedy)
 
 
 @dataclass(frozen=True)
 class _Entries:
-    """The distinct texts of a shard: keys, and where their rows are."""
+    """Distinct texts of a shard: keys and rows."""
 
     keys: Keys
     first_rows: NDArray[np.int64]
@@ -120,7 +120,7 @@ class _Entries:
 
 
 def _compare(space: Space, shard: Shard, blocks: Sequence[BlockKeys], document: Mapping[str, Any]) -> int:
-    """Compare the vectors of texts that both stores have, and return their number."""
+    """Compare the vectors of common texts, and return their number."""
     if space.width and space.width != shard.width:
         raise _refusal(shard, document, f"vectors of {shard.width} dimensions, where the store has {space.width}")
     theirs = _Entries.of(blocks)
@@ -141,11 +141,11 @@ def _compare(space: Space, shard: Shard, blocks: Sequence[BlockKeys], document: 
     else:
         distance = drift_between(known, found).distance
     if distance > (tolerance := _tolerance(document)):
-        told = (
+        problem = (
             f"other vectors for the same texts (relative distance up to {distance:.2g}; up to {tolerance:g} is"
             " rounding)"
         )
-        raise _refusal(shard, document, told)
+        raise _refusal(shard, document, problem)
     return len(theirs.keys)
 
 
@@ -162,16 +162,16 @@ def _refusal(shard: Shard, document: Mapping[str, Any], problem: str) -> DataErr
 
 
 def _tolerance(document: Mapping[str, Any]) -> float:
-    """Of the types of number that the vectors were computed and stored in."""
+    """Tolerance of the number types in which the vectors were computed and stored."""
     settings = document["identity"].get("settings")
     settings = settings if isinstance(settings, dict) else {}
-    inner = settings.get("sentence_transformer")
-    types = (document["dtype"], settings.get("weights"), inner.get("weights") if isinstance(inner, dict) else None)
+    core = settings.get("sentence_transformer")
+    types = (document["dtype"], settings.get("weights"), core.get("weights") if isinstance(core, dict) else None)
     return tolerance_of(str(one) for one in types)
 
 
 def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: Merged) -> None:
-    """Copy what is not there, each key once."""
+    """Copy missing vectors, each key once."""
     entries = _Entries.of(blocks)
     new = entries.at(~space.contains(entries.keys))
     done.copied += len(new.keys)
@@ -184,5 +184,5 @@ def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: M
         space.append(new.keys, new.rows(shard))
     if space.unwritten_bytes:
         raise DataError(
-            "the store cannot be written", path=space.directory, remedy="make room on the disk, then merge again"
+            "the store cannot be written", path=space.directory, remedy="free space on the disk, then merge again"
         )

@@ -1,11 +1,10 @@
-"""A cross-encoder that scores no pair twice: a kill loses the open batch, and tasks that share candidates share their
-scores.
+"""A cross-encoder with stored scores: each pair is scored once.
 
-A pair is kept like a text whose vector has one number, the score, in a space of the cross-encoder's own
-(:mod:`.encoder`): under its name, revision, settings (the length that pairs are cut at among them), weights if they
-were changed, and both rows with all that a model may read of them. What ``CrossEncoderWrapper`` of mteb gives depends
-on nothing else; for any other cross-encoder the task goes into the key too. Scores depend in their last bits on the
-batch that a pair was padded in, as vectors do.
+Tasks and runs share the scores, and a kill loses at most the open batch. A pair is stored like a text whose vector is
+one number, in a space of the cross-encoder (:mod:`.encoder`). The key covers name, revision, settings (the length at
+which pairs are truncated included), changed weights, and both rows with all columns that a model may read. The scores
+of mteb's ``CrossEncoderWrapper`` depend on nothing else; for any other cross-encoder the key also covers the task.
+Scores depend in their last bits on the padding of their batch, as vectors do.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
-from patent_mteb.patents.corpus import text_dataset
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import progress_bar, stored
 from patent_mteb.store.settings import LiveIdentity
 
@@ -45,15 +44,16 @@ _AT_ONCE = 4096
 _Row = dict[str, Any]
 
 
-def kept(model: CrossEncoderProtocol, path: Path | str | None = None) -> CrossEncoderProtocol:
-    """A cross-encoder whose scores are kept in an embedding store; one that keeps its answers itself (a language model)
-    as it is.
+def stored_pairs(model: CrossEncoderProtocol, path: Path | str | None = None) -> CrossEncoderProtocol:
+    """Wrap a cross-encoder with a store.
+
+    A language model, which stores its answers itself, is returned unchanged.
     """
-    return model if hasattr(model, "graded") or isinstance(model, KeptPairs) else KeptPairs(model, path)
+    return model if hasattr(model, "graded") or isinstance(model, StoredPairs) else StoredPairs(model, path)
 
 
 def one_score(scores: Any, name: str | None) -> NDArray[np.float64]:
-    """What a cross-encoder gave, as one number a pair."""
+    """Convert the output of a cross-encoder to one number a pair."""
     scores = scores.detach().float().cpu() if hasattr(scores, "detach") else scores
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -66,25 +66,21 @@ def one_score(scores: Any, name: str | None) -> NDArray[np.float64]:
     return values
 
 
-class KeptPairs(LiveIdentity):
-    """A cross-encoder in front of a store; made by :func:`kept`.
-
-    Attributes:
-        model: the cross-encoder.
-    """
+class StoredPairs(LiveIdentity):
+    """A cross-encoder in front of a store; made by :func:`stored_pairs`."""
 
     def __init__(self, model: CrossEncoderProtocol, path: Path | str | None = None) -> None:
         self.model = model
         self.mteb_model_meta = model.mteb_model_meta
-        of_pairs = _OfPairs if getattr(type(model), "predict", None) is CrossEncoderWrapper.predict else _OfTasks
-        encoder = stored(of_pairs(model), path)
+        encoder_class = _Pairs if getattr(type(model), "predict", None) is CrossEncoderWrapper.predict else _TaskPairs
+        encoder = stored(encoder_class(model), path)
         self._encode, self._stats = encoder.encode, encoder.stats
-        self._told = (0, 0)
+        self._reported = (0, 0)
 
     def effort(self) -> dict[str, float]:
-        """How many pairs there were since the last call of this method whose score was there already, if any."""
-        before, self._told = self._told, (self._stats.texts, self._stats.encoded)
-        found = self._told[0] - before[0] - (self._told[1] - before[1])
+        """Count the pairs since the last call whose score was stored already."""
+        before, self._reported = self._reported, (self._stats.texts, self._stats.encoded)
+        found = self._reported[0] - before[0] - (self._reported[1] - before[1])
         return {"kept_pairs": found} if found else {}
 
     def predict(
@@ -98,8 +94,9 @@ class KeptPairs(LiveIdentity):
         prompt_type: Any = None,
         **kwargs: Any,
     ) -> NDArray[np.float64]:
-        """The scores of pairs, as in mteb's ``CrossEncoderProtocol``; those that are not kept yet are computed and
-        written now.
+        """Scores of pairs, as in mteb's ``CrossEncoderProtocol``.
+
+        Missing ones are computed and stored.
         """
         where = {
             "task_metadata": task_metadata,
@@ -119,15 +116,14 @@ class KeptPairs(LiveIdentity):
             while texts := [
                 json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)
             ]:
-                rows: Any = text_dataset({"text": texts})
-                loader = DataLoader(rows, batch_size=size)
+                loader = text_loader(texts, size)
                 scores.append(self._encode(loader, **where, **kwargs, show_progress_bar=False)[:, 0])
                 progress.update(len(texts))
         return np.concatenate(scores).astype(np.float64) if scores else np.zeros(0)
 
 
 def _plain(batch: Mapping[str, Any]) -> bool:
-    """Whether the rows of a batch are texts, lists and the like, which can be written down."""
+    """Whether the rows of a batch are JSON values."""
     return all(
         isinstance(value, (str, int, float, list, dict, type(None))) for column in batch.values() for value in column
     )
@@ -141,8 +137,10 @@ def _rows(inputs: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
         )
 
 
-class _OfTasks(AbsEncoder):
-    """A cross-encoder as an encoder of pairs, of which nothing is known: its scores may depend on the task."""
+class _TaskPairs(AbsEncoder):
+    """A cross-encoder as an encoder of pairs; scores may depend on the task."""
+
+    stored_as = "patent_mteb.store.pair_scores._OfTasks"  # part of the identity in existing stores
 
     def __init__(self, model: Any) -> None:
         self.cross_encoder = model
@@ -153,7 +151,7 @@ class _OfTasks(AbsEncoder):
 
     @property
     def store_settings(self) -> dict[str, Any]:
-        """What changes scores, on the wrapper or the cross-encoder inside."""
+        """Settings of the wrapper and of the model inside that change scores."""
         holders = {"wrapper": self.cross_encoder, "model": self.model}
         found = {
             f"{name} of {of}": str(getattr(one, name))
@@ -165,7 +163,7 @@ class _OfTasks(AbsEncoder):
         return {"of": "pairs", "cross-encoder": f"{kind.__module__}.{kind.__qualname__}", **found}
 
     def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
-        """The scores of pairs, [n, 1]."""
+        """[n, 1] scores of pairs."""
         pairs = [json.loads(text) for batch in inputs for text in batch["text"]]
         size = kwargs.pop("batch_size", None) or inputs.batch_size
         sides = (
@@ -176,8 +174,10 @@ class _OfTasks(AbsEncoder):
         return scores[:, None]
 
 
-class _OfPairs(_OfTasks):
-    """One of which it is known that nothing but the pair and the settings counts."""
+class _Pairs(_TaskPairs):
+    """A cross-encoder whose scores depend on the pair and its settings only."""
+
+    stored_as = "patent_mteb.store.pair_scores._OfPairs"
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
         return ""

@@ -1,10 +1,9 @@
-"""Encoding ahead: the texts of tasks go into the store before any task is run, whole or in shares on several machines.
+"""Encode the texts of tasks before a run, whole or in shares.
 
-What is shared out are the very batches that a run on an empty store would form, one after the other, and a batch is
-encoded whole or not at all: a vector depends in its last bits on the texts that it was padded with. So on equal
-machines the shares of n processes hold, bit for bit, the vectors of one, and a share that was interrupted goes on to
-the same bits; a run that follows finds all its texts. Two processes that were given the same share claim batches from
-each other (:mod:`patent_mteb.store.claims`).
+The shares, on several machines, consist of the batches that a run on an empty store would form, in turn. A batch is
+encoded completely, because a vector depends in its last bits on the padding of its batch. On equal machines the shares
+of n processes therefore equal the vectors of one process, bit for bit, also after an interruption. Two processes with
+the same share claim batches from each other (:mod:`patent_mteb.store.locks`).
 """
 
 from __future__ import annotations
@@ -22,34 +21,35 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.parallel import Tell, quiet
 from patent_mteb.store.batches import texts_of
-from patent_mteb.store.claims import shared_out
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.keys import Keys, halves
+from patent_mteb.store.locks import claimed_groups
 from patent_mteb.store.space import Table
 
 
 @dataclass
 class Counts:
-    """Texts that were planned.
+    """Numbers of texts.
 
     Attributes:
-        asked: those that tasks ask for.
-        distinct: those among them that no call before asked for under the same prompt.
-        stored: the distinct ones that the store has.
-        ours: those that it has not and that are in a batch of this share.
-        encoded: those of them that were encoded now; fewer where another process encoded some meanwhile.
+        requested: requested by tasks.
+        distinct: of these, not requested before under the same prompt.
+        stored: of the distinct ones, found in the store.
+        ours: of the missing ones, in a batch of this share.
+        encoded: of these, encoded now; fewer where another process encoded some meanwhile.
     """
 
-    asked: int = 0
+    requested: int = 0
     distinct: int = 0
     stored: int = 0
     ours: int = 0
     encoded: int = 0
 
 
-class Ahead:
-    """An encoder that fills a store with its share of what it is given. For vectors it gives the texts' numbers: no
-    score is made of it.
+class PrecomputeEncoder:
+    """An encoder that encodes its share of the texts into a store.
+
+    It returns the positions of the texts instead of vectors: no score is computed from them.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Ahead:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """That of the encoder."""
+        """Metadata of the encoder."""
         return self._encoder.mteb_model_meta
 
     def encode(
@@ -93,10 +93,10 @@ class Ahead:
         plan = self._encoder.plan(inputs, texts, where, kwargs)
         new = self._new(plan.space.directory.name, plan.keys[plan.first])
         batches = self._encoder.calls(inputs, texts, plan.first[new], plan, kwargs)
-        kept = plan.first[plan.stored]
-        mine = [batch for batch in self._ours(batches) if not np.isin(batch, kept).all()]
-        ours = sum(int((~np.isin(batch, kept)).sum()) for batch in mine)
-        self.counts.asked += len(texts)
+        stored = plan.first[plan.stored]
+        mine = [batch for batch in self._ours(batches) if not np.isin(batch, stored).all()]
+        ours = sum(int((~np.isin(batch, stored)).sum()) for batch in mine)
+        self.counts.requested += len(texts)
         self.counts.distinct += int(new.sum())
         self.counts.stored += int((plan.stored & new).sum())
         self.counts.ours += ours
@@ -104,9 +104,9 @@ class Ahead:
             before, size = self._encoder.stats.encoded, sum(map(len, mine))
             groups, contains = self._encoder.groups(mine), plan.space.contains
             with contextlib.closing(
-                shared_out(plan.space.directory, plan.keys, groups, contains, whole=True)
+                claimed_groups(plan.space.directory, plan.keys, groups, contains, full_batches=True)
             ) as unclaimed:
-                self._encoder.encode_groups(inputs, texts, unclaimed, size, plan, where, kwargs, kept)
+                self._encoder.encode_groups(inputs, texts, unclaimed, size, plan, where, kwargs, stored)
             self.counts.encoded += self._encoder.stats.encoded - before
             self._tell(ours)
         return np.arange(1, len(texts) + 1, dtype=np.float32)[:, None]
@@ -119,7 +119,10 @@ class Ahead:
         return batches[first::shares]
 
     def _new(self, space: str, keys: Keys) -> NDArray[np.bool_]:
-        """Mask of the keys that no call before asked for: a run would find them in its store."""
+        """Mask of the keys that no earlier call requested.
+
+        A run would find the others in its store.
+        """
         seen = self._seen.get(space, Table())
         new = seen.search(keys) < 0
         high, low = (half[new] for half in halves(keys))
@@ -130,7 +133,7 @@ class Ahead:
         return new
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """None: what this encoder gives is not compared."""
+        """Refuse: the returned positions are not vectors."""
         raise ModelError("vectors that are encoded ahead are not compared. Remedy: compare those of the encoder itself")
 
     similarity_pairwise = similarity

@@ -1,18 +1,18 @@
-"""What decides the vector of a text besides the text: settings of the model, and the prompt as the model resolves it.
+"""Settings and prompts that determine the vector of a text.
 
-mteb's encoders choose the prompt themselves, each wrapper in its way. :func:`kind_of` says which way is known to be
-whose:
+mteb's encoders choose prompts themselves, each wrapper in its own way. :func:`kind_of` returns the way:
 
-======================  ================================================================================================
-``sentence-transformer````SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's own
-``instruction``         ``InstructSentenceTransformerModel``: ``get_task_instruction``
-``no prompt``           ``RandomEncoderBaseline``
-``own``                 an encoder with a method ``store_prompt(task_metadata, prompt_type) -> str``
-``unknown``             any other: nothing is known about what it makes of a task
-======================  ================================================================================================
+========================  ==============================================================================================
+``sentence-transformer``  ``SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's
+                          own
+``instruction``           ``InstructSentenceTransformerModel``: ``get_task_instruction``
+``no prompt``             ``RandomEncoderBaseline``
+``own``                   an encoder with a method ``store_prompt(task_metadata, prompt_type) -> str``
+``unknown``               any other
+========================  ==============================================================================================
 
-For an unknown encoder the task (name, type, prompt), the role, the split, the subset and all columns of a row go into
-the key, so that nothing wrong can be shared; its texts are then encoded once a task instead of once.
+For an unknown encoder the key covers the task (name, type, prompt), the role, the split, the subset and all columns of
+a row. Its vectors are never shared wrongly, but its texts are encoded once for each task.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ _BY_TASK_TYPE = {
     "mteb.models.model_implementations.jina_models.JinaV5TextWrapper": "sentence-transformer",
     "mteb.models.model_implementations.kalm_models.KALMWrapper": "instruction",
 }
-"""Subclasses with an ``encode`` of their own that, read, looks at nothing but the prompt, the task's type and the
-role."""
+"""Subclasses whose ``encode`` reads the prompt, the task type and the role only."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class Prompt:
 
     Attributes:
         text: its wording, "" for none.
-        context: whatever else the model lets depend on the task, "" for nothing.
-        whole_row: whether it may read other columns of a row than ``text``.
+        context: anything else about the task that changes the vectors, "" for nothing.
+        whole_row: whether the model may read other columns of a row than ``text``.
     """
 
     text: str
@@ -65,11 +64,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Facts:
-    """What has to be known of a loaded model to do without it next time.
+    """Facts about a loaded model that replace loading it again.
 
     Attributes:
         kind: how it resolves prompts (:func:`kind_of`).
-        settings: what decides its vectors.
+        settings: what determines its vectors.
         core: prompts and similarity of the sentence-transformers model inside, None if there is none.
     """
 
@@ -79,13 +78,16 @@ class Facts:
 
     @property
     def max_tokens(self) -> str:
-        """Tokens of a text that the model reads, empty where its settings do not say it."""
+        """Tokens of a text that the model reads, empty if its settings do not say."""
         held = self.settings.get("sentence_transformer") or self.settings
         return str(held.get("max_seq_length") or held.get("max_tokens") or "")
 
     @classmethod
     def read(cls, document: Any) -> Facts | None:
-        """Facts as a store keeps them, None if they are none. Stores of the first version call the kind ``family``."""
+        """Read saved facts, None if invalid.
+
+        Stores of the first version call the kind ``family``.
+        """
         if not isinstance(document, dict) or not {"settings", "core"} <= document.keys():
             return None
         kind = document.get("kind", document.get("family"))
@@ -93,8 +95,9 @@ class Facts:
 
 
 def placed(meta: ModelMeta) -> ModelMeta:
-    """Metadata of a model that is not loaded yet, with the revision of what would be loaded now, where it can say it
-    (``placed()``).
+    """Metadata of an unloaded model, with the revision of the files to be loaded.
+
+    Only models with a method ``placed()`` know it.
     """
     return meta.placed() if hasattr(meta, "placed") else meta
 
@@ -117,7 +120,7 @@ def kind_of(encoder: type | Any) -> str:
 def resolve(
     encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptType | None, hf_split: str, hf_subset: str
 ) -> Prompt:
-    """The prompt that an encoder (or its weightless double) puts before the texts of a task."""
+    """Return the prompt that an encoder, or its weightless copy, puts before texts."""
     role = prompt_type.value if prompt_type else None
     if facts.kind == "own":
         return Prompt(encoder.store_prompt(task, prompt_type))
@@ -144,7 +147,7 @@ def resolve(
 
 
 def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
-    """The prompt that sentence-transformers applies: the given one, else the model's for the role, else its default."""
+    """The prompt of sentence-transformers: given, else by role, else the default."""
     prompts = core.get("prompts", {})
     if prompt is None:
         names = {"query": ("query",), "document": ("document", "passage", "corpus")}.get(role or "", ())
@@ -156,7 +159,7 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 
 
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
-    """Everything about a loaded encoder that :func:`resolve` and the store's identity need."""
+    """Return the facts about a loaded encoder."""
     kind = kind_of(encoder)
     loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in _NEUTRAL_KWARGS}
     if kind in ("sentence-transformer", "instruction"):
@@ -166,35 +169,36 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
         "loader_kwargs": plain(loader_kwargs),
         "experiment_kwargs": plain(dict(meta.experiment_kwargs or {})),
     }
-    inner: Any = getattr(encoder, "model", None)
+    core_model: Any = getattr(encoder, "model", None)
     core: dict[str, Any] | None = None
-    if _is_sentence_transformer(inner):
-        settings["sentence_transformer"] = _core_settings(inner)
+    if _is_sentence_transformer(core_model):
+        settings["sentence_transformer"] = _core_settings(core_model)
         core = {
-            "prompts": plain(dict(inner.prompts)),
-            "default_prompt_name": inner.default_prompt_name,
-            "routed": "task" in inner.get_model_kwargs(),
-            "similarity": str(inner.similarity_fn_name),
+            "prompts": plain(dict(core_model.prompts)),
+            "default_prompt_name": core_model.default_prompt_name,
+            "routed": "task" in core_model.get_model_kwargs(),
+            "similarity": str(core_model.similarity_fn_name),
         }
     else:
         settings["max_tokens"] = plain(meta.max_tokens)
         for name in ("max_seq_length", "max_length", "embed_dim", "embedding_dim", "dtype"):
             if hasattr(encoder, name):
                 settings[name] = plain(getattr(encoder, name))
-        if hasattr(inner, "dtype"):
-            settings["weights"] = plain(inner.dtype)
+        if hasattr(core_model, "dtype"):
+            settings["weights"] = plain(core_model.dtype)
     if hasattr(encoder, "store_settings"):
         settings["own"] = plain(encoder.store_settings)
     return Facts(kind, settings, core)
 
 
 def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
-    """An instance of the model's wrapper class without the model: it resolves prompts and compares vectors, by mteb's
-    own code.
+    """Return an instance of the model's wrapper class without the model.
+
+    It resolves prompts and compares vectors with mteb's own code. None where this is impossible.
     """
     cls: Any = meta.loader
     if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
-        cls = SentenceTransformerEncoderWrapper  # a function made it, but it is all there is to it
+        cls = SentenceTransformerEncoderWrapper  # a function that only makes this wrapper
     known = facts.kind in ("sentence-transformer", "instruction", "no prompt")
     if (
         not known
@@ -235,9 +239,7 @@ def _is_sentence_transformer(model: Any) -> bool:
 
 
 def _core_settings(model: Any) -> dict[str, Any]:
-    """What decides the vectors of a sentence-transformers model, as it stands now (a user may have changed it after
-    loading).
-    """
+    """Current settings of a sentence-transformers model that determine its vectors."""
     tokenizer = getattr(model, "tokenizer", None)
     return {
         "max_seq_length": plain(model.max_seq_length),
@@ -255,8 +257,9 @@ def _core_settings(model: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it, the same in every process: functions and types by their names, arrays by their
-    content.
+    """Convert a value to JSON, the same in every process.
+
+    Functions and types become their names, arrays their content.
     """
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)

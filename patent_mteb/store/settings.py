@@ -1,22 +1,19 @@
-"""Settings that were changed on a loaded model: what its name and revision do not say, and its scores depend on.
+"""Identity of a model with its current settings.
 
-A model is noted when it is loaded by the suite (or when the suite first sees it): maximal length, type, truncation,
-modules, prompts, similarity, and a fingerprint of its weights. As long as nothing differs from the note its identity is
-that of its metadata; whatever was changed since (``model.model.max_seq_length = 128``, ``.bfloat16()``, a step of
-training) goes into it as a digest, ``experiment_kwargs["settings"]``, and so do arguments of ``encode`` that change
-vectors.
+A model is recorded when the suite loads it or first sees it: maximum length, number type, truncation, modules, prompts,
+similarity, and a fingerprint of its weights. While nothing differs from this record, the identity is that of the
+metadata. Later changes (``model.model.max_seq_length = 128``, ``.bfloat16()``, a training step) and arguments of
+``encode`` that change vectors enter it as a digest, ``experiment_kwargs["settings"]``.
 
-Models of this suite say so themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command, and so do mteb's own
-from their first task of the suite on. For any other, mteb looks a result up before it calls a task: :func:`settled`
-gives the model its identity where the suite is asked first, and :func:`check_identity`, which every task calls, refuses
-a score that would be filed under other settings' name.
+Models of this suite report their changes themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command. mteb's
+own models do so from their first task of the suite on. For any other model, mteb looks up results before it calls a
+task. :func:`with_current_settings` therefore sets the identity where the suite is called first. :func:`check_identity`,
+which every task calls, refuses a score that would be saved under the name of other settings.
 
-Digests of what decides a model's vectors: weights, modules and tokenizer, as they are at the moment of asking.
-
-No list of settings is complete, so nothing is listed: every plain attribute of every module, every buffer, the whole
-tokenizer and a sample of every weight count. Digests are the same in every process and on every device. Those of
-modules and tokenizer differ between versions of transformers and tokenizers, which write a configuration in another
-form.
+Digests cover weights, modules and tokenizer at the time of the call. No list of settings is complete, so all plain
+attributes of all modules, all buffers, the whole tokenizer and a sample of each weight count. Digests are the same in
+every process and on every device. Those of modules and tokenizer differ between versions of transformers and
+tokenizers, which write configurations differently.
 """
 
 from __future__ import annotations
@@ -37,36 +34,37 @@ from patent_mteb.identity import digest, unambiguous_settings
 from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
 
 _SAMPLE = 4096
-
 _WHOLE = 1 << 16
-"""Tensors of at most this many elements are read whole."""
+"""Tensors of at most this many elements are read completely."""
 
 _STRIDE = 2_654_435_761
 """Prime, so that the sampled positions of a tensor cover all residues."""
 
 _UNRELATED = frozenset({"training", "name_or_path", "gradient_checkpointing", "loss_type", "is_hpu_graph_enabled"})
-"""Attributes that change no vector."""
+"""Attributes that do not change vectors."""
 
 _UNRELATED_CONFIG = frozenset({"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"})
-
 _GROWING = ("cache", "cached", "seen")
-"""Names of what some modules change while they are used."""
+"""Parts of the names of attributes that modules change while they run."""
 
 _DYNAMIC_ROPE = ("dynamic", "longrope")
-"""Kinds of rotary embeddings that compute their frequencies again for a longer text."""
+"""Rotary embeddings that recompute their frequencies for a longer text."""
 
 
 def weights_digest(network: Any) -> str:
-    """Digest of names, types, shapes and values of a torch module's weights; of large ones, of a sample of values.
+    """Digest of names, types, shapes and values of a torch module's weights.
 
-    A sampled value counts by its position: permuted or transposed weights differ. Changes of a few values of a large
-    tensor may be missed; training is not.
+    Large tensors are sampled. A sampled value counts by its position: permuted or transposed weights differ. Changes of
+    a few values of a large tensor may be missed; training is not.
     """
     return digest(_values(network.named_parameters()))
 
 
 def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Names, types and shapes of tensors, and a number for the values of each, with one transfer from each device."""
+    """Names, types and shapes of tensors, and one number for the values of each.
+
+    Takes one transfer from each device.
+    """
     import torch
 
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -83,13 +81,16 @@ def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
             bits = (flat if positions is None else flat[positions]).view(kind).to(torch.int64)
             sums.setdefault(tensor.device, []).append((bits * factors).sum())
         except (RuntimeError, NotImplementedError):
-            continue  # a quantised or distributed tensor: its name, type and shape stand for it
+            continue  # a quantised or distributed tensor: its name, type and shape must suffice
     return [names, [value for group in sums.values() for value in torch.stack(group).tolist()]]
 
 
 @lru_cache(maxsize=256)
 def _sampled(size: int, device: Any) -> tuple[Any, Any]:
-    """Positions to read (None for all) and an odd factor for each; products wrap around, as hashes do."""
+    """Positions to read (None for all) and an odd factor for each.
+
+    Products wrap around, as in a hash.
+    """
     import torch
 
     n = size if size <= _WHOLE else _SAMPLE
@@ -99,19 +100,19 @@ def _sampled(size: int, device: Any) -> tuple[Any, Any]:
 
 
 def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
-    """Digest of every module inside a torch module: class, plain attributes, configuration, buffers.
+    """Digest of all modules of a torch module: class, attributes, config, buffers.
 
-    ``ignored``: attributes that its library sets anew with every batch.
+    ``ignored``: attributes that its library sets for every batch.
     """
     configs: dict[int, Any] = {}
     found: list[Any] = []
     for name, module in network.named_modules():
-        held = {
+        attributes = {
             key: value
             for key, value in vars(module).items()
             if _counts(key) and key not in ignored and _is_plain(value)
         }
-        found.append([name, f"{type(module).__module__}.{type(module).__qualname__}", plain(held)])
+        found.append([name, f"{type(module).__module__}.{type(module).__qualname__}", plain(attributes)])
         config = getattr(module, "config", None)
         if hasattr(config, "to_dict"):
             configs.setdefault(id(config), config)
@@ -126,7 +127,10 @@ def _counts(name: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an attribute is a setting: a number, a word, a type, a function, or a tuple or list of such."""
+    """Whether an attribute is a setting: a number, string, type or function.
+
+    Tuples and lists of these are settings too.
+    """
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -135,7 +139,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
-    """Buffers that stay as they are; computed floats in few bits, for their last ones differ between processors."""
+    """Constant buffers; computed floats in half precision.
+
+    Their last bits differ between processors.
+    """
     for name, module in network.named_modules():
         if getattr(module, "rope_type", None) in _DYNAMIC_ROPE:
             continue
@@ -145,9 +152,10 @@ def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Digest of a whole tokenizer but for padding and truncation, which change from call to call; "" for none.
+    """Digest of a tokenizer without padding and truncation; "" for none.
 
-    ``tokenizer`` is one of transformers, fast or slow, or one of the library tokenizers.
+    These two change from call to call. ``tokenizer`` is one of transformers, fast or slow, or one of the library
+    tokenizers.
     """
     if tokenizer is None:
         return ""
@@ -157,23 +165,22 @@ def tokenizer_digest(tokenizer: Any) -> str:
         return digest(
             [type(tokenizer).__qualname__, plain(known), len(tokenizer) if hasattr(tokenizer, "__len__") else 0]
         )
-    held: dict[str, tuple[Any, str]] = getattr(tokenizer, "__dict__", {})
+    memo: dict[str, tuple[Any, str]] = getattr(tokenizer, "__dict__", {})
     state = _state(backend)
-    if held.get(_MEMO, ("", ""))[0] == state:
-        return held[_MEMO][1]
+    if memo.get(_MEMO, ("", ""))[0] == state:
+        return memo[_MEMO][1]
     text = backend.to_str()
-    found = digest(text[text.index('"added_tokens"') :])  # version, truncation and padding stand before
-    held[_MEMO] = (state, found)
+    found = digest(text[text.index('"added_tokens"') :])  # version, truncation and padding come first
+    memo[_MEMO] = (state, found)
     return found
 
 
 _MEMO = "_patent_mteb_digest"
-
 _PROBE = "Ünïcode No. 1,234: the pump (10) comprises [SEP] 一种泵 насос\n"
 
 
 def _state(backend: Any) -> Any:
-    """What shows cheaply that a tokenizer was changed: writing a large one takes tens of milliseconds."""
+    """A cheap summary of a tokenizer: writing a large one takes tens of milliseconds."""
     parts = (backend.normalizer, backend.pre_tokenizer, backend.post_processor)
     pieces = tuple(None if part is None else part.__getstate__() for part in parts)
     added = tuple(sorted((key, repr(token)) for key, token in backend.get_added_tokens_decoder().items()))
@@ -186,22 +193,19 @@ NEUTRAL = frozenset(
     "convert_to_numpy",
     "convert_to_tensor",
 }
-"""Arguments of ``encode`` that need no digest: they change how vectors are made or handed over, and mteb itself files
-precision apart."""
+"""Arguments of ``encode`` that do not change vectors.
+
+They need no digest. mteb itself separates results by precision.
+"""
 
 
 _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
-
-
 _NOTE = "_patent_mteb_at_load"
-
 _SETTINGS = "settings"
-
 DIGESTS = ("weights", "modules", "tokenizer")
-"""What :mod:`patent_mteb.store.settings` tells of a model."""
+"""Names of the digests of a model."""
 
 _COMPRESSED = "output_dtypes"
-
 _PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
 
 _Model = TypeVar("_Model")
@@ -213,64 +217,64 @@ def _network(model: Any) -> Any:
     """The torch module inside a model, None if there is none."""
     from torch.nn import Module
 
-    for inner in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
-        if isinstance(inner, Module):
-            return inner
+    for one in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
+        if isinstance(one, Module):
+            return one
     return None
 
 
 def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """The settings of a model that is made of no other, as they stand: those of the wrapper, and those of what it
-    wraps.
-    """
+    """Current settings of a single model: of its wrapper, and of the wrapped model."""
     facts = facts_of(model, _UNDECLARED)
-    own = {
+    wrapper = {
         name: value
         for name, value in facts.settings.items()
         if name not in ("encoder", "loader_kwargs", "experiment_kwargs")
     }
-    inner: dict[str, Any] = dict(own.pop("sentence_transformer", {}))
+    core: dict[str, Any] = dict(wrapper.pop("sentence_transformer", {}))
     if hasattr(model, "own_prompts"):
-        own["prompts"] = plain(model.own_prompts)
+        wrapper["prompts"] = plain(model.own_prompts)
     else:
-        own |= {
+        wrapper |= {
             name: plain(getattr(model, name))
             for name in ("model_prompts", "prompts_dict")
             if getattr(model, name, None)
         }
     if facts.core is not None:
-        inner |= {"prompts": _reachable_prompts(facts.core, own), "similarity": facts.core["similarity"]}
+        core |= {"prompts": _reachable_prompts(facts.core, wrapper), "similarity": facts.core["similarity"]}
     network = _network(model)
     if network is None:
-        return [(model, own)]
-    inner |= {f"{name}_digest": value for name, value in _digests(model, network).items()}
-    return [(model, own), (network, inner)] if network is not model else [(model, own | inner)]
+        return [(model, wrapper)]
+    core |= {f"{name}_digest": value for name, value in _digests(model, network).items()}
+    return [(model, wrapper), (network, core)] if network is not model else [(model, wrapper | core)]
 
 
 def _digests(model: Any, network: Any) -> dict[str, str]:
-    """Digests of weights, modules and tokenizer, whatever their settings are called."""
+    """Digests of weights, modules and tokenizer."""
     tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
-    moving = getattr(getattr(model, "_encoder", None), "moving", ())  # PyLate sets the length for queries or documents
-    found = (weights_digest(network), modules_digest(network, moving), tokenizer_digest(tokenizer))
+    volatile = getattr(
+        getattr(model, "_encoder", None), "volatile", ()
+    )  # PyLate sets the length for queries or documents
+    found = (weights_digest(network), modules_digest(network, volatile), tokenizer_digest(tokenizer))
     return dict(zip(DIGESTS, found, strict=True))
 
 
-def _reachable_prompts(core: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompts of a sentence-transformers model that its wrapper, which is asked first, does not hide."""
+def _reachable_prompts(core: Mapping[str, Any], wrapper: Mapping[str, Any]) -> dict[str, Any]:
+    """Prompts of a sentence-transformers model that its wrapper does not override."""
     prompts = core["prompts"]
-    hidden = own.get("model_prompts") or {}
+    hidden = wrapper.get("model_prompts") or {}
     roles = {role: prompts[role] for role in ("query", "document", "passage", "corpus") if role in prompts}
     reachable = {role: text for role, text in roles.items() if role not in hidden}
     return {**reachable, "default": prompts.get(core["default_prompt_name"])}
 
 
 def live_settings(model: Any) -> list[dict[str, Any]]:
-    """All that is known of the present state of a model without parts: settings and digests."""
+    """Current settings and digests of a single model."""
     return [settings for _, settings in _live(model)]
 
 
 def note(model: _Model) -> _Model:
-    """Note the settings of a model that was just loaded as those that its name stands for, and return it."""
+    """Record the settings of a newly loaded model, and return it."""
     for leaf in leaves(model):
         for owner, settings in _live(leaf):
             _write(owner, settings)
@@ -283,8 +287,8 @@ def _write(owner: Any, settings: dict[str, Any]) -> None:
 
 
 def _changes(model: Any) -> dict[str, Any]:
-    """What differs from the note of a model without parts, which is noted now if it was not yet."""
-    changed: dict[str, Any] = _of_process(model)
+    """Settings of a single model that differ from its record, made now if missing."""
+    changed: dict[str, Any] = _process_settings(model)
     for owner, settings in _live(model):
         known = getattr(owner, "__dict__", {}).get(_NOTE)
         if known is None:
@@ -296,8 +300,8 @@ def _changes(model: Any) -> dict[str, Any]:
     return changed
 
 
-def _of_process(model: Any) -> dict[str, Any]:
-    """Settings of torch that change the vectors of every network of this process, where they are not the usual ones."""
+def _process_settings(model: Any) -> dict[str, Any]:
+    """Unusual settings of torch that change the vectors of every network."""
     if (network := _network(model)) is None or next(network.parameters(), None) is None:
         return {}
     import torch
@@ -307,14 +311,14 @@ def _of_process(model: Any) -> dict[str, Any]:
 
 
 def unseen_changes(model: Any) -> dict[str, Any]:
-    """Changes since a model was loaded that its settings do not show, by name: they tell its vectors apart too."""
+    """Changes since loading that the settings of a model do not show, by name."""
     names = {f"{name}_digest": name for name in DIGESTS}
     found = {names[name]: value for name, value in _changes(model).items() if name in names}
-    return {**found, **_of_process(model)}
+    return {**found, **_process_settings(model)}
 
 
-def parts_of(model: Any) -> list[Any]:
-    """The models that a model is directly made of, also in lists that begin with one."""
+def components(model: Any) -> list[Any]:
+    """Models that are direct attributes of a model, also in lists."""
     lists = (
         value if isinstance(value, (list, tuple)) else [value] for value in getattr(model, "__dict__", {}).values()
     )
@@ -322,8 +326,9 @@ def parts_of(model: Any) -> list[Any]:
 
 
 def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
-    """The models that a model is made of, and that are made of none; also those whose weights were not read yet if
-    asked for.
+    """Yield the models inside a model that contain no others.
+
+    ``unloaded``: yield those too whose weights are not loaded.
     """
     seen: set[int] = set()
 
@@ -331,11 +336,11 @@ def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
         if id(one) in seen:
             return
         seen.add(id(one))
-        if getattr(one, "loaded", True) is False:  # nothing that could have been changed
+        if getattr(one, "loaded", True) is False:  # nothing to change
             if unloaded:
                 yield one
             return
-        inside = parts_of(one)
+        inside = components(one)
         for part in inside:
             yield from below(part)
         if not inside:
@@ -363,18 +368,16 @@ def _with_changes(meta: ModelMeta, model: Any) -> ModelMeta:
 
 
 def live_meta(model: Any) -> ModelMeta:
-    """Identity of a model with the settings that it, or a model inside it, has now; its own metadata if nothing was
-    changed.
-    """
+    """Metadata of a model with its current settings."""
     return _with_changes(model.mteb_model_meta, model)
 
 
 class LiveIdentity:
-    """A model whose ``mteb_model_meta`` follows its settings; to stand first among the bases.
+    """A model whose ``mteb_model_meta`` follows its settings; the first base class.
 
     Attributes:
         usual_settings: see :func:`~patent_mteb.identity.unambiguous_settings`.
-        loaded_revision: what the weights were loaded from, whatever the metadata say; None if nobody knows better.
+        loaded_revision: revision of the loaded files, whatever the metadata say; None if unknown.
     """
 
     usual_settings: ClassVar[Mapping[str, Any]] = {}
@@ -382,7 +385,7 @@ class LiveIdentity:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """What was set, with a digest of whatever was changed since the model was loaded."""
+        """The metadata that were set, with a digest of the changes since loading."""
         try:
             given: ModelMeta = vars(self)["_given_meta"]
         except KeyError:
@@ -393,7 +396,7 @@ class LiveIdentity:
     def mteb_model_meta(self, meta: ModelMeta) -> None:
         if _COMPRESSED in (meta.experiment_kwargs or {}):
             raise ModelError(
-                f"mteb's CompressionWrapper would file the plain scores of {meta.name} as those of its quantised"
+                f"mteb's CompressionWrapper would save the plain scores of {meta.name} as those of its quantised"
                 " vectors. Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
             )
         apart = unambiguous_settings(meta.experiment_kwargs or {}, self.usual_settings)
@@ -403,12 +406,11 @@ class LiveIdentity:
         vars(self)["_given_meta"] = meta.model_copy(update=changed) if changed else meta
 
 
-def _followed(model: Any) -> None:
-    """Let the identity of one of mteb's own models follow its settings from now on, as that of the suite's models does.
+def _follow_settings(model: Any) -> None:
+    """Let the identity of one of mteb's own models follow its settings.
 
-    mteb looks for a result before it asks a task, so a refusal there comes too late for what is changed on a model
-    after its first score. The object becomes one of a subclass of its class, which adds what :class:`LiveIdentity` has
-    and nothing else.
+    mteb looks up a result before it calls a task, so a refusal in the task is too late for a change after the first
+    score. The object gets a subclass of its class, which adds the members of :class:`LiveIdentity` only.
     """
     kind = type(model)
     if kind_of(model) == "unknown" or "mteb_model_meta" not in getattr(model, "__dict__", {}):
@@ -420,7 +422,7 @@ def _followed(model: Any) -> None:
 
 
 def effective_kwargs(encode_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The arguments of ``encode`` that change vectors: neither neutral ones nor defaults of sentence-transformers."""
+    """Arguments of ``encode`` that change vectors and are not defaults."""
     return {
         name: plain(value)
         for name, value in (encode_kwargs or {}).items()
@@ -429,13 +431,13 @@ def effective_kwargs(encode_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
-    """Digest of the arguments of ``encode`` that change vectors, empty without such."""
+    """Digest of the arguments of ``encode`` that change vectors, empty for none."""
     chosen = effective_kwargs(encode_kwargs)
     return digest({"encode_kwargs": chosen}) if chosen else ""
 
 
-def settled(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
-    """The model under an identity that holds the settings it has now, and the arguments that it is to encode with."""
+def with_current_settings(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
+    """Return the model under an identity with its settings and encode arguments."""
     effective = _effective(encode_kwargs)
     if isinstance(model, ModelMeta):
         model = placed(model)
@@ -448,13 +450,13 @@ def settled(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
     meta = _added(_with_changes(given, model), [effective] if effective else [])
     if meta is given:
         return model
-    twin = copy.copy(model)
-    twin.mteb_model_meta = meta
-    return twin
+    renamed = copy.copy(model)
+    renamed.mteb_model_meta = meta
+    return renamed
 
 
 def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-    """Refuse a model whose score would be filed under the name of another, or of other settings."""
+    """Refuse a model whose score would be saved under the name of another identity."""
     meta = getattr(model, "mteb_model_meta", None)
     if meta is None or not meta.name or meta.name.startswith("no_model_name"):
         raise ModelError(
@@ -462,7 +464,7 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"
         )
     for leaf in leaves(model):
-        _followed(leaf)
+        _follow_settings(leaf)
     if (precision := (encode_kwargs or {}).get("precision")) in _PER_CALL:
         raise ModelError(
             f"{meta.name}: with precision={precision!r} among encode_kwargs the vectors of each call get ranges of"
@@ -478,32 +480,35 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             else f"settings changed since it was loaded ({', '.join(changed)})"
         )
         raise ModelError(
-            f"{meta.name}: its result would be filed among those of other settings, for mteb does not know of {why}."
-            " Remedy: evaluate patent_mteb.store.settings.settled(model, encode_kwargs), which has an identity of its"
-            " own, or use patent_mteb.evaluate"
+            f"{meta.name}: its result would be saved among those of other settings, because mteb does not know of"
+            f" {why}. Remedy: evaluate patent_mteb.store.settings.with_current_settings(model, encode_kwargs), which"
+            " has its own identity, or use patent_mteb.evaluate"
         )
 
 
 def model_facts(model: Any) -> dict[str, Any]:
-    """Who a model is, with what its scores depend on, and what it computes on."""
+    """Name, settings, digests and hardware of a model."""
     meta: ModelMeta = model.mteb_model_meta
     found = [_leaf_facts(leaf) for leaf in leaves(model, unloaded=True)]
     return {
         "name": meta.name,
         "revision": meta.revision,
         "settings": digest([plain(dict(meta.experiment_kwargs or {})), [one["settings"] for one in found]], 32),
-        **{name: _of_all([one[name] for one in found if one[name] is not None]) for name in DIGESTS},
+        **{name: _combined([one[name] for one in found if one[name] is not None]) for name in DIGESTS},
         **{what: ", ".join(dict.fromkeys(filter(None, (one[what] for one in found)))) for what in _COMPUTED},
     }
 
 
-def _of_all(digests: Sequence[str]) -> str:
-    """One digest of those of all parts, empty where one is not known."""
+def _combined(digests: Sequence[str]) -> str:
+    """One digest of the digests of all components, empty if one is unknown."""
     return digests[0] if len(digests) == 1 else digest(digests, 32) if digests and all(digests) else ""
 
 
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
-    """Settings, digests (None of what there is not, empty if unknown), device and type of a model without parts."""
+    """Settings, digests, device and number type of a single model.
+
+    A digest is None where there is nothing to hash, and empty where it is unknown.
+    """
     unloaded = getattr(leaf, "loaded", True) is False
     facts, network = (leaf.facts(), None) if unloaded else (facts_of(leaf, leaf.mteb_model_meta), _network(leaf))
     known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}
@@ -517,7 +522,7 @@ _COMPUTED = ("device", "dtype", "max_tokens")
 
 
 def _device(weight: Any) -> str:
-    """Where a tensor lies, with the name of the card."""
+    """Device of a tensor, with the name of the GPU."""
     import torch
 
     return (

@@ -1,15 +1,14 @@
-"""Shard files of the embedding store: append-only, checksummed, memory-mapped; readable after a kill at any moment.
+"""Shard files of the store: append-only, checksummed, memory-mapped.
 
-A shard is a pair of files that one writer appends to and nobody changes:
+They are readable after a kill at any moment. A shard is a pair of files with one writer:
 
-* ``NAME.rows``: the vectors, row after row, little endian, nothing else.
-* ``NAME.index``: a header of 256 bytes (magic, a JSON description padded with spaces, checksum), then one record a
-  block of rows: a fixed head (magic, number of keys, first row, number of rows, checksum of the rows, checksum of the
-  head), the keys, for ragged spaces the number of rows of each key, and the checksum of all of it.
+* ``NAME.rows``: the vectors, row after row, little endian.
+* ``NAME.index``: a header of 256 bytes (magic, a JSON description padded with spaces, checksum), then one record for
+  each block of rows. A record is a fixed head (magic, number of keys, first row, number of rows, checksum of the rows,
+  checksum of the head), the keys, for ragged spaces the number of rows of each key, and the checksum of all of it.
 
-Rows are written first and their record after them, so a record vouches for rows that are on their way to the disk;
-should they not arrive (power failure, a file cut off, flipped bytes), the checksum in the record tells. Rows without a
-record do not exist. Checksums are 64-bit XXH3.
+Rows are written before their record. If they do not reach the disk (power failure, a truncated file, flipped bytes),
+the checksum in the record detects it. Rows without a record are ignored. Checksums are 64-bit XXH3.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from patent_mteb.store.keys import KEY_BYTES, Keys
 
 INDEX_SUFFIX = ".index"
 ROWS_SUFFIX = ".rows"
-"""Ends of the names of a shard's two files."""
+"""Suffixes of the two files of a shard."""
 
 _MAGIC = b"PMSHARD1"
 _BLOCK = b"BLK1"
@@ -49,13 +48,13 @@ def checksum(data: Any) -> int:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in a store that cannot be used.
+    """A file of a store that cannot be used.
 
     Attributes:
         path: the file.
-        problem: what is wrong with it.
-        texts: how many texts lose their vectors by it, as far as can be told.
-        fatal: False for what a stopped or still running writer leaves behind: bytes that no record vouches for.
+        problem: description of the damage.
+        texts: number of texts that lose their vectors, as far as known.
+        fatal: False for the remains of a stopped or running writer: bytes without a record.
     """
 
     path: Path
@@ -69,7 +68,7 @@ class Damage:
 
 @dataclass
 class Block:
-    """Consecutive rows of a shard that share one checksum."""
+    """Consecutive rows of a shard with one checksum."""
 
     first_row: int
     rows: int
@@ -80,7 +79,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockKeys:
-    """The keys of a block, and for each its first row in the shard and its number of rows."""
+    """Keys of a block, with the first row and the number of rows of each."""
 
     block: Block
     keys: Keys
@@ -89,7 +88,7 @@ class BlockKeys:
 
 
 class Shard:
-    """Reader of one shard, which may still be growing."""
+    """Reader of one shard, which may still grow."""
 
     def __init__(self, index_path: Path, space: str, dtype: np.dtype[Any], ragged: bool) -> None:
         self.index_path = index_path
@@ -109,7 +108,7 @@ class Shard:
         return self.width * self._dtype.itemsize
 
     def read_new(self) -> tuple[list[BlockKeys], list[Damage]]:
-        """The blocks recorded since the last call, and what cannot be used."""
+        """Return the blocks recorded since the last call, and the damage found."""
         try:
             if self.index_path.stat().st_size == self._seen_size:
                 return [], []
@@ -119,7 +118,7 @@ class Shard:
                 data = stream.read()
             stored_rows = self.rows_path.stat().st_size if self.rows_path.exists() else 0
         except FileNotFoundError:
-            return [], []  # pruned by another process: its vectors are simply no longer there
+            return [], []  # pruned by another process
         self._seen_size = self._offset + len(data)
         blocks: list[BlockKeys] = []
         damages: list[Damage] = []
@@ -143,7 +142,7 @@ class Shard:
         return blocks, damages
 
     def _read_header(self, data: bytes, damages: list[Damage]) -> int:
-        """Length of the header, or 0 if the shard cannot be used (yet)."""
+        """Return the length of the header, 0 if the shard cannot be used (yet)."""
         if len(data) < _HEADER_BYTES:
             damages.append(Damage(self.index_path, "unfinished header", fatal=False))
             return 0
@@ -160,10 +159,10 @@ class Shard:
         return _HEADER_BYTES
 
     def _parse(self, data: bytes, position: int) -> tuple[BlockKeys, int] | Damage:
-        """The record at a position and where it ends, or why there is none."""
+        """Return the record at a position and its end, or the damage."""
         at = self._offset + position
         unfinished = Damage(self.index_path, f"unfinished record at byte {at}", fatal=False)
-        damaged = Damage(self.index_path, f"damaged record at byte {at}; it and what follows is not used")
+        damaged = Damage(self.index_path, f"damaged record at byte {at}; it and the rest of the file are not used")
         head_end = position + _HEAD.size
         keys_at = head_end + _CHECK.size
         if len(data) < keys_at:
@@ -186,16 +185,16 @@ class Shard:
         return BlockKeys(block, keys, first_rows, lengths), end + _CHECK.size
 
     def intact(self) -> bool:
-        """Whether the files are still those that were read, not removed, replaced or cut off by another process."""
+        """Whether no other process has removed, replaced or truncated the files."""
         try:
             state = self.index_path.stat()
-            whole = state.st_ino == self._inode and state.st_size >= self._offset
-            return whole and (not self._needed_bytes or self.rows_path.stat().st_size >= self._needed_bytes)
+            unchanged = state.st_ino == self._inode and state.st_size >= self._offset
+            return unchanged and (not self._needed_bytes or self.rows_path.stat().st_size >= self._needed_bytes)
         except OSError:
             return False
 
     def map(self) -> NDArray[Any]:
-        """The rows as a read-only memory map, [rows, width]; unmapped when the last view of it goes."""
+        """Rows as a read-only memory map, [rows, width]."""
         rows = self.rows_path.stat().st_size // self.row_bytes
         if rows == 0:
             return np.empty((0, self.width), self._dtype)
@@ -205,20 +204,20 @@ class Shard:
             raise FileNotFoundError(f"{self.rows_path} was cut off") from error
 
     def verify(self, block: Block, view: NDArray[Any]) -> bool:
-        """Whether the rows of a block are the ones that were written; read only once per reader."""
+        """Whether the rows of a block match their checksum; computed once."""
         if not block.verified:
             rows = view[block.first_row : block.first_row + block.rows]
             block.verified = len(rows) == block.rows and checksum(rows) == block.checksum
         return block.verified
 
     def wrong_checksum(self, block: Block) -> Damage:
-        """What a block that failed :meth:`verify` is reported as."""
+        """The damage of a block that failed :meth:`verify`."""
         return Damage(
             self.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts
         )
 
     def uncommitted_bytes(self) -> int:
-        """Bytes of rows at the end of the file that no record vouches for."""
+        """Bytes at the end of the rows file without a record."""
         recorded = max((block.first_row + block.rows for block in self.blocks), default=0) * self.row_bytes
         try:
             return max(0, self.rows_path.stat().st_size - recorded)
@@ -227,19 +226,19 @@ class Shard:
 
 
 class Unwritten:
-    """Rows that could not be written to a shard: they lie in memory, and whoever reads finds them there."""
+    """Rows in memory that could not be written to a shard."""
 
     def __init__(self, rows: NDArray[Any]) -> None:
         self.rows = rows
         self.width = int(rows.shape[1])
 
     def map(self) -> NDArray[Any]:
-        """The rows, as :meth:`Shard.map` gives those of a shard."""
+        """The rows, as in :meth:`Shard.map`."""
         return self.rows
 
 
 class ShardWriter:
-    """Appends blocks to a shard of its own, which no other writer touches."""
+    """Appends blocks to a new shard, of which it is the only writer."""
 
     def __init__(self, directory: Path, space: str, dtype: np.dtype[Any], width: int, ragged: bool) -> None:
         self.pid = os.getpid()
@@ -264,7 +263,7 @@ class ShardWriter:
         try:
             self._add(start + _CHECK.pack(checksum(start)))
         except OSError:
-            self.abandon()
+            self.discard()
             raise
 
     def _add(self, data: bytes) -> None:
@@ -276,7 +275,10 @@ class ShardWriter:
         return self.rows * self._row_bytes
 
     def append(self, keys: Keys, rows: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
-        """Write one block: rows [r, width] of the keys [n, 16], with n = r, or ``lengths`` [n] that add up to r."""
+        """Write a block: rows [r, width] of keys [n, 16].
+
+        ``lengths`` [n] add up to r; without them n is r.
+        """
         body = np.ascontiguousarray(rows)
         _write_all(self._rows_file, body.data.cast("B") if body.size else b"")
         head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body))
@@ -288,14 +290,12 @@ class ShardWriter:
         self.rows += len(body)
 
     def sync(self) -> None:
-        """Ask the system to bring everything to the disk, so that a power failure loses nothing either."""
+        """Flush to the disk, so that a power failure loses nothing."""
         os.fsync(self._rows_file)
         os.fsync(self._index_file)
 
     def in_place(self) -> bool:
-        """Whether both files are still where they were made, and as long: another process may have removed them, or cut
-        them off.
-        """
+        """Whether no other process has removed or truncated the files."""
         try:
             for file, path, size in (
                 (self._rows_file, self._rows_path, self.nbytes),
@@ -308,10 +308,8 @@ class ShardWriter:
             return False
         return True
 
-    def abandon(self) -> None:
-        """Close a shard that could not be written to: what is unfinished at its end goes, or all of it if nothing is
-        finished.
-        """
+    def discard(self) -> None:
+        """Close after a failed write; remove the incomplete end, or the empty shard."""
         with contextlib.suppress(OSError):
             if self.rows:
                 os.ftruncate(self._index_file, self._index_bytes)

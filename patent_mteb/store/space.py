@@ -1,16 +1,10 @@
-"""A space: the vectors of one model under one set of settings, found by the keys of their texts.
+"""A space: the vectors of one model under one set of settings, by keys of texts.
 
-A space is a directory of shards (see :mod:`patent_mteb.store.shards`). Several processes may read and write it at once:
-each appends to shards of its own, and takes in what the others wrote when it next looks for a key; shards that another
-process has removed are forgotten. Many threads may share one :class:`Space`. A block whose checksum is wrong is
-reported and not used; blocks are checked when they are first used and not again, so bytes that change on the disk
-afterwards are noticed by the next process only. Nothing is unpickled. Vectors that cannot be written stay in memory.
-
-What a space needs of the store that it belongs to.
-
-Copying the vectors of keys out of shards, as they lay at one moment.
-
-The table of a space: where the vectors of each key lie, as sorted arrays, and the arithmetic of copying them.
+A space is a folder of shards (:mod:`patent_mteb.store.shards`). Several processes may read and write it at once. Each
+appends to its own shards and reads those of the others when it looks up a key; removed shards are forgotten. Threads
+may share a :class:`Space`. A block with a wrong checksum is reported and not used. Blocks are verified at their first
+use only, so later damage on the disk is detected by the next process. Nothing is unpickled. Vectors that cannot be
+written stay in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.store.keys import Keys, distinct, halves
-from patent_mteb.store.locks import Hold
+from patent_mteb.store.locks import UseLock
 from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten
 
 logger = logging.getLogger(__name__)
@@ -38,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Table:
-    """One entry a stored key, sorted by the high half of the key.
+    """One entry for each stored key, sorted by the high half of the key.
 
     Attributes:
         high, low: the halves of the key.
-        block: number of the block that holds its vectors.
-        row: first of its rows in the shard.
-        length: how many there are.
+        block: number of the block of its vectors.
+        row: its first row in the shard.
+        length: number of its rows.
     """
 
     high: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
@@ -61,13 +55,13 @@ class Table:
 
     @staticmethod
     def joined(tables: Sequence[Table]) -> Table:
-        """Entries of equal keys stay in the order of the tables."""
+        """Concatenate and sort tables; entries of equal keys keep their order."""
         names = ("high", "low", "block", "row", "length")
-        whole = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
-        return whole.take(np.argsort(whole.high, kind="stable"))
+        combined = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+        return combined.take(np.argsort(combined.high, kind="stable"))
 
     def search(self, keys: Keys) -> NDArray[np.int64]:
-        """Position of the first entry of each key, -1 where there is none."""
+        """Position of the first entry of each key, -1 for none."""
         high, low = halves(keys)
         positions = np.full(len(keys), -1, np.int64)
         if not len(self):
@@ -86,14 +80,15 @@ class Table:
 
 
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Bounds of the runs of equal values in a sorted array that is not empty."""
+    """Bounds of the runs of equal values in a sorted, non-empty array."""
     bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
     return itertools.pairwise(bounds)
 
 
 def slices(ends: NDArray[np.int64], first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Cut entries [first, last), whose rows add up to ``ends``, into pieces of at most ``rows`` rows, or of one
-    entry.
+    """Cut entries [first, last) into slices of at most ``rows`` rows or one entry.
+
+    ``ends`` is the cumulative sum of the rows of all entries.
     """
     while first < last:
         before = int(ends[first - 1]) if first else 0
@@ -103,43 +98,46 @@ def slices(ends: NDArray[np.int64], first: int, last: int, rows: int) -> Iterato
 
 
 def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All integers of the ranges [start, start + length), one range after the other."""
+    """All integers of the ranges [start, start + length), range after range."""
     return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
 
 
 def pieces(texts: int, lengths: NDArray[np.int64] | None, rows: int) -> Iterator[tuple[slice, slice]]:
-    """Cut texts into pieces of at most ``rows`` rows, or of one text: the texts of each, and their rows."""
+    """Cut texts into pieces of at most ``rows`` rows or one text.
+
+    Yields the slice of the texts and that of their rows.
+    """
     ends = np.arange(1, texts + 1) if lengths is None else np.cumsum(lengths)
     for first, last in slices(ends, 0, texts, rows):
         yield slice(first, last), slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
 
 
-class Home(Protocol):
-    """The store that a space belongs to."""
+class Storage(Protocol):
+    """What a space needs of its store."""
 
     shard_bytes: int
     memory_limit: int
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array of a shape and a type to be filled."""
+        """Allocate an array."""
 
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
-        """Make the space's directory and its description if they are not there, and mark it as used."""
+    def prepare(self, directory: Path, document: Mapping[str, Any]) -> UseLock | None:
+        """Make the folder and the description of a space, and mark it as used."""
 
     def unwritable(self, error: OSError) -> None:
-        """Say that something cannot be written."""
+        """Log that the store cannot be written."""
 
 
 _SLICE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where the vectors of some keys lay at one moment: what other threads take in or drop later changes nothing in it.
+class Located:
+    """Positions of vectors at one moment, unaffected by later changes of the space.
 
     Attributes:
-        entries: one a key, in their order.
-        sources: what holds their rows.
+        entries: one for each key, in order.
+        sources: shards and unwritten rows.
         source: number of the source of each entry.
     """
 
@@ -149,12 +147,15 @@ class Found:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many rows each entry has."""
+        """Number of rows of each entry."""
         return self.entries.length.astype(np.int64)
 
 
-def copy_rows(found: Found, targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
-    """Copy the rows of entries to ``out`` from row ``targets[i]`` on, shard by shard in the order of the files."""
+def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
+    """Copy the rows of entries to ``out`` from row ``targets[i]`` on.
+
+    Shards are read one by one, in the order of their rows.
+    """
     if not len(targets):
         return
     rows = found.entries.row.astype(np.int64)
@@ -177,38 +178,36 @@ def copy_rows(found: Found, targets: NDArray[np.int64], lengths: NDArray[np.int6
 
 
 DTYPES = ("float32", "float16", "int8")
-"""Element types that vectors can be kept in; ``int8`` for those of a codec (:mod:`patent_mteb.store.codecs`)."""
+"""Number types of stored vectors; ``int8`` is for codecs."""
 
 
 _Result = TypeVar("_Result")
 
 
 _BLOCK_BYTES = 4 << 20
-
-
 _ATTEMPTS = 3
-"""How often a read or a write is begun again because another process has removed what it needs."""
+"""Attempts of a read or write that fails because another process removes shards."""
 
 
 _NOWHERE = Unwritten(np.empty((0, 1), np.float32))
-"""Takes the place of a shard that is gone."""
+"""Replaces a removed shard."""
 
 
 class Space:
-    """Vectors of one model under one set of settings; made by :meth:`patent_mteb.store.EmbeddingStore.space`.
+    """Vectors of one model and its settings; made by ``EmbeddingStore.space``.
 
-    Memory: 28 bytes a stored key, about twice that while they are sorted or looked up, one mapped shard at a time, 16
-    MiB for copying, the result itself, and what could not be written (up to the store's ``memory_limit`` from call to
-    call).
+    Memory: 28 bytes a stored key, about twice that while they are sorted or searched, one mapped shard at a time, 16
+    MiB for copying, the result itself, and vectors that could not be written (up to the store's ``memory_limit``
+    between calls).
     """
 
-    def __init__(self, directory: Path, document: Mapping[str, Any], home: Home) -> None:
+    def __init__(self, directory: Path, document: Mapping[str, Any], storage: Storage) -> None:
         self.directory = directory
         self.dtype: np.dtype[Any] = np.dtype(document["dtype"]).newbyteorder("<")
         self.ragged = bool(document["ragged"])
         self.damages: list[Damage] = []
         self._document = document
-        self._home = home
+        self._storage = storage
         self._begin()
 
     def _begin(self) -> None:
@@ -218,28 +217,29 @@ class Space:
         self._shards: dict[str, Shard] = {}
         self._blocks: list[tuple[Shard | Unwritten, Block]] = []
         self._writer: ShardWriter | None = None
-        self._hold: Hold | None = None
+        self._hold: UseLock | None = None
         self.unwritten_bytes = 0
         self._pid = os.getpid()
 
-    def _alone(self) -> AbstractContextManager[bool]:
-        """The lock over all that changes. A forked child begins anew: another thread of its parent may have been
-        changing something.
+    def _locked(self) -> AbstractContextManager[bool]:
+        """Return the lock of this object; a forked child starts with a new state.
+
+        Another thread of the parent may have been changing the old one.
         """
         if self._pid != os.getpid():
             self._begin()
         return self._lock
 
     def __len__(self) -> int:
-        """Entries; a text that two processes encoded at the same time has two."""
-        with self._alone():
+        """Number of entries; a text that two processes encoded at once has two."""
+        with self._locked():
             self.refresh()
             return len(self._table) + sum(map(len, self._unsorted))
 
     @property
     def width(self) -> int:
-        """Dimensions of the vectors, 0 while the space is empty."""
-        with self._alone():
+        """Dimensions of the vectors, 0 for an empty space."""
+        with self._locked():
             self.refresh()
             return self._width()
 
@@ -250,18 +250,16 @@ class Space:
         )
 
     def use(self) -> None:
-        """Make directory and description if they are not there, and mark the space as used; the store says so if it
-        cannot.
-        """
-        with self._alone():
+        """Make the folder and its description if missing, and mark the space as used."""
+        with self._locked():
             try:
-                self._hold = self._home.prepare(self.directory, self._document)
+                self._hold = self._storage.prepare(self.directory, self._document)
             except OSError as error:
-                self._home.unwritable(error)
+                self._storage.unwritable(error)
 
     def refresh(self) -> None:
-        """Take in what this and other processes have written since the last time, and drop what they have removed."""
-        with self._alone():
+        """Read what all processes have written since the last call; drop removed shards."""
+        with self._locked():
             if gone := [name for name, shard in self._shards.items() if not shard.intact()]:
                 dropped = [self._shards.pop(name) for name in gone]
                 if any(shard.blocks for shard in dropped):
@@ -310,18 +308,17 @@ class Space:
             logger.debug("%s", damage)
 
     def contains(self, keys: Keys) -> NDArray[np.bool_]:
-        """[n] mask of the keys whose vectors are there and whole; the blocks that hold them are checked at their first
-        use.
-        """
-        with self._alone():
-            if self.unwritten_bytes > self._home.memory_limit:
+        """[n] mask of the keys with intact vectors; verifies blocks at their first use."""
+        with self._locked():
+            if self.unwritten_bytes > self._storage.memory_limit:
                 self._drop([source for source, _ in self._blocks if isinstance(source, Unwritten)])
                 self.unwritten_bytes = 0
             return self._locate(keys) >= 0
 
     def filled(self, keys: Keys, encode: Callable[[NDArray[np.int64]], None], dtype: str | None = None) -> Any:
-        """The vectors of the keys as :meth:`gather` or :meth:`gather_ragged` gives them, those that are not there
-        having been made first.
+        """Return the vectors of keys as :meth:`gather` or :meth:`gather_ragged` does.
+
+        Missing ones are encoded and appended first by ``encode``, which gets their positions.
         """
         first = distinct(keys)
         for attempt in range(_ATTEMPTS):
@@ -333,50 +330,50 @@ class Space:
         raise AssertionError
 
     def gather(self, keys: Keys, dtype: str | None = None) -> NDArray[Any]:
-        """The vectors of the keys, [n, width], in their order."""
+        """Vectors of the keys, [n, width], in order."""
         if self.ragged:
             raise ValueError("a ragged space is read with gather_ragged")
 
-        def read(found: Found, width: int) -> NDArray[Any]:
-            out = self._home.allocate((len(keys), width), self.dtype if dtype is None else np.dtype(dtype))
+        def read(found: Located, width: int) -> NDArray[Any]:
+            out = self._storage.allocate((len(keys), width), self.dtype if dtype is None else np.dtype(dtype))
             copy_rows(found, np.arange(len(keys)), None, out)
             return out
 
         return self._read(keys, read)
 
     def gather_ragged(self, keys: Keys) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The vectors of the keys one after the other, [total rows, width], and [n + 1] offsets: key i has rows [o[i],
-        o[i + 1]).
+        """Concatenated vectors of the keys, [total rows, width], and [n + 1] offsets.
+
+        Key i has rows [o[i], o[i + 1]).
         """
         if not self.ragged:
             raise ValueError("a space with one vector a text is read with gather")
 
-        def read(found: Found, width: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        def read(found: Located, width: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.lengths)])
-            out = self._home.allocate((int(offsets[-1]), width), self.dtype)
+            out = self._storage.allocate((int(offsets[-1]), width), self.dtype)
             copy_rows(found, offsets[:-1], found.lengths, out)
             return out, offsets
 
         return self._read(keys, read)
 
-    def _read(self, keys: Keys, read: Callable[[Found, int], _Result]) -> _Result:
+    def _read(self, keys: Keys, read: Callable[[Located, int], _Result]) -> _Result:
         for _ in range(_ATTEMPTS):
-            with self._alone():
+            with self._locked():
                 positions = self._locate(keys)
                 missing, width = int((positions < 0).sum()), self._width()
                 found = None if missing else self._found(positions)
             if found is None:
                 raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # another process has removed a shard since; the next look sees it
+            with contextlib.suppress(FileNotFoundError):  # another process removed a shard; the next attempt notices
                 return read(found, width)
         raise KeyError(f"shards of {self.directory} vanish while they are read")
 
     def append(self, keys: Keys, vectors: NDArray[Any]) -> None:
-        """Write vectors [n, width] of the keys [n, 16]; on return they survive the end of the process.
+        """Write vectors [n, width] of the keys [n, 16].
 
-        What cannot be written (a full disk, a read-only store) stays in memory, and the store says so once.
+        They survive the end of the process. If they cannot be written (a full disk, a read-only store), they stay in
+        memory, and the store logs this once.
         """
         if self.ragged:
             raise ValueError("a ragged space is written with append_ragged")
@@ -386,7 +383,7 @@ class Space:
         self._append(keys, vectors, None)
 
     def append_ragged(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64]) -> None:
-        """Write ``lengths[i]`` vectors a key, one after the other in ``values`` [total, width]."""
+        """Write ``lengths[i]`` vectors for key i, concatenated in ``values``."""
         if not self.ragged:
             raise ValueError("a space with one vector a text is written with append")
         lengths = np.asarray(lengths, np.int64)
@@ -402,20 +399,20 @@ class Space:
             raise ValueError(f"vectors must be an [n, width] array, got shape {values.shape}")
         width = values.shape[1]
         with np.errstate(over="ignore"):
-            kept = values.astype(self.dtype, copy=False)
-        if not np.isfinite(kept).all():
+            converted = values.astype(self.dtype, copy=False)
+        if not np.isfinite(converted).all():
             raise ValueError(f"NaN, infinity, or a value beyond {self.dtype.name}")
-        with self._alone():
+        with self._locked():
             if (space_width := self.width) not in (0, width):
                 raise ValueError(f"vectors of {width} dimensions for a space of {space_width}")
             try:
-                self._write(keys, kept, lengths)
+                self._write(keys, converted, lengths)
             except OSError as error:
                 if self._writer is not None:
-                    self._writer.abandon()
+                    self._writer.discard()
                     self._writer = None
-                self._keep(keys, kept, lengths)
-                self._home.unwritable(error)
+                self._keep_in_memory(keys, converted, lengths)
+                self._storage.unwritable(error)
             except BaseException:
                 self.close()
                 raise
@@ -425,11 +422,11 @@ class Space:
             with contextlib.nullcontext() if attempt == _ATTEMPTS - 1 else contextlib.suppress(FileNotFoundError):
                 if self._written(keys, values, lengths):
                     return
-            self.close()  # another process has removed the directory or the shard, with what was just written
+            self.close()  # another process removed the folder or the shard with the new rows
 
     def _written(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> bool:
-        """Write and say whether it is still there."""
-        self._hold = self._home.prepare(self.directory, self._document)
+        """Write, and return whether the shard still exists."""
+        self._hold = self._storage.prepare(self.directory, self._document)
         for chosen, rows in pieces(len(keys), lengths, max(1, _BLOCK_BYTES // (values.shape[1] * self.dtype.itemsize))):
             writer = self._ready_writer(values.shape[1], values[rows].nbytes)
             writer.append(keys[chosen], values[rows], None if lengths is None else lengths[chosen])
@@ -438,7 +435,7 @@ class Space:
         self._writer.sync()
         return self._writer.in_place()
 
-    def _keep(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
+    def _keep_in_memory(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         counts = np.ones(len(keys), np.int64) if lengths is None else lengths
         block = Block(0, len(values), 0, len(keys), verified=True)
         self._unsorted.append(
@@ -448,7 +445,7 @@ class Space:
 
     def _ready_writer(self, width: int, nbytes: int) -> ShardWriter:
         writer = self._writer
-        if writer is not None and writer.rows and writer.nbytes + nbytes > self._home.shard_bytes:
+        if writer is not None and writer.rows and writer.nbytes + nbytes > self._storage.shard_bytes:
             writer.sync()
             self.close()
         if self._writer is None:
@@ -456,14 +453,14 @@ class Space:
         return self._writer
 
     def close(self) -> None:
-        """Finish the shard being written; the next append starts another."""
-        with self._alone():
+        """Close the current shard; the next append starts another."""
+        with self._locked():
             if self._writer is not None:
                 self._writer.close()
             self._writer = None
 
     def _locate(self, keys: Keys) -> NDArray[np.int64]:
-        """Table position of each key whose block has passed its checksum, -1 for the others."""
+        """Table position of each key in a verified block, -1 for others."""
         self.refresh()
         if self._unsorted:
             self._table = Table.joined([self._table, *self._unsorted])
@@ -476,15 +473,15 @@ class Space:
                 return positions
             self._table = self._table.take(~np.isin(self._table.block, damaged))
 
-    def _found(self, positions: NDArray[np.int64]) -> Found:
+    def _found(self, positions: NDArray[np.int64]) -> Located:
         entries = self._table.take(positions)
         numbers, block = np.unique(entries.block, return_inverse=True)
         sources = list(dict.fromkeys(self._blocks[number][0] for number in numbers.tolist()))
         source = np.array([sources.index(self._blocks[number][0]) for number in numbers.tolist()], np.int64)
-        return Found(entries, sources, source[block])
+        return Located(entries, sources, source[block])
 
     def _check(self, numbers: NDArray[np.intp]) -> list[int]:
-        """Those of the blocks that fail their checksum."""
+        """Return the blocks with a wrong checksum."""
         damaged: list[int] = []
         by_shard: dict[Shard, list[int]] = {}
         for number in numbers.tolist():

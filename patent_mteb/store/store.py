@@ -1,12 +1,13 @@
-"""The embedding store as a whole: its spaces, what they hold, checking and pruning them.
+"""The embedding store: its spaces, and their inspection, verification and pruning.
 
 Layout of a store::
 
-    store.json                      format of the store spaces/<digest>/space.json      identity of a space: model,
-    revision, settings, element type; the digest is its hash spaces/<digest>/*.index *.rows  shards (see
-    :mod:`patent_mteb.store.shards`) models/<digest>.json            what a model said about itself when it was last
-    loaded (see :mod:`patent_mteb.store.resolve`) tmp/                            results too big for memory, deleted as
-    soon as they are mapped
+    store.json                       format of the store
+    spaces/<digest>/space.json       identity of a space (model, revision, settings, number type), hashed to the digest
+    spaces/<digest>/*.index *.rows   shards (:mod:`patent_mteb.store.shards`)
+    spaces/<digest>/claims/          claims of running processes (:mod:`patent_mteb.store.locks`)
+    models/<digest>.json             facts about a model when it was last loaded (:mod:`patent_mteb.store.resolve`)
+    tmp/                             results above the memory limit, deleted once they are mapped
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ import errno
 import json
 import logging
 import os
+import secrets
+import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import cache_root, read_json, write_json
+from patent_mteb.files import cache_root, leftover_files, read_json, write_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store import upkeep
-from patent_mteb.store.locks import Hold, hold
+from patent_mteb.store.keys import Keys, distinct
+from patent_mteb.store.locks import UseLock, exclusive, use_lock
+from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
 from patent_mteb.store.space import DTYPES, Space
-from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
 
-__all__ = ["EmbeddingStore", "default_path"]
+__all__ = ["EmbeddingStore", "PruneReport", "SpaceInfo", "VerifyReport", "default_path"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,39 +47,95 @@ _FORMAT = 1
 _MARKER = "store.json"
 _ELSEWHERE = "name a directory that can be written with --store or PATENT_MTEB_STORE, or go without with --no-store"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_PRUNED = ".pruned"
+_DIGEST_LENGTH = 32
+
+
+@dataclass(frozen=True)
+class SpaceInfo:
+    """Description of a space.
+
+    Attributes:
+        directory: its folder.
+        identity: model, revision and settings.
+        dtype, ragged: number type, and whether a text has several vectors.
+        width: dimensions, 0 for an empty space.
+        texts: distinct texts with intact records (``verify`` reads their rows).
+        rows: vectors, more than texts in ragged spaces.
+        nbytes: size on disk.
+        last_used: when a process last opened or wrote it, seconds since the epoch.
+    """
+
+    directory: Path
+    identity: Mapping[str, Any]
+    dtype: str
+    ragged: bool
+    width: int
+    texts: int
+    rows: int
+    nbytes: int
+    last_used: float
+
+    @property
+    def model(self) -> str:
+        return str(self.identity.get("model", ""))
+
+    @property
+    def revision(self) -> str:
+        return str(self.identity.get("revision", ""))
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Result of a verification.
+
+    Attributes:
+        spaces, texts, nbytes: amounts that were read.
+        damages: those that are not ``fatal`` are remains of stopped or running writers.
+    """
+
+    spaces: int
+    texts: int
+    nbytes: int
+    damages: tuple[Damage, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(damage.fatal for damage in self.damages)
+
+
+@dataclass(frozen=True)
+class PruneReport:
+    """Removed items, one line each, and freed bytes; ``kept`` are spaces in use."""
+
+    freed_bytes: int
+    removed: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
 def default_path() -> Path:
-    """``PATENT_MTEB_STORE``, else ``store`` in the suite's user cache.
-
-    Example:
-        >>> import os
-        >>> from patent_mteb.store import default_path
-        >>> os.environ["PATENT_MTEB_STORE"] = "/data/store"
-        >>> default_path().as_posix()
-        '/data/store'
-    """
+    """``PATENT_MTEB_STORE``, else ``store`` in the user cache of the suite."""
     if explicit := os.environ.get("PATENT_MTEB_STORE"):
         return Path(explicit).expanduser()
     return cache_root() / "store"
 
 
 class EmbeddingStore:
-    """A directory of embeddings, each text encoded once for every model, revision, setting and prompt.
+    """A folder of vectors, one for each text, model, revision, setting and prompt.
 
-    A store that cannot be written any more (read-only, a full disk) goes on with what it has, and says so once: new
-    vectors stay in memory.
+    A store that cannot be written (read-only, a full disk) continues with its content and logs this once; new vectors
+    stay in memory.
 
     Args:
-        path: the directory. Default: :func:`default_path`.
-        create: make the store if it is not there.
-        shard_bytes: size above which a new shard is begun.
+        path: the folder. Default: :func:`default_path`.
+        create: make the store if it is missing.
+        shard_bytes: size at which a new shard is started.
         memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an
             array in memory.
 
     Raises:
-        DataError: the directory cannot be made, is not there (without ``create``), or holds something else, or a store
-            of a later format.
+        DataError: the folder cannot be made, is missing (without ``create``), or holds something else or a store of a
+            later format.
 
     Example:
         >>> import numpy as np
@@ -99,7 +160,7 @@ class EmbeddingStore:
         self.memory_limit = memory_limit
         self._open: dict[str, Space] = {}
         self._lock = threading.Lock()
-        self._said = False
+        self._logged = False
         try:
             self._check(create)
         except OSError as error:
@@ -110,9 +171,9 @@ class EmbeddingStore:
             ) from error
 
     def _check(self, create: bool) -> None:
-        """See that the directory is a store of this format, or make it one."""
+        """Refuse a folder that is not a store of this format; make a new store."""
         if self.path.exists() and not self.path.is_dir():
-            raise DataError("a file, and no embedding store", path=self.path, remedy=_ELSEWHERE)
+            raise DataError("a file, not an embedding store", path=self.path, remedy=_ELSEWHERE)
         marker = self.path / _MARKER
         if not marker.exists():
             strange = (
@@ -120,7 +181,7 @@ class EmbeddingStore:
             )
             if strange and not marker.exists():
                 raise DataError(
-                    "directory is not empty and no embedding store", path=self.path, remedy="give another directory"
+                    "directory is not empty and not an embedding store", path=self.path, remedy="give another directory"
                 )
             if not create and not (self.path / "spaces").is_dir():
                 raise DataError(
@@ -144,21 +205,16 @@ class EmbeddingStore:
                 path=self.path,
                 remedy=(
                     "use the version of patent-mteb that wrote it, or another directory; if no later version did,"
-                    f" delete {marker}, which says the format and nothing else: the embeddings are kept"
+                    f" delete {marker}, which holds the format only: the embeddings stay"
                 ),
             )
-        logger.warning(
-            "%s is damaged and is written anew; it says the format and nothing else, so nothing is lost", marker
-        )
-        self.keep(marker, {"format": _FORMAT})
+        logger.warning("%s is damaged and is written again; it holds the format only, so nothing is lost", marker)
+        self.write_document(marker, {"format": _FORMAT})
 
     def space(self, identity: Mapping[str, Any], dtype: str = "float32", ragged: bool = False) -> Space:
-        """The space of an identity (anything that JSON can hold), made if it is not there.
+        """Return the space of an identity (any JSON value), made if missing.
 
-        Two identities, element types or shapes never share a vector: their hash names the directory.
-
-        Raises:
-            ValueError: an element type other than those of :data:`~patent_mteb.store.space.DTYPES`.
+        Different identities, number types or shapes never share a vector: their hash is the name of the folder.
         """
         if dtype not in DTYPES:
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
@@ -171,15 +227,10 @@ class EmbeddingStore:
         space.use()
         return space
 
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
-        """Make the directory of a space and its description if they are not there, mark it as used, and hold it against
-        removal.
-
-        Raises:
-            OSError: they cannot be written.
-        """
+    def prepare(self, directory: Path, document: Mapping[str, Any]) -> UseLock | None:
+        """Make the folder and description of a space, mark it as used, and lock it."""
         directory.mkdir(parents=True, exist_ok=True)
-        held = hold(directory)
+        in_use = use_lock(directory)
         if not (marker := self.path / _MARKER).exists():
             write_json(marker, {"format": _FORMAT})
         described = directory / "space.json"
@@ -188,31 +239,31 @@ class EmbeddingStore:
         else:
             with contextlib.suppress(OSError):
                 os.utime(described)
-        return held
+        return in_use
 
-    def keep(self, path: Path, document: Any) -> None:
-        """Write a JSON document that the store can do without for now."""
+    def write_document(self, path: Path, document: Any) -> None:
+        """Write a JSON document; only log a failure."""
         try:
             write_json(path, document)
         except OSError as error:
             self.unwritable(error)
 
     def unwritable(self, error: OSError) -> None:
-        """Say, once, that the store cannot be written."""
-        if not self._said:
-            self._said = True
+        """Log once that the store cannot be written."""
+        if not self._logged:
+            self._logged = True
             logger.warning(
-                "The embedding store %s cannot be written (%s): what is not there is encoded and not kept. This is said"
-                " once.",
+                "The embedding store %s cannot be written (%s): missing texts are encoded and not stored. This is"
+                " logged once.",
                 self.path,
                 error.strerror or error,
             )
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it.
+        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file.
 
-        The file lies in the store, else (no room, read-only) with the system's temporary files; its room is reserved
-        first, for a map of a file that the disk has no room for ends the process when it is written to.
+        The file is in the store, or (full disk, read-only) in the system's temporary folder. Its space is reserved
+        first: writing to a mapped file on a full disk kills the process.
         """
         nbytes = shape[0] * shape[1] * dtype.itemsize
         if nbytes <= self.memory_limit:
@@ -227,16 +278,33 @@ class EmbeddingStore:
         return np.empty(shape, dtype)
 
     def info(self) -> list[SpaceInfo]:
-        """Every space, the biggest first."""
-        return upkeep.infos(self.path)
+        """Describe every space, largest first."""
+        return sorted(map(_info, directories(self.path)), key=lambda info: -info.nbytes)
 
     def leftovers(self) -> list[Path]:
-        """What killed processes left in the store; :meth:`prune` removes it."""
-        return upkeep.leftovers(self.path)
+        """Remains of killed processes, which :meth:`prune` removes."""
+        return sorted([*self.path.glob(f"spaces/*{_PRUNED}"), *leftover_files(self.path)])
 
     def verify(self) -> VerifyReport:
-        """Read everything and compare it with its checksums."""
-        return upkeep.read(self.path)
+        """Read everything and verify its checksums."""
+        damages = [
+            Damage(path, "left by a process that was stopped; prune removes it", fatal=False)
+            for path in self.leftovers()
+        ]
+        texts = nbytes = 0
+        spaces = directories(self.path)
+        for directory in spaces:
+            nbytes += size_of(directory)
+            document = document_of(directory)
+            if document is None:
+                damages.append(
+                    Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again")
+                )
+                continue
+            for _, intact, damage_found in examine(directory, document):
+                texts += sum(keyed.block.texts for keyed in intact)
+                damages += damage_found
+        return VerifyReport(len(spaces), texts, nbytes, tuple(damages))
 
     def prune(
         self,
@@ -247,31 +315,181 @@ class EmbeddingStore:
         dry_run: bool = False,
         force: bool = False,
     ) -> PruneReport:
-        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one; and
-        leftovers.
+        """Remove spaces, or damaged shards only, and remains of killed processes.
 
-        A space that another process has open is left, and named in the report.
+        The intact blocks of a damaged shard are saved to a new one first. A space in use by another process is skipped
+        and reported.
 
         Args:
             model: only spaces of this model.
-            older_than_days: only spaces that nobody has opened for so many days, by the clock of this machine: if that
-                has jumped, so have their ages.
-            damaged: remove damaged shards in these spaces (all spaces if none of the above is given) instead of the
-                spaces.
-            dry_run: say what would be removed, and leave it.
-            force: remove what another process uses too; it notices, and encodes again what it needs.
+            older_than_days: only spaces that no process has opened for this number of days, by the clock of this
+                machine.
+            damaged: remove damaged shards in these spaces (all spaces without another criterion) instead of the spaces.
+            dry_run: only report.
+            force: remove spaces in use too; their processes encode again what they need.
 
         Raises:
-            ValueError: no criterion at all.
-            DataError: what is whole in damaged shards cannot be saved.
+            ValueError: there is no criterion.
+            DataError: intact blocks of damaged shards cannot be saved.
         """
         if model is None and older_than_days is None and not damaged:
-            raise ValueError("say what to prune: a model, an age, or damaged shards")
-        return upkeep.prune(
-            self.path, self, model=model, older_than_days=older_than_days, damaged=damaged, dry_run=dry_run, force=force
-        )
+            raise ValueError("state what to prune: a model, an age, or damaged shards")
+        removed: list[str] = []
+        kept: list[str] = []
+        freed = 0
+        for info in self.info():
+            if model is not None and info.model != model:
+                continue
+            if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
+                continue
+            line = (
+                f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})"
+            )
+            with exclusive(info.directory, info.last_used) as free:
+                if not free and not force:
+                    kept.append(line)
+                elif damaged:
+                    lines, size = self._prune_shards(info.directory, dry_run)
+                    removed += lines
+                    freed += size
+                else:
+                    removed.append(line)
+                    freed += info.nbytes
+                    if not dry_run:
+                        doomed = info.directory.with_name(f"{info.directory.name}.{secrets.token_hex(4)}{_PRUNED}")
+                        info.directory.rename(doomed)
+                        shutil.rmtree(doomed)
+        for path in self.leftovers():
+            removed.append(f"{path}: left by a process that was stopped")
+            freed += size_of(path)
+            if not dry_run:
+                _remove(path)
+        return PruneReport(freed, tuple(removed), tuple(kept))
+
+    def _prune_shards(self, directory: Path, dry_run: bool) -> tuple[list[str], int]:
+        document = document_of(directory)
+        if document is None:
+            return [], 0
+        before = size_of(directory)
+        removed: list[str] = []
+        freed = 0
+        space = Space(directory, document, self)
+        for shard, intact, damages in examine(directory, document):
+            fatal = [str(damage) for damage in damages if damage.fatal]
+            if not fatal:
+                continue
+            removed += fatal
+            freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
+            if dry_run:
+                continue
+            view = shard.map() if intact else None
+            for keyed in intact:
+                assert view is not None
+                rows = view[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
+                if document["ragged"]:
+                    space.append_ragged(keyed.keys, rows, keyed.lengths)
+                else:
+                    space.append(keyed.keys, rows)
+            if space.unwritten_bytes:
+                raise DataError(
+                    "intact blocks cannot be saved, so nothing was removed",
+                    path=shard.rows_path,
+                    remedy="free space on the disk",
+                )
+            shard.index_path.unlink(missing_ok=True)
+            shard.rows_path.unlink(missing_ok=True)
+        space.close()
+        return removed, freed if dry_run else before - size_of(directory)
+
+
+def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
+    """Return an open store, or open that of a path; None is the default path."""
+    return store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
 
 
 def _belongs(name: str) -> bool:
-    """Whether an entry of a directory is one that a store has."""
+    """Whether an entry of a folder belongs to a store."""
     return name in ("spaces", "models", "tmp") or name.startswith((_MARKER, f".{_MARKER}"))
+
+
+def _info(directory: Path) -> SpaceInfo:
+    described = directory / "space.json"
+    document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
+    texts = rows = width = 0
+    keys: list[Keys] = []
+    for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
+        shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
+        blocks, _ = shard.read_new()
+        keys += [keyed.keys for keyed in blocks]
+        rows += sum(keyed.block.rows for keyed in blocks)
+        width = width or shard.width
+    if keys:
+        texts = len(distinct(np.concatenate(keys)))
+    used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
+    return SpaceInfo(
+        directory,
+        document["identity"],
+        document["dtype"],
+        document["ragged"],
+        width,
+        texts,
+        rows,
+        size_of(directory),
+        used,
+    )
+
+
+def directories(store: Path) -> list[Path]:
+    """Folders of the spaces of a store."""
+    spaces = store / "spaces"
+    return sorted(entry for entry in spaces.iterdir() if len(entry.name) == _DIGEST_LENGTH) if spaces.is_dir() else []
+
+
+def document_of(directory: Path) -> Any:
+    """Description of a space; None if it does not match the name of the folder."""
+    document = read_json(directory / "space.json")
+    try:
+        return document if isinstance(document, dict) and json_digest(document) == directory.name else None
+    except (TypeError, ValueError):
+        return None
+
+
+def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
+    """Yield every shard of a space with its intact blocks and its damages."""
+    dtype = np.dtype(document["dtype"]).newbyteorder("<")
+    for path in sorted(
+        {
+            entry.with_suffix(INDEX_SUFFIX)
+            for entry in directory.iterdir()
+            if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)
+        }
+    ):
+        shard = Shard(path, directory.name, dtype, document["ragged"])
+        if not path.exists():
+            yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
+            continue
+        blocks, damages = shard.read_new()
+        intact: list[BlockKeys] = []
+        if blocks:
+            view = shard.map()
+            intact = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
+            damages += [shard.wrong_checksum(keyed.block) for keyed in blocks if not keyed.block.verified]
+        if left := shard.uncommitted_bytes():
+            damages.append(Damage(shard.rows_path, f"{left} bytes at its end without a record", fatal=False))
+        yield shard, intact, damages
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of the files in a folder."""
+    total = 0
+    for entry in path.iterdir() if path.is_dir() else [path]:
+        with contextlib.suppress(FileNotFoundError):
+            total += entry.stat().st_size
+    return total
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

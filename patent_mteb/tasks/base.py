@@ -307,7 +307,7 @@ class PatentTask(TaskHooks, AbsTask):
     def precompute(self, model: Any, *, encode_kwargs: Mapping[str, Any] | None = None) -> None:
         """Encode all texts that a score needs, in the same calls, without computing a score.
 
-        ``model`` stores what it encodes (:class:`patent_mteb.store.precompute.Ahead`).
+        ``model`` stores what it encodes (:class:`patent_mteb.store.precompute.PrecomputeEncoder`).
         """
         self.load_data()
         where = {"hf_split": self.split, "hf_subset": self.source.subset, "encode_kwargs": dict(encode_kwargs or {})}

@@ -28,7 +28,7 @@ from typing import Any
 
 from patent_mteb.search.timing import timed
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.settings import parts_of
+from patent_mteb.store.settings import components
 from patent_mteb.tasks.evidence import KEY
 
 COST = "cost"
@@ -65,7 +65,7 @@ def _stores(model: Any) -> Iterator[StoredEncoder]:
     if isinstance(model, StoredEncoder):
         yield model
     else:
-        for part in parts_of(model):
+        for part in components(model):
             yield from _stores(part)
 
 

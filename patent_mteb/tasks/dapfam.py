@@ -31,7 +31,7 @@ from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.base import document_text
-from patent_mteb.search.lru import Recent
+from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import first_of_key, ids_of, log_counts, read_unique, refuse_truncated, refuse_unscorable
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 _CACHE_BYTES = 1 << 28
 
-_CACHE: Recent[tuple[Source, Hashable], Texts] = Recent(_CACHE_BYTES)
+_CACHE: LRUCache[tuple[Source, Hashable], Texts] = LRUCache(_CACHE_BYTES)
 
 
 def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Texts:
@@ -58,7 +58,7 @@ def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Te
     if known is None:
         known = compose()
         _CACHE.most_bytes = portion(1 / 16, _CACHE_BYTES)
-        _CACHE.keep((source, view), known, known.column.nbytes)
+        _CACHE.put((source, view), known, known.column.nbytes)
     return known
 
 

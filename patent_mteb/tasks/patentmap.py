@@ -45,9 +45,9 @@ from patent_mteb.protocols.intervals import limits, mean_interval
 from patent_mteb.recipes.patentmap import FILES, Labelled, read_labelled, with_tag
 from patent_mteb.recipes.patentmap_content import CITED, GAINS, Content, read_content, read_gold, strongest_type
 from patent_mteb.search.base import ArraySearch, SearchContext
-from patent_mteb.search.memory_cache import remembering
+from patent_mteb.search.memory_cache import cached_encoder
+from patent_mteb.search.passages import BestSection
 from patent_mteb.search.run import Run
-from patent_mteb.search.sections import BestSection
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import (
@@ -263,7 +263,7 @@ class PatentMapRetrieval(PatentRetrieval):
 
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
         """Return the scores of every retrieval task, and the authors' from a second search over the same vectors."""
-        model = remembering(model)
+        model = cached_encoder(model)
         scores = super().evaluate_split(model, data_split, **arguments)
         return (
             scores

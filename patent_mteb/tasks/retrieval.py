@@ -312,7 +312,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             scores = super().evaluate_split(recorder, data_split, **arguments)
             run = recorder.run or Run.from_dict({})
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
-            papers = {} if recorder.whole is None else self.paper_scores(recorder.whole)
+            papers = {} if recorder.unfiltered is None else self.paper_scores(recorder.unfiltered)
         found = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         publish(evaluation := replace(found, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
@@ -424,7 +424,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
         if (gate := self.tables.gate) is not None:
             scores["gated_documents"] = (
-                float(gate.kept_out(run.query_ids, run.doc_ids).mean()) if run.query_ids else 0.0
+                float(gate.n_excluded(run.query_ids, run.doc_ids).mean()) if run.query_ids else 0.0
             )
             scores["n_gated_judgements"] = self.n_gated_judgements
         by_slice: dict[str, QueryScores] = {}

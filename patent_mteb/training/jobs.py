@@ -13,8 +13,7 @@ from torch import nn
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_json
-from patent_mteb.readers.folder_lock import guarded
+from patent_mteb.files import folder_lock, write_json
 from patent_mteb.training import distilling, late, multitask
 from patent_mteb.training.bases import add_head, add_lora, load_base, without_head
 from patent_mteb.training.checkpoints import finished, save_checkpoint
@@ -59,7 +58,7 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
         ModelError: the base cannot be loaded; a weight, loss, gradient or vector is NaN or infinite; vectors are equal.
     """
     _check_options(job)
-    with guarded(job.out, what="training"):
+    with folder_lock(job.out, writer="training"):
         open_folder(job, corpus)
         _check_base(job)
         prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)

@@ -40,8 +40,9 @@ _AT_ONCE = 512
 
 
 def check_base(job: Job) -> None:
-    """Refuse a base that is no late-interaction checkpoint: a projection drawn at random would be trained on it without
-    a word.
+    """Refuse a base that is not a late-interaction checkpoint.
+
+    Training would silently add a random projection.
     """
     try:
         import sentence_transformers.multi_vector_encoder  # noqa: F401
@@ -52,7 +53,8 @@ def check_base(job: Job) -> None:
         ) from error
     if not is_late_interaction(job.base):
         raise DataError(
-            f"the base {job.base} is no late-interaction checkpoint", remedy="name one, such as colbert-ir/colbertv2.0"
+            f"the base {job.base} is not a late-interaction checkpoint",
+            remedy="name one, such as colbert-ir/colbertv2.0",
         )
     if job.recipe.loss == "late-distillation" and not job.teacher:
         raise DataError("a distillation needs a teacher", remedy="--teacher MODEL, any encoder")

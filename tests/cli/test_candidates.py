@@ -99,8 +99,8 @@ def test_options_that_do_not_go_together(candidates, capsys):
         (["run", "-m", "llm", *chat, "--fuse", "bm25", *candidates], "--fuse and --candidates exclude each other"),
         (["run", "-m", "llm", *chat, "--request", "[]", *candidates], "--request is no JSON object"),
         (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is no address of a server"),
-        (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "no candidates are there"),
-        (["run", "-m", "bm25-dapfam", *candidates], "is no cross-encoder"),
+        (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "there are no candidates"),
+        (["run", "-m", "bm25-dapfam", *candidates], "is not a cross-encoder"),
         (
             ["run", "-m", "llm", "--section-tags", "--alpha", "0.5", *candidates],
             "--alpha, --section-tags and --candidates exclude",

@@ -135,12 +135,12 @@ def test_candidates_of_other_data_are_refused(task, folder):
             system.rank(queries, DEPTH, other)
     with pytest.raises(DataError, match="other queries"):
         system.rank(queries.select(range(5)), DEPTH, context)
-    with pytest.raises(DataError, match="the best 30, and 31 are asked for"):
+    with pytest.raises(DataError, match="the best 30, and 31 are requested"):
         system.rank(queries, K + 1, context)
     system.index(system.corpus.select(range(20)), **context.encoding(), encode_kwargs={})
     with pytest.raises(DataError, match="another corpus"):
         system.rank(queries, DEPTH, context)
-    with pytest.raises(DataError, match=r"no candidates of PatentDAPFAMTitleToTARetrieval\.sample are there"):
+    with pytest.raises(DataError, match=r"there are no candidates of PatentDAPFAMTitleToTARetrieval\.sample"):
         retrieval_task("PatentDAPFAMTitleToTARetrieval.sample").rank(Candidates(folder))
 
 
@@ -151,9 +151,9 @@ def test_an_edited_run_and_a_broken_manifest_are_refused(task, folder, tmp_path)
         task.rank(Reranked(Candidates(folder), mteb.get_model_meta("mteb/baseline-random-cross-encoder"), DEPTH, None))
     (manifest,) = folder.glob("*.json")
     manifest.write_text('{"format": 1}')
-    with pytest.raises(DataError, match="no manifest of candidates"):
+    with pytest.raises(DataError, match="not a manifest of candidates"):
         Candidates(folder)
-    with pytest.raises(DataError, match="no candidates are there"):
+    with pytest.raises(DataError, match="there are no candidates"):
         Candidates(tmp_path / "nothing")
 
 
@@ -184,7 +184,9 @@ def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, ed
     manifest = json.loads(path.read_text())
     EDITS[edit](manifest)
     path.write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"no manifest of candidates: its '\w+' is invalid\. Remedy: write them again"):
+    with pytest.raises(
+        DataError, match=r"not a manifest of candidates: its '\w+' is invalid\. Remedy: write them again"
+    ):
         Candidates(folder)
     name = "PatentDAPFAMTitleToTARetrieval.sample"
     rerank = ["run", "-m", str(cross_encoder), "--candidates", str(folder), "--rerank-depth", "8"]
@@ -192,7 +194,7 @@ def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, ed
     for words in (rerank, ["candidates", "-m", "bm25-dapfam", "--top", str(K), "--out", str(folder)]):
         assert cli.main([*words, "-t", name, "--limit", "15", "--no-store", "-v", "0"]) != 0
         said = " ".join(capsys.readouterr().err.split())
-        assert "no manifest of candidates" in said and "please report it" not in said and "Traceback" not in said
+        assert "not a manifest of candidates" in said and "please report it" not in said and "Traceback" not in said
 
 
 def test_the_remedy_for_missing_candidates_of_a_limited_task_can_be_typed(folder):

@@ -23,8 +23,8 @@ import patent_mteb
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
+from patent_mteb.files import folder_lock
 from patent_mteb.models import bm25
-from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes.beir import read_qrels
 from patent_mteb.tasks import catalogue
 
@@ -247,7 +247,7 @@ def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp
 
 def test_one_build_at_a_time(tmp_path):
     with (
-        guarded(tmp_path / "edition"),
+        folder_lock(tmp_path / "edition", writer="import"),
         pytest.raises(DataError, match=r"another build of an edition writes here.*wait until"),
     ):
         made(tmp_path / "edition")

@@ -21,8 +21,7 @@ from patent_mteb.search import timing
 from patent_mteb.search.bm25 import BM25, BM25Index, BM25Settings, bm25
 from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.fusion import Hybrid
-from patent_mteb.search.passages import Passages
-from patent_mteb.search.splitting import TokenWindows, WordTokenizer
+from patent_mteb.search.passages import Passages, TokenWindows, WordTokenizer
 from patent_mteb.tasks import dapfam, retrieval
 from patent_mteb.tasks.perquery import receiving
 

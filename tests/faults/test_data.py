@@ -279,7 +279,7 @@ WIPO = {
         lambda folder: (folder / "corpus.jsonl").write_bytes(gzip.compress(b"{}")),
         r"corpus.jsonl: the file is compressed \(gzip\)",
     ),
-    "a directory": (RETRIEVAL, a_folder, "corpus.jsonl: a directory stands where a file is expected"),
+    "a directory": (RETRIEVAL, a_folder, "corpus.jsonl: a directory is where a file is expected"),
     "ids in two Unicode forms": (
         RETRIEVAL,
         lambda folder: (

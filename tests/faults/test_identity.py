@@ -164,7 +164,7 @@ class TestSettings:
         for wrap in (
             lambda model: model,
             lambda model: stored(model, tmp_path),
-            lambda model: settings.settled(model, {"batch_size": 4}),
+            lambda model: settings.with_current_settings(model, {"batch_size": 4}),
         ):
             assert kwargs_of(wrap(load(str(checkpoint)))) == {}
         model = load(str(checkpoint))

@@ -14,7 +14,7 @@ from worlds import HashEncoder
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
 from patent_mteb.models import Passages
-from patent_mteb.search.splitting import Sections
+from patent_mteb.search.passages import Sections
 from patent_mteb.store import stored
 
 TASKS = [

@@ -28,7 +28,7 @@ import patent_mteb
 from patent_mteb.models import Hybrid, Passages, Quantised, Truncated, bm25, load, stored
 from patent_mteb.models.section_tags import with_section_tags
 from patent_mteb.search.approximate import Approximate
-from patent_mteb.store.settings import settled
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks.evidence import ranking_digest
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
@@ -375,7 +375,7 @@ def vectors(model, options):
 
 
 def identity(model, options=None):
-    meta = settled(model, options).mteb_model_meta
+    meta = with_current_settings(model, options).mteb_model_meta
     return meta.name, meta.revision, meta.experiment_name
 
 

@@ -361,7 +361,7 @@ def test_a_run_survives_a_trec_file(results):
         try:
             run.save(path)
         except DataError as error:
-            assert "cannot stand in a TREC file" in str(error) and not path.exists()
+            assert "is not allowed in a TREC file" in str(error) and not path.exists()
             assert any(
                 character.isspace() or character in "\0\ufeff"
                 for name in (*results, *(d for scores in results.values() for d in scores))

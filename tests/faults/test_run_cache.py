@@ -152,5 +152,5 @@ def test_a_folder_that_cannot_be_written_costs_the_file_only(tmp_path, caplog):
     cache = RunCache(tmp_path / "file")
     with caplog.at_level(logging.WARNING):
         cache.put("key", DEPTH, some_run())
-    assert "kept in memory" in caplog.text
+    assert "it stays in memory" in caplog.text
     same(cache.get("key", DEPTH), some_run())

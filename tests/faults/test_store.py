@@ -244,7 +244,7 @@ def test_a_child_reads_and_writes_although_a_thread_of_its_parent_was_at_it(tmp_
     ready, go = threading.Event(), threading.Event()
 
     def holding():
-        with space._alone():
+        with space._locked():
             ready.set()
             go.wait(30)
 
@@ -421,7 +421,7 @@ def test_a_prune_that_was_killed_leaves_nothing_for_ever(tmp_path, monkeypatch, 
     store.space(IDENTITY).append(keys_of(range(5)), vectors_of(range(5)))
     store.space({"model": "other", "revision": "1"}).append(keys_of(range(5)), vectors_of(range(5)))
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("patent_mteb.store.upkeep.shutil.rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr("patent_mteb.store.store.shutil.rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
         store.prune(model="test/model")
     (left,) = (tmp_path / "spaces").glob("*.pruned")
     partial = tmp_path / ".store.json.4194305.0123abcd.partial"
@@ -452,9 +452,7 @@ def test_a_marker_with_a_flipped_bit(tmp_path):
                 space = EmbeddingStore(tmp_path).space(IDENTITY)
                 mended += 1
             except DataError as error:
-                assert "delete this" not in str(
-                    error
-                ) and f"delete {marker}, which says the format and nothing else" in str(error)
+                assert "delete this" not in str(error) and f"delete {marker}, which holds the format only" in str(error)
                 refused += 1
                 marker.unlink()
                 space = EmbeddingStore(tmp_path).space(IDENTITY)

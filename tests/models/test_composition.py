@@ -257,7 +257,7 @@ REFUSED = [
     ({"stride": 10}, "--stride and --aggregate need passages"),
     ({"aggregate": "avgP"}, "--stride and --aggregate need passages"),
     ({"dims": 0}, "cannot keep 0 dimensions"),
-    ({"rerank": "encoder"}, "is no cross-encoder"),
+    ({"rerank": "encoder"}, "is not a cross-encoder"),
     ({"rerank_depth": 10}, "--rerank-depth needs a second stage"),
 ]
 
@@ -416,7 +416,7 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
         ("--passages 20 --stride 64", "text would be skipped"),
         ("--passages 20 --aggregate median", "unknown aggregation"),
         ("--dims 0", "cannot keep 0 dimensions"),
-        ("--rerank SECOND", "is no cross-encoder"),
+        ("--rerank SECOND", "is not a cross-encoder"),
         ("--rerank-depth 5", "needs a second stage"),
     ],
 )

@@ -16,7 +16,7 @@ from patent_mteb.data import loading
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Passages, Quantised, Truncated, load, stored
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, calibration_texts
-from patent_mteb.search.splitting import TokenWindows
+from patent_mteb.search.passages import TokenWindows
 
 WHERE = {"task_metadata": mteb.get_task("NFCorpus").metadata, "hf_split": "test", "hf_subset": "default"}
 TEXTS = [f"a pump number {i} with a valve {i % 7}" for i in range(60)]
@@ -172,7 +172,7 @@ def test_precision_among_encode_kwargs_is_answered(dapfam, tmp_path, precision):
         (lambda: Quantised(Passages(HashEncoder(), splitter=TokenWindows(4))), "no encoder"),
         (lambda: Quantised(HashEncoder(), calibration=["one", "one"]), "fewer than two"),
         (lambda: Quantised(HashEncoder()).with_store("store", "float16"), "kept as bytes"),
-        (lambda: stored(HashEncoder(), "store", "int8"), "bytes are kept of quantised vectors only"),
+        (lambda: stored(HashEncoder(), "store", "int8"), "only quantised vectors are stored as bytes"),
     ],
 )
 def test_what_cannot_be_is_refused(build, message, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.readers.folder_lock import guarded
+from patent_mteb.files import folder_lock
 from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
 from patent_mteb.readers.records_directory import REPEATED, read_accounts
 
@@ -167,11 +167,11 @@ def test_what_cannot_be_merged_is_said_in_one_message(tmp_path, inputs, capsys):
 
 def test_two_imports_into_one_directory_are_kept_apart_and_shares_are_not(tmp_path, inputs, capsys):
     root = tmp_path / "root"
-    with guarded(root):
+    with folder_lock(root, writer="import"):
         for words in ([str(inputs)], [str(inputs), "--shard", "1/2"], ["--merge"]):
             assert cli.main(["data", "import", *words, "--out", str(root)]) == 2
             assert "another import writes here" in capsys.readouterr().err
-    with guarded(root, shared=True):
+    with folder_lock(root, shared=True, writer="import"):
         import_share([inputs], root, (1, 2))
         with pytest.raises(DataError, match="another import writes here"):
             import_files([inputs], root)

@@ -62,11 +62,11 @@ def test_few_groups_say_their_recall_and_leave_exact_rankings_alone(caplog):
     exact = ranked(DenseSearch(Rows())).to_dict()
     with caplog.at_level(logging.WARNING):
         found = ranked(Approximate(Rows(), 2)).to_dict()
-    told = float(re.search(r"recall@10 .*: ([0-9.]+) of the exact", caplog.text)[1])
-    assert told == pytest.approx(
+    stated = float(re.search(r"recall@10 .*: ([0-9.]+) of the exact", caplog.text)[1])
+    assert stated == pytest.approx(
         np.mean([len(exact[query].keys() & found[query].keys()) / 10 for query in exact]), abs=1e-4
     )
-    assert 0 < told < 1
+    assert 0 < stated < 1
     assert ranked(DenseSearch(Rows())).to_dict() == exact
 
 

@@ -307,7 +307,7 @@ def test_the_whole_benchmark_takes_an_index_a_corpus_view_and_a_search_a_pair_of
     assert len(tasks) == 72 and made == {"indices": 6, "rankings": 24}
 
 
-def test_another_text_of_a_query_a_deeper_search_and_another_setting_are_searched_anew():
+def test_another_text_of_a_query_a_deeper_search_and_another_setting_are_searched_again():
     texts = zipf_texts(40, 1)
     model, corpus = BM25(BM25Settings()), Dataset.from_dict({"id": [f"d{n}" for n in range(40)], "text": texts})
 

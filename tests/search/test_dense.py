@@ -20,8 +20,8 @@ from patent_mteb.errors import ModelError
 from patent_mteb.search import dense, nearest
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.dense import DenseSearch
-from patent_mteb.search.engine import Foreign
-from patent_mteb.search.lru import RecentRuns
+from patent_mteb.search.engine import MtebSearch
+from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.run import TopK, ranked_ids
 
 
@@ -128,7 +128,7 @@ def test_hidden_documents_cost_no_depth(own):
     hidden = {query: {*list(found)[:4], "nowhere"} for query, found in everything.items() if query != "q3"}
     expected = left_out(everything, hidden, 30)
     system = DenseSearch(model)
-    for searched in (system, Foreign(SearchEncoderWrapper(model))):
+    for searched in (system, MtebSearch(SearchEncoderWrapper(model))):
         found = run_of(searched, docs, queries, 30, hidden=hidden).to_dict()
         assert_same(found, expected)
         assert {len(documents) for documents in found.values()} == {30}
@@ -164,12 +164,12 @@ def test_candidates_of_a_reranking_task(own):
     assert given["q4"][0] in ours["q4"]
 
 
-@pytest.mark.parametrize("held_mb", [0, 1e-3, 2048])
-def test_chunks_and_held_vectors_change_nothing(monkeypatch, held_mb):
+@pytest.mark.parametrize("vectors_mb", [0, 1e-3, 2048])
+def test_chunks_and_held_vectors_change_nothing(monkeypatch, vectors_mb):
     docs, queries, table = small()
     reference = ranking(DenseSearch(Given(table)), docs, queries, top_k=20)
     monkeypatch.setattr(dense, "CHUNK_DOCUMENTS", 13)
-    assert_same(ranking(DenseSearch(Given(table), held_mb=held_mb), docs, queries, top_k=20), reference)
+    assert_same(ranking(DenseSearch(Given(table), vectors_mb=vectors_mb), docs, queries, top_k=20), reference)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_unusable_similarities():
     model.similarity = lambda a, b: torch.zeros(len(a))
     with pytest.raises(ModelError, match="similarities of shape"):
         ranking(DenseSearch(model), docs, queries)
-    with pytest.raises(ModelError, match="no encoder"):
+    with pytest.raises(ModelError, match="not an encoder"):
         DenseSearch(bm25())
     long = torch.full((2, 3), 1e20)
     with pytest.raises(ModelError, match="beyond single precision"):
@@ -405,7 +405,7 @@ def test_the_length_of_vectors_does_not_matter(scale):
 
 def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
     """Two searches for six tasks of DAPFAM; every ranking as with nothing kept. Other hidden documents or vectors are
-    searched anew.
+    searched again.
     """
     names = [
         f"PatentDAPFAM{pair}{part}Retrieval.sample" for part in ("", "In", "Out") for pair in ("TAToTA", "TitleToTA")
@@ -416,7 +416,7 @@ def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
     model = Words()
     alone = {name: patent_mteb.rank(model, name) for name in names}
     assert len(made) == len(names)
-    monkeypatch.setattr(dense, "SEARCHED", RecentRuns(1 << 28))
+    monkeypatch.setattr(dense, "RANKINGS", RankingCache(1 << 28))
     shared = {name: patent_mteb.rank(Words(), name) for name in names}
     assert len(made) == len(names) + 2
     for name in names:
@@ -425,8 +425,8 @@ def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
         np.testing.assert_allclose(shared[name].scores, alone[name].scores, rtol=1e-6)
 
 
-def test_other_vectors_hidden_documents_names_depths_and_similarities_are_searched_anew(monkeypatch):
-    monkeypatch.setattr(dense, "SEARCHED", RecentRuns(1 << 28))
+def test_other_vectors_hidden_documents_names_depths_and_similarities_are_searched_again(monkeypatch):
+    monkeypatch.setattr(dense, "RANKINGS", RankingCache(1 << 28))
     docs, queries, table = small()
     changed = {**table, "query 3": -table["query 3"]}
     longer = {**table, "document 5": 2 * table["document 5"]}
@@ -438,7 +438,7 @@ def test_other_vectors_hidden_documents_names_depths_and_similarities_are_search
 
     def expected(*arguments, **options):
         with monkeypatch.context() as alone:
-            alone.setattr(dense, "SEARCHED", RecentRuns(0))
+            alone.setattr(dense, "RANKINGS", RankingCache(0))
             return found(*arguments, **options)
 
     for arguments, options in (

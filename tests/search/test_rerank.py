@@ -136,7 +136,7 @@ def test_nothing_found_is_an_empty_ranking(folder):
     assert ranking(Reranked(Overlap(), folder), CORPUS, {"q00": "rotor"}, top_ranked={}) == {"q00": {}}
 
 
-def test_hidden_documents_make_room_for_others(folder):
+def test_others_replace_hidden_documents(folder):
     model = Reranked(Overlap(), folder, k=5, max_length=64)
     gone = {query: frozenset(naive_first(query, 2)) for query in QUERIES}
     run = run_of(model, CORPUS, QUERIES, hidden=gone)
@@ -195,7 +195,7 @@ def test_a_limit_that_cannot_be_set_is_refused():
 
 
 def test_what_is_no_cross_encoder_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="Overlap is no cross-encoder"):
+    with pytest.raises(ModelError, match="Overlap is not a cross-encoder"):
         Reranked(Overlap(), Overlap())
     with pytest.raises(ModelError, match="no directory"):
         as_cross_encoder(tmp_path / "missing")

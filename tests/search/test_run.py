@@ -31,7 +31,7 @@ def drawn(seed, n_queries=25, values=None):
 
 
 NEAR = 1 + np.array([0, 1, 2, 3]) * 2.0**-25
-"""Of these four numbers single precision tells two apart: the first three are one to it (the third is rounded to
+"""Of these four numbers single precision distinguishes two: the first three are equal (the third is rounded to
 even)."""
 
 
@@ -190,7 +190,7 @@ def test_a_run_file_gives_back_the_run(tmp_path, values):
 
 
 def test_a_run_file_is_in_the_order_that_the_measures_see(tmp_path):
-    """Review A5: near-ties stood in another order in the run file than in the score."""
+    """Review A5: near-ties had another order in the run file than in the score."""
     draw = np.random.default_rng(8)
     results = {f"q{i}": dict(zip(DOCS, draw.choice(NEAR, 30).tolist(), strict=True)) for i in range(20)}
     qrels = {query: dict.fromkeys(draw.choice(DOCS, 4, replace=False).tolist(), 1) for query in results}
@@ -220,8 +220,8 @@ def test_a_run_file_is_in_the_order_that_the_measures_see(tmp_path):
     ("text", "message"),
     [
         ("q Q0 d 1 0.5\n", "row 1: 5 columns instead of 6.*Remedy: write: query Q0 document rank score tag"),
-        ("q Q0 d 1 0.5 t\n\nq Q0 e 2 high t\n", "row 3: the score 'high' is no finite number"),
-        ("q Q0 d 1 nan t\n", "row 1: the score 'nan' is no finite number"),
+        ("q Q0 d 1 0.5 t\n\nq Q0 e 2 high t\n", "row 3: the score 'high' is not a finite number"),
+        ("q Q0 d 1 nan t\n", "row 1: the score 'nan' is not a finite number"),
         ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", "row 2: query 'q' has document 'd' twice"),
     ],
 )

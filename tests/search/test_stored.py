@@ -1,4 +1,4 @@
-"""Stored runs: what is read is what was written, and fusions of them against the equations written document by
+"""Stored runs: reading returns the written run, and fusions of them against the equations written document by
 document.
 """
 
@@ -136,8 +136,8 @@ def test_ids_that_do_not_fit_are_answered(tmp_path, caplog):
     assert "5 queries are not the task's" in caplog.text
 
 
-def test_what_is_strange_in_a_file_is_told_once(tmp_path, caplog):
-    """A task asks for the ranking with and without what is hidden."""
+def test_problems_of_a_file_are_reported_once(tmp_path, caplog):
+    """A task requests the ranking with and without hidden documents."""
     model = StoredRun(saved(tmp_path, "r", random_results(0)))
     hidden = set(random_results(0)["q0"])
     model.ensure_indexed(corpus_of(CORPUS), context_of())
@@ -149,10 +149,10 @@ def test_what_is_strange_in_a_file_is_told_once(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("", "no ranking stands in it"),
+        ("", "it has no ranking"),
         ("q0 Q0 d1 1 0.5 t\nq1 Q0 d1 1 0.5 t\nq0 Q0 d2 1 0.4 t\n", r"row 3.*query 'q0' has a second ranking"),
         ("q0 Q0 d1 1 0.5 t\nq0 Q0 d1 2 0.4 t\n", r"row 2.*'d1' twice"),
-        ("q0 Q0 d1 1 high t\n", "no finite number"),
+        ("q0 Q0 d1 1 high t\n", "not a finite number"),
     ],
 )
 def test_files_that_are_no_runs_are_answered(tmp_path, lines, message):

@@ -1,4 +1,4 @@
-"""Whatever is no embedding is named; what is one is handed on as it was given."""
+"""Invalid embeddings are refused by name; valid ones are returned unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from small_world import Words
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.vectors import Checked, as_tensor, checked_vectors, is_plain, parts
-from patent_mteb.store.settings import model_facts, parts_of
+from patent_mteb.store.settings import components, model_facts
 
 SOUND = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
 
@@ -82,7 +82,7 @@ def test_equal_vectors_are_said_and_others_are_not(caplog):
 
 def test_who_asks_what_a_checked_model_is_made_of_finds_the_model():
     model = Words()
-    assert parts_of(Checked(model)) == [model] and Checked(model).mteb_model_meta is model.mteb_model_meta
+    assert components(Checked(model)) == [model] and Checked(model).mteb_model_meta is model.mteb_model_meta
     assert model_facts(Checked(model)) == model_facts(model)
 
 

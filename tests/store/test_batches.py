@@ -37,7 +37,7 @@ def loader(texts):
 
 
 def padding(lengths, batches):
-    """The share of what is computed that is padding."""
+    """The share of padding in the computation."""
     return 1 - lengths.sum() / sum(lengths[batch].max() * len(batch) for batch in batches)
 
 
@@ -90,7 +90,7 @@ def test_vectors_belong_to_their_texts_in_any_order_and_a_second_call_encodes_no
         calls = len(seen)
         again = stored(minilm, tmp_path / "forth").encode(
             loader(texts[::-1]), **PLACE
-        )  # the same space: a budget is no setting
+        )  # the same space: a budget is not a setting
         assert len(seen) == calls
         stored(minilm, tmp_path / "none").encode(loader(texts), batch_tokens=None, batch_size=8, **PLACE)
         assert {batch_size for _, batch_size in seen[calls:]} == {8}, "no budget is none"

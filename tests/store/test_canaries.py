@@ -110,7 +110,7 @@ def test_the_store_holds_them_once(tmp_path):
         encoder = stored(HashEncoder(), tmp_path / "store")
         Canaries(encoder).look()
     assert encoder.stats.encoded == 0 and encoder.stats.texts == 2 * len(TEXTS), "once in each role"
-    assert encoder.store.info()[0].texts == 2 * len(TEXTS), "an unknown encoder may tell roles apart"
+    assert encoder.store.info()[0].texts == 2 * len(TEXTS), "an unknown encoder may distinguish roles"
 
 
 def test_another_type_of_number_is_said(checkpoint, caplog):
@@ -137,7 +137,7 @@ def test_weights_that_change_during_a_run(tmp_path):
     report = run.run(Trained(), [mteb.get_task(TASK)], tmp_path / "results", show_progress=False)
     assert report.outcomes[0].status == "scored" and report.exit_status == 1
     assert "does not give the vectors that it gave at the start of the run" in report.doubt
-    assert list((tmp_path / "results").rglob(f"{TASK}.json")), "what was measured is kept"
+    assert list((tmp_path / "results").rglob(f"{TASK}.json")), "finished results stay"
     with pytest.raises(ModelError, match="they changed while it ran"):
         patent_mteb.evaluate(Trained(), TASK)
 

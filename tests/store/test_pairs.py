@@ -14,7 +14,7 @@ from patent_mteb.models import bm25
 from patent_mteb.models.composition import compose
 from patent_mteb.search.rerank import Reranked, as_cross_encoder
 from patent_mteb.store import EmbeddingStore
-from patent_mteb.store.pair_scores import KeptPairs, kept
+from patent_mteb.store.pair_scores import StoredPairs, stored_pairs
 
 WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 WORDS = np.random.default_rng(0).choice(CROSS_WORDS, size=(40, 6))
@@ -22,7 +22,7 @@ TEXTS = [" ".join(words) for words in WORDS]
 
 
 class Counting:
-    """Scores the number of letters in common; anything else that it is told is counted."""
+    """Scores the number of letters in common; any other argument is counted."""
 
     def __init__(self, name="test/counting", stop_after=10**9):
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": "1", "model_type": ["cross-encoder"]})
@@ -61,10 +61,10 @@ def folder(tmp_path_factory):
 
 def test_scores_are_those_of_the_model_itself_also_the_second_time(folder, tmp_path):
     pairs = [(TEXTS[i % 7], TEXTS[i]) for i in range(40)]
-    plain, model = as_cross_encoder(folder), kept(as_cross_encoder(folder), tmp_path)
+    plain, model = as_cross_encoder(folder), stored_pairs(as_cross_encoder(folder), tmp_path)
     own = predict(plain, pairs)
     np.testing.assert_array_equal(predict(model, pairs), own)
-    again = kept(as_cross_encoder(folder), tmp_path)
+    again = stored_pairs(as_cross_encoder(folder), tmp_path)
     again.model.model.predict = lambda *given, **more: pytest.fail("a pair was scored twice")
     np.testing.assert_array_equal(predict(again, pairs[::-1]), own[::-1])
     with pytest.raises(pytest.fail.Exception, match="scored twice"):
@@ -74,7 +74,7 @@ def test_scores_are_those_of_the_model_itself_also_the_second_time(folder, tmp_p
 
 def test_a_shorter_length_has_scores_of_its_own(folder, tmp_path):
     pairs = [(TEXTS[i], f"{TEXTS[i + 1]} {TEXTS[i + 2]}") for i in range(8)]
-    model = kept(as_cross_encoder(folder), tmp_path)
+    model = stored_pairs(as_cross_encoder(folder), tmp_path)
     whole = predict(model, pairs)
     model.model.model.max_seq_length = 8
     cut = predict(model, pairs)
@@ -89,9 +89,9 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     pairs = [(f"query {i // 50}", f"document {i}") for i in range(1200)]
     stopped = Counting(stop_after=1024)
     with pytest.raises(KeyboardInterrupt):
-        predict(kept(stopped, tmp_path), pairs)
+        predict(stored_pairs(stopped, tmp_path), pairs)
     rest = Counting()
-    model = kept(rest, tmp_path)
+    model = stored_pairs(rest, tmp_path)
     found = predict(model, pairs)
     assert model.effort() == {"kept_pairs": 1024} and model.effort() == {}
     assert len(stopped.asked) == 1024 and set(rest.asked) == set(pairs[1024:])
@@ -112,10 +112,10 @@ def test_what_is_not_known_to_be_the_same_is_not_shared(tmp_path):
         ({"id": list("abcdefgh")}, 0),
     ):
         model = Counting()
-        predict(kept(model, tmp_path), pairs, **more)
+        predict(stored_pairs(model, tmp_path), pairs, **more)
         assert len(model.asked) == expected, more
     for other in (Counting("test/other"), Another()):
-        predict(kept(other, tmp_path), pairs)
+        predict(stored_pairs(other, tmp_path), pairs)
         assert len(other.asked) == 8
 
 
@@ -125,7 +125,7 @@ def test_what_gives_several_scores_or_none_that_is_a_number_is_refused(folder, t
         model = Counting(name)
         model.predict = lambda *given, scores=scores, **more: scores
         with pytest.raises(ModelError, match=name):
-            predict(kept(model, tmp_path), pairs)
+            predict(stored_pairs(model, tmp_path), pairs)
     assert not sum(space.texts for space in EmbeddingStore(tmp_path).info())
 
 
@@ -138,6 +138,6 @@ def test_a_second_stage_with_a_store_ranks_as_without(folder, tmp_path):
     for more in ({}, {"hidden": hidden}):
         assert run_of(model, corpus, queries, **more).to_dict() == run_of(plain, corpus, queries, **more).to_dict()
     assert model.mteb_model_meta == plain.mteb_model_meta and isinstance(
-        compose(as_cross_encoder(folder), store=tmp_path), KeptPairs
+        compose(as_cross_encoder(folder), store=tmp_path), StoredPairs
     )
     assert sum(space.texts for space in EmbeddingStore(tmp_path).info()) <= 4 * 8

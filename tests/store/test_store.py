@@ -215,7 +215,7 @@ def test_a_store_of_the_first_version_is_read(tmp_path):
 
 def test_a_directory_of_something_else_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(DataError, match="no embedding store"):
+    with pytest.raises(DataError, match="not an embedding store"):
         EmbeddingStore(tmp_path)
     later = tmp_path / "later"
     EmbeddingStore(later)
@@ -697,7 +697,7 @@ def test_a_log_gets_a_line_a_minute_not_one_a_batch(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_models_that_cannot_be_told_apart_or_have_no_vectors_are_refused(tmp_path, tiny):
+def test_models_without_identity_or_vectors_are_refused(tmp_path, tiny):
     nameless = Fake()
     nameless.mteb_model_meta = ModelMeta.create_empty()
     with pytest.raises(ModelError, match=r"has no name.*Remedy"):
@@ -717,7 +717,7 @@ def test_models_that_cannot_be_told_apart_or_have_no_vectors_are_refused(tmp_pat
         stored(stored(Fake(), tmp_path), tmp_path)
     with pytest.raises(ModelError, match=r"calibrated once"):
         stored(CompressionWrapper(Fake(), OutputDType.INT8), tmp_path)
-    with pytest.raises(ModelError, match="no encoder"):
+    with pytest.raises(ModelError, match="not an encoder"):
         stored(mteb.get_model("mteb/baseline-random-cross-encoder"), tmp_path)
     with pytest.raises(ValueError, match="bfloat16"):
         stored(Fake(), tmp_path, "bfloat16")

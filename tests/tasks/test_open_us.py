@@ -114,6 +114,6 @@ def test_a_run_that_shows_later_documents_is_cut(tasks, tmp_path, caplog):
     path.write_text("\n".join(lines))
     with caplog.at_level(logging.WARNING):
         run = task.rank(StoredRun(path)).to_dict()
-    assert "2 documents that were not public before the priority date of their query are taken out" in caplog.text
+    assert "2 documents that were not public before the priority date of their query are removed" in caplog.text
     assert not {D4, D5} & set(run[Q1])
     assert {D4, D5} <= set(run[Q2])

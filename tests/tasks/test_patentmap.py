@@ -19,9 +19,7 @@ from patent_mteb.models.section_tags import reads_section_tags, with_section_tag
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.search.cache import Cached
 from patent_mteb.search.engine import engine
-from patent_mteb.search.passages import Passages
-from patent_mteb.search.sections import BestSection
-from patent_mteb.search.splitting import Sections
+from patent_mteb.search.passages import BestSection, Passages, Sections
 from patent_mteb.tasks import patentmap
 
 TASKS = patentmap.BENCHMARK.task_classes

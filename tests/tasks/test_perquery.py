@@ -90,9 +90,9 @@ def test_ids_with_blanks_are_refused(tmp_path):
         ({"q": {"a document": 1.0}}, "tag"),
         ({"q": {"d": 1.0}}, "a tag"),
     ):
-        with pytest.raises(DataError, match="cannot stand in a TREC file"):
+        with pytest.raises(DataError, match="is not allowed in a TREC file"):
             Run.from_dict(ranked).save(tmp_path / "x.run", tag)
-    with pytest.raises(DataError, match="cannot stand in a TREC file"):
+    with pytest.raises(DataError, match="is not allowed in a TREC file"):
         trec.write_qrels(tmp_path / "x.qrels", {"q": {"": 1}})
     assert not list(tmp_path.iterdir())
 

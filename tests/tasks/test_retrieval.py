@@ -25,8 +25,8 @@ from patent_mteb.recipes import patentmap as patentmap_recipe
 from patent_mteb.recipes import wipo_at as wipo_at_recipe
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.engine import FAST_VARIABLE
+from patent_mteb.search.passages import TokenWindows
 from patent_mteb.search.run import Run, ranked_ids
-from patent_mteb.search.splitting import TokenWindows
 from patent_mteb.tasks import perquery, retrieval
 from patent_mteb.tasks.perquery import receiving
 

@@ -22,8 +22,8 @@ from small_jobs import job, same, small, weights
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
+from patent_mteb.files import folder_lock
 from patent_mteb.models.loading import training_record
-from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.training import jobs
 from patent_mteb.training.bases import HEAD
 from patent_mteb.training.corpus import Corpus
@@ -235,7 +235,7 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
     few = Corpus("few", list(corpus.members("train"))[:20], [], corpus.split)
     with pytest.raises(DataError, match=r"20 training pairs \(pairs\) make no batch of 32"):
         train(job("wipo-r3", static, tmp_path / "4"), few)
-    with pytest.raises(DataError, match="is no late-interaction checkpoint"):
+    with pytest.raises(DataError, match="is not a late-interaction checkpoint"):
         train(job("colbert-contrastive", bert, tmp_path / "5"), corpus)
     with pytest.raises(DataError, match="the paraphrases are missing"):
         train(job("patentmap-paraphrase", bert, tmp_path / "6"), corpus)
@@ -262,7 +262,10 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
         f"{len(held)} of {261 + 60} pairs removed (the test split of the data: "
         in (done.checkpoints[0] / "README.md").read_text()
     )
-    with guarded(tmp_path / "run"), pytest.raises(DataError, match="another training writes here"):
+    with (
+        folder_lock(tmp_path / "run", writer="training"),
+        pytest.raises(DataError, match="another training writes here"),
+    ):
         train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
 
 

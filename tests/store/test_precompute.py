@@ -76,7 +76,7 @@ def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp
     assert [outcome.status for outcome in report.outcomes] == ["scored"] * 3
     for number in (2, 3, 1):
         done = encode_share(job(f"share{number}"), (number, 3)).total
-        assert 0 < done.encoded == done.ours < done.distinct < done.asked
+        assert 0 < done.encoded == done.ours < done.distinct < done.requested
     words = [
         "store",
         "merge",

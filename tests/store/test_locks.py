@@ -12,12 +12,13 @@ from mteb.models.model_meta import ModelMeta
 from standins import checkpoint
 from torch.utils.data import DataLoader
 
+from patent_mteb import files
 from patent_mteb.models import load
-from patent_mteb.store import EmbeddingStore, claims, encoder, hash_texts, stored
-from patent_mteb.store.claims import groups_of, shared_out
-from patent_mteb.store.precompute import Ahead
+from patent_mteb.store import EmbeddingStore, encoder, hash_texts, stored
+from patent_mteb.store.locks import claimed_groups, grouped
+from patent_mteb.store.precompute import PrecomputeEncoder
 
-pytestmark = pytest.mark.skipif(claims.fcntl is None, reason="this system has no locks")
+pytestmark = pytest.mark.skipif(files.fcntl is None, reason="this system has no locks")
 WHERE = {
     "task_metadata": mteb.get_task("STSBenchmark").metadata,
     "hf_split": "test",
@@ -27,22 +28,22 @@ WHERE = {
 TEXTS = [f"text {number}" for number in range(96)]
 
 
-class Telling:
+class Reporting:
     """Writes each text that it encodes into a pipe, and waits for one byte before its first if it is given another
     pipe.
     """
 
-    mteb_model_meta = ModelMeta.create_empty({"name": "test/telling", "revision": "1"})
+    mteb_model_meta = ModelMeta.create_empty({"name": "test/sink", "revision": "1"})
 
-    def __init__(self, told, gate=None):
-        self.told, self.gate = told, gate
+    def __init__(self, output, gate=None):
+        self.output, self.gate = output, gate
 
     def store_prompt(self, task_metadata, prompt_type):
         return ""
 
     def encode(self, inputs, **kwargs):
         texts = [text for batch in inputs for text in batch["text"]]
-        os.write(self.told, "".join(f"{text}\n" for text in texts).encode())
+        os.write(self.output, "".join(f"{text}\n" for text in texts).encode())
         if self.gate is not None:
             os.read(self.gate, 1)
         return np.array([[float(text.split()[1]), 1.0] for text in texts], np.float32)
@@ -54,9 +55,9 @@ class Telling:
         return (first * second).sum(axis=1)
 
 
-def encoded(folder, told, gate=None, way=lambda encoder: encoder):
+def encoded(folder, output, gate=None, way=lambda encoder: encoder):
     loader = DataLoader(Dataset.from_dict({"text": TEXTS}), batch_size=4)
-    return way(stored(Telling(told, gate), folder, chunk_texts=8)).encode(loader, batch_size=4, **WHERE)
+    return way(stored(Reporting(output, gate), folder, chunk_texts=8)).encode(loader, batch_size=4, **WHERE)
 
 
 def child(work):
@@ -81,14 +82,16 @@ def lines(descriptor):
 def test_a_claimed_group_comes_last_and_not_at_all_once_its_texts_are_there(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
     keys = hash_texts(map(str, range(12)))
-    groups = groups_of(np.split(np.arange(12), 4), 3)
-    others = groups_of(np.split(np.arange(12), 3), 4)  # other batches: what counts is which texts they hold
+    groups = grouped(np.split(np.arange(12), 4), 3)
+    others = grouped(np.split(np.arange(12), 3), 4)  # other batches: what counts is which texts they hold
 
     def write(group):
         rows = np.concatenate(group)
         space.append(keys[rows], np.ones((len(rows), 2), np.float32))
 
-    mine, theirs = (shared_out(space.directory, keys, part, space.contains, waiting=0) for part in (groups, others))
+    mine, theirs = (
+        claimed_groups(space.directory, keys, part, space.contains, wait_seconds=0) for part in (groups, others)
+    )
     first = next(mine)
     assert np.concatenate(first).tolist() == [0, 1, 2]
     second = next(theirs)
@@ -105,30 +108,30 @@ def test_a_claimed_group_comes_last_and_not_at_all_once_its_texts_are_there(tmp_
     write(fourth)
     write(last)
     mine.close()
-    assert list(theirs) == list(shared_out(space.directory, keys, groups, space.contains)) == []
+    assert list(theirs) == list(claimed_groups(space.directory, keys, groups, space.contains)) == []
     assert not list((space.directory / "claims").iterdir())
 
 
 def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
-    keys, groups = hash_texts(["a", "b"]), groups_of([np.array([0]), np.array([1])], 1)
-    mine, theirs = (shared_out(space.directory, keys, groups, space.contains, waiting=0) for _ in range(2))
+    keys, groups = hash_texts(["a", "b"]), grouped([np.array([0]), np.array([1])], 1)
+    mine, theirs = (claimed_groups(space.directory, keys, groups, space.contains, wait_seconds=0) for _ in range(2))
     assert next(mine)[0] == 0 and next(theirs)[0] == 1
     mine.close()
     assert next(theirs)[0] == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("way", [lambda encoder: encoder, Ahead], ids=["run", "ahead"])
+@pytest.mark.parametrize("way", [lambda encoder: encoder, PrecomputeEncoder], ids=["run", "ahead"])
 def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
-    told, telling = os.pipe()
+    output, sink = os.pipe()
     waits, opens = os.pipe()
-    children = [child(lambda: encoded(tmp_path, telling, waits, way)) for _ in range(2)]
+    children = [child(lambda: encoded(tmp_path, sink, waits, way)) for _ in range(2)]
     os.write(opens, b"x" * len(TEXTS))
     for number in children:
         assert os.waitpid(number, 0)[1] == 0
-    os.close(telling)
-    assert Counter(lines(told)) == dict.fromkeys(TEXTS, 1)
+    os.close(sink)
+    assert Counter(lines(output)) == dict.fromkeys(TEXTS, 1)
     again, writing = os.pipe()
     found = encoded(tmp_path, writing)
     os.close(writing)
@@ -137,18 +140,18 @@ def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
 
 def test_a_claim_that_is_given_up_while_it_is_looked_at_counts_once_more(tmp_path, monkeypatch):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
-    keys, groups = hash_texts(["a", "b"]), groups_of([np.array([0]), np.array([1])], 1)
-    mine, theirs = (shared_out(space.directory, keys, groups, space.contains, waiting=0) for _ in range(2))
+    keys, groups = hash_texts(["a", "b"]), grouped([np.array([0]), np.array([1])], 1)
+    mine, theirs = (claimed_groups(space.directory, keys, groups, space.contains, wait_seconds=0) for _ in range(2))
     assert next(mine)[0] == 0
     (claim,) = (space.directory / "claims").iterdir()
-    flock = claims.fcntl.flock
+    flock = files.fcntl.flock
 
     def given_up(descriptor, operation):
-        if operation & claims.fcntl.LOCK_NB:
+        if operation & files.fcntl.LOCK_NB:
             claim.unlink(missing_ok=True)
         return flock(descriptor, operation)
 
-    monkeypatch.setattr(claims.fcntl, "flock", given_up)
+    monkeypatch.setattr(files.fcntl, "flock", given_up)
     assert next(theirs)[0] == 1
 
 
@@ -156,17 +159,17 @@ def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
     keys, groups = hash_texts(["a", "b", "c", "d"]), [[np.array([0, 1])], [np.array([2, 3])]]
     space.append(keys[[1, 2, 3]], np.ones((3, 2), np.float32))
-    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains)] == [
-        [0]
-    ]
+    assert [
+        np.concatenate(group).tolist() for group in claimed_groups(space.directory, keys, groups, space.contains)
+    ] == [[0]]
     assert [
         np.concatenate(group).tolist()
-        for group in shared_out(space.directory, keys, groups, space.contains, whole=True)
+        for group in claimed_groups(space.directory, keys, groups, space.contains, full_batches=True)
     ] == [[0, 1]]
 
 
 def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
-    """What is there when a call begins is what a kill during it leaves."""
+    """A kill during a call leaves the vectors stored at its start."""
     monkeypatch.setattr(encoder, "UNWRITTEN_SECONDS", 0)
     loader = DataLoader(
         Dataset.from_dict({"text": [f"a {word}" for word in ["pump", "lens", "loom", "gear"]]}), batch_size=1
@@ -185,14 +188,14 @@ def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_what_a_killed_process_had_claimed_is_encoded_by_the_next(tmp_path):
-    told, telling = os.pipe()
+    output, sink = os.pipe()
     never, _ = os.pipe()
-    first = child(lambda: encoded(tmp_path, telling, never))
-    begun = os.read(told, 1 << 16).decode().splitlines()  # it holds its claim, and waits
+    first = child(lambda: encoded(tmp_path, sink, never))
+    begun = os.read(output, 1 << 16).decode().splitlines()  # it holds its claim, and waits
     assert len(list(tmp_path.glob("spaces/*/claims/*"))) == 1
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)
-    found = encoded(tmp_path, telling)
-    os.close(telling)
-    assert set(lines(told)) == set(TEXTS) and set(begun) < set(TEXTS)
+    found = encoded(tmp_path, sink)
+    os.close(sink)
+    assert set(lines(output)) == set(TEXTS) and set(begun) < set(TEXTS)
     assert found[:, 0].tolist() == list(range(len(TEXTS))) and not list(tmp_path.glob("spaces/*/claims/*"))
