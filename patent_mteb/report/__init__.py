@@ -121,7 +121,7 @@ def run(
     ]
     besides, notes = beside(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in besides]
-    told = reproduced.messages if "real" in collected.worlds else ()
+    told = reproduced.messages if "real" in collected.data_sources else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
     drawn = [*figures.draw(collected), *geometry_figures.draw(lying)] if plots else []
     frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}

@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its file name, what it shows in words (for those who do not see it), its world and benchmark."""
+    """A figure, its file name, what it shows in words (for screen readers), its data source and its benchmark."""
 
     name: str
     title: str
-    world: str
+    data_source: str
     benchmark: str
     figure: Figure
 
 
 def draw(collected: Collected) -> list[Plot]:
     """Every plot that the results have data for."""
-    return [plot for world in collected.worlds.values() for view in world.benchmarks for plot in _of_benchmark(view)]
+    return [
+        plot for source in collected.data_sources.values() for view in source.benchmarks for plot in _of_benchmark(view)
+    ]
 
 
 def _of_benchmark(view: BenchmarkView) -> list[Plot]:
@@ -54,11 +56,11 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame) -> Plot:
     options: dict[str, Any] = dict(chart.options)
     for name in chart.takes:
         options |= given[name]
-    title = view.world.titled(f"{view.name}: {chart.what}" + (f", {_shown(view, chart, task)}" if task else ""))
+    title = view.data_source.titled(f"{view.name}: {chart.what}" + (f", {_shown(view, chart, task)}" if task else ""))
     return Plot(
-        slug(view.world.name, view.name, chart.kind),
+        slug(view.data_source.name, view.name, chart.kind),
         title,
-        view.world.name,
+        view.data_source.name,
         view.name,
         chart.draw(frame, title=title, **options),
     )

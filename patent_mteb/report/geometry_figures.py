@@ -1,7 +1,7 @@
 """How models' embeddings lie in space, of ``patent-mteb geometry``: tables, and PatentMap's Figures 3, 5 and 6.
 
-A geometry is read from beside the task's result, and reported with it: the result says which data and which world it
-belongs to, and its main score colours Figure 3.
+A geometry is read from the file next to the task's result and reported with it. The result says on which data it was
+measured, and its main score colours Figure 3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from patent_mteb.data.data_source import world as world_named
+from patent_mteb.data.data_source import data_source_named
 from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines
 from patent_mteb.report import drawing
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA: dict[str, Any] = dict.fromkeys(
-    ("run", "world", "benchmark", "task", "plain", "settings", "measure"), pl.String
+    ("run", "data_source", "benchmark", "task", "plain", "settings", "measure"), pl.String
 ) | {
     "value": pl.Float64,
     "score": pl.Float64,
@@ -56,7 +56,7 @@ def read(collected: Collected) -> tuple[pl.DataFrame, tuple[str, ...]]:
         except DataError as error:
             messages.append(str(error))
             continue
-        named = {name: result[name] for name in ("run", "world", "benchmark", "task", "plain")}
+        named = {name: result[name] for name in ("run", "data_source", "benchmark", "task", "plain")}
         rows += [
             {
                 **named,
@@ -104,9 +104,11 @@ def _is_number(value: Any) -> bool:
 
 
 def tables(frame: pl.DataFrame) -> list[Table]:
-    """One table a world and task: models by measure. Lower is better for all of them, and nothing is marked."""
+    """One table a data source and task: models by measure. Lower is better for all of them, and nothing is marked."""
     made = []
-    for (world, benchmark, plain), part in frame.group_by("world", "benchmark", "plain", maintain_order=True):
+    for (data_source, benchmark, plain), part in frame.group_by(
+        "data_source", "benchmark", "plain", maintain_order=True
+    ):
         shown = part.filter(~pl.col("measure").str.starts_with("n_"))
         names = shown["measure"].unique(maintain_order=True).to_list()
         values = {(run, measure): value for run, measure, value in shown.select("run", "measure", "value").iter_rows()}
@@ -114,8 +116,8 @@ def tables(frame: pl.DataFrame) -> list[Table]:
         note = "Numbers measured with different settings do not compare: " + "; ".join(sorted(settings)) + "."
         made.append(
             Table(
-                slug(str(world), str(benchmark), "geometry", str(plain)),
-                world_named(str(world)).titled(
+                slug(str(data_source), str(benchmark), "geometry", str(plain)),
+                data_source_named(str(data_source)).titled(
                     f"{benchmark}: geometry of the embeddings, {task_title(str(benchmark), str(plain))}"
                 ),
                 (
@@ -126,7 +128,7 @@ def tables(frame: pl.DataFrame) -> list[Table]:
                     (Cell(run), *(Cell(values.get((run, name))) for name in names))
                     for run in shown["run"].unique().sort()
                 ),
-                banner=world_named(str(world)).banner,
+                banner=data_source_named(str(data_source)).banner,
                 notes=("Lower is better (PatentMap, appendices D and E).", *([note] if len(settings) > 1 else [])),
                 benchmark=str(benchmark),
             )
@@ -145,8 +147,10 @@ def draw(frame: pl.DataFrame) -> list[Plot]:
     sections.
     """
     drawn: list[Plot] = []
-    for (world, benchmark, plain), part in frame.group_by("world", "benchmark", "plain", maintain_order=True):
-        view = str(world), str(benchmark), task_title(str(benchmark), str(plain))
+    for (data_source, benchmark, plain), part in frame.group_by(
+        "data_source", "benchmark", "plain", maintain_order=True
+    ):
+        view = str(data_source), str(benchmark), task_title(str(benchmark), str(plain))
         figures = [("plane", "alignment and uniformity", plane, on_plane(part))]
         figures += [
             (f"geometry-{slug(name)}", f"{what} by section", _heatmap(what), by_section(part, name))
@@ -157,10 +161,10 @@ def draw(frame: pl.DataFrame) -> list[Plot]:
 
 
 def _plot(
-    world: str, benchmark: str, task: str, kind: str, what: str, figure: Callable[..., Figure], data: pl.DataFrame
+    data_source: str, benchmark: str, task: str, kind: str, what: str, figure: Callable[..., Figure], data: pl.DataFrame
 ) -> Plot:
-    title = world_named(world).titled(f"{benchmark}: {what}, {task}")
-    return Plot(slug(world, benchmark, kind, task), title, world, benchmark, figure(data, title=title))
+    title = data_source_named(data_source).titled(f"{benchmark}: {what}, {task}")
+    return Plot(slug(data_source, benchmark, kind, task), title, data_source, benchmark, figure(data, title=title))
 
 
 def on_plane(part: pl.DataFrame) -> pl.DataFrame:

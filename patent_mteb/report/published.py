@@ -186,13 +186,13 @@ class _Printed:
 
 def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
     """The printed tables that measured rows can join, with these rows; and messages on results that cannot join."""
-    world = collected.worlds.get("real")
-    if world is None:
+    source = collected.data_sources.get("real")
+    if source is None:
         return [], ("No result on published data, so nothing to set beside the papers' scores.",)
     messages: list[str] = []
     tables: list[Table] = []
     papers = {paper.paper: paper for paper in published.papers()}
-    for view in world.benchmarks:
+    for view in source.benchmarks:
         if view.facts.paper not in papers:
             continue
         view, apart = on_the_papers_data(view)

@@ -85,12 +85,12 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
     """Every stated number that a results folder has a measured one for."""
     folder = "" if model is None else model.replace("/", "__").replace(" ", "_")
     messages = [message for message in collected.messages if "left out" in message and folder in message]
-    world = collected.worlds.get("real")
-    if world is None:
+    source = collected.data_sources.get("real")
+    if source is None:
         return Reproduction((), (*messages, "No result on published data: nothing to compare with the papers."))
     results: dict[tuple[str, str], dict[str, Any]] = {}
     scores: dict[tuple[str, str, str], float] = {}
-    for view in world.benchmarks:
+    for view in source.benchmarks:
         view, apart = on_the_papers_data(view)
         messages += apart
         results |= {(row["run"], row["plain"]): row for row in view.results.iter_rows(named=True)}

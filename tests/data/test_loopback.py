@@ -102,7 +102,7 @@ def test_a_result_names_the_full_commit_of_its_data(published, fresh):
 def test_report_and_export_take_them_as_real_and_say_which_commit(published, fresh, tmp_path, capsys):
     folder, _ = fresh
     collected = collect(folder)
-    assert set(collected.results["world"]) == {"real"} and set(collected.results["task"]) == set(TASKS)
+    assert set(collected.results["data_source"]) == {"real"} and set(collected.results["task"]) == set(TASKS)
     assert not [message for message in collected.messages if "left out" in message]
     assert cli.main(["report", str(folder), "--format", "markdown"]) == 0
     page = capsys.readouterr().out.replace("\\_", "_")
@@ -177,7 +177,7 @@ def test_a_local_copy_as_the_client_leaves_it_is_the_hub(published, fresh, tmp_p
     assert main_scores(again) == main_scores(fresh[1])
     for name, result in again.items():
         assert result["dataset_revision"] == published[data_of(name).key]
-    assert set(collect(tmp_path / "results").results["world"]) == {"real"}
+    assert set(collect(tmp_path / "results").results["data_source"]) == {"real"}
 
 
 def test_a_changed_copy_is_local_data(published, tmp_path, monkeypatch):
@@ -228,7 +228,7 @@ class TestASetThatMoves:
         new = scored(tmp_path, [MOVING])[MOVING]
         assert [old["dataset_revision"], new["dataset_revision"]] == [first, second]
         assert main_scores({MOVING: old}) != main_scores({MOVING: new})
-        states = collect(tmp_path).results.select("world", "data_revision").rows()
+        states = collect(tmp_path).results.select("data_source", "data_revision").rows()
         assert states == [("real", second), ("real-2", first)]
 
     def test_plain_mteb_sees_it_too(self, moving, tmp_path):
@@ -261,7 +261,7 @@ class TestASetThatMoves:
         other = mteb.get_model(RANDOM)
         other.mteb_model_meta = other.mteb_model_meta.model_copy(update={"name": "tests/other"})
         scored(tmp_path, [MOVING], other)
-        found = collect(tmp_path).results.select("world", "model", "data_revision").rows()
+        found = collect(tmp_path).results.select("data_source", "model", "data_revision").rows()
         assert found == [("real", "tests/other", second), ("real-2", RANDOM, first)]
 
     def test_a_result_is_left_where_it_is_while_nobody_can_say_the_commit(self, hub, moving, tmp_path, monkeypatch):

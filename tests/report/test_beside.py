@@ -179,7 +179,7 @@ def test_local_data_is_compared_task_by_task_with_the_sizes_of_the_paper(tmp_pat
         for task, counts in SIZES.items():
             add(folder, task, 0.9, kind="real", more=counts[place])
         add(folder, "WIPOATConventionalClustering", 0.5, kind="real")  # an older result, which counts nothing
-    view, messages = on_the_papers_data(collect(tmp_path).worlds["real"].benchmark("WIPO-AT"))
+    view, messages = on_the_papers_data(collect(tmp_path).data_sources["real"].benchmark("WIPO-AT"))
     kept = set(view.results.select("run", "plain").rows())
     assert kept == {("acme/right", HEADLINE), ("acme/wrong", HEADLINE), *(("acme/right", task) for task in SIZES)}
     assert set(view.scores.select("run", "plain").rows()) == kept

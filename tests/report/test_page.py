@@ -80,7 +80,7 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
                     assert tab["values"]["gap"][place][at] == pytest.approx(100 * (inside - outside) / inside, abs=1e-3)
                     counted = tab["counts"]["out"]
                     assert (counted[place][at] if isinstance(counted[0], list) else counted[at]) == 77
-                score = compared.of(tab["world"], task["name"], name)
+                score = compared.of(tab["data_source"], task["name"], name)
                 shown = tab["intervals"][""][place][at]
                 assert (shown is None) == (score is None)
                 if score:
@@ -104,7 +104,7 @@ def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     assert names == ["acme/large", "acme/small", "lex/bm25", EVIL]  # the last two have fewer tasks
     means = {mean["key"]: mean["values"] for mean in front["means"]}
     assert (means["rank"], means["overall"]) == ([1, 2, None, None], [None] * 4)
-    view = collected.worlds["sample"]
+    view = collected.data_sources["sample"]
     for name, score in zip(names[:2], means["score"], strict=False):  # both benchmarks weigh the same
         groups = [view.benchmark(benchmark).main_scores[name].values() for benchmark in headlines]
         assert score == pytest.approx(sum(sum(values) / len(values) for values in groups) / 2, abs=1e-12)

@@ -31,7 +31,11 @@ def made(tmp_path_factory):
         "inscope_subclass_at_1": math.nan
     }
     add(model_folder(root, "acme/part"), "SophiaTacdRetrieval", queries=[0.5] * 40, more=levels)
-    return found, collect(root).worlds["sample"].benchmark("Sophia"), built_tables(root)["sample-sophia-query-types"]
+    return (
+        found,
+        collect(root).data_sources["sample"].benchmark("Sophia"),
+        built_tables(root)["sample-sophia-query-types"],
+    )
 
 
 def on_common(found, run, task, part):
