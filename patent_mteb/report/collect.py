@@ -4,9 +4,9 @@ Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[ex
 the ``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of
 :mod:`patent_mteb.tasks.perquery`.
 
-Every result belongs to one data source (:mod:`patent_mteb.data.data_source`), which holds one state of a data set. Where
-results were measured on several states, each state is a data source of its own; the state of the newest result has the
-plain name. ``messages`` names every excluded file, one sentence each.
+Every result belongs to one data source (:mod:`patent_mteb.data.data_source`), which holds one state of a data set.
+Where results were measured on several states, each state is a data source of its own; the state of the newest result
+has the plain name. ``messages`` names every excluded file, one sentence each.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Collected:
             and version of its evidence), ``small`` (what its scores have too little of, or empty:
             :mod:`patent_mteb.metrics.significance`).
         scores: one row a number: ``run``, ``data_source``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice``
-            (empty for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is
-            the task's main score), ``small`` as above, of the slice.
+            (empty for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the
+            measure is the task's main score), ``small`` as above, of the slice.
         messages: what was left out or looks wrong, one line each.
         own: the benchmarks of the own data sets that results are of.
         contradictions: why a result was left out that its evidence or its per-query scores contradict, by its path and

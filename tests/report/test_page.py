@@ -17,7 +17,7 @@ from patent_mteb.report import cells, geometry_figures, tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
 from patent_mteb.report.page import page, payload
-from patent_mteb.report.published import beside
+from patent_mteb.report.published import tables_with_measured_rows
 from patent_mteb.report.queries import read_queries
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.tasks import catalogue
@@ -182,7 +182,7 @@ def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_p
         built = [
             *tables.build(collected, found),
             *geometry_figures.tables(geometry_figures.read(collected)[0]),
-            *beside(collected)[0],
+            *tables_with_measured_rows(collected)[0],
         ]
         for table in built:
             for place, column in enumerate(table.columns):
