@@ -1,8 +1,8 @@
-"""Data sources: which results may stand in one table, one plot, one mean. Results of different data sources never do.
+"""Data sources of results. Results of different sources never share a table, a plot or a mean.
 
-* ``real``: the published data: the pinned revision, any commit of it where the pin is a branch; for a data set that
-  nobody has released a local directory of registered content
-* ``own``: any other local directory for a data set that nobody has released: the data of whoever ran it
+* ``real``: the published data: the pinned revision, or any commit where the pin is a branch; for an unreleased data set
+  a local directory of registered content
+* ``own``: any other local directory for an unreleased data set: the user's own data
 * ``local``: a local copy of a released data set that does not carry the pinned revision
 * ``sample``: the built-in sample
 
@@ -22,20 +22,20 @@ from patent_mteb.errors import DataError, NotThereError
 
 @dataclass(frozen=True)
 class DataSource:
-    """One data source: its name, what a reader must know before its numbers, and what its titles end with."""
+    """One data source: its name, the banner above its numbers, and the suffix of its titles."""
 
     name: str
     banner: str = ""
     suffix: str = ""
     order: int = 0
-    """Place among the data sources in a report."""
+    """Position among the data sources of a report."""
 
     def titled(self, title: str) -> str:
-        """A title that says which data source it is about."""
+        """Return a title with the suffix of the data source."""
         return f"{title}{self.suffix}"
 
     def earlier(self, states: int) -> DataSource:
-        """The data source of results on data that newer data of the same kind have replaced ``states`` times."""
+        """Return the data source of results on an earlier state: newer data replaced it ``states`` times."""
         if not states:
             return self
         banner = f"{self.banner} Measured on an earlier state of the data than the results without this note."
@@ -66,15 +66,15 @@ DATA_SOURCES: dict[str, DataSource] = {
 
 
 def data_source_named(name: str) -> DataSource:
-    """The data source of this name."""
+    """Return the data source of this name."""
     kind, _, state = name.partition("-")
     if kind not in DATA_SOURCES or (state and not state.isdecimal()):
-        raise DataError(f"there is no data source '{name}'", remedy=f"choose among {', '.join(DATA_SOURCES)}")
+        raise DataError(f"unknown data source '{name}'", remedy=f"choose among {', '.join(DATA_SOURCES)}")
     return DATA_SOURCES[kind].earlier(int(state) - 1 if state else 0)
 
 
 def data_source_of(data: DataSet, revision: str, *, sample: bool) -> DataSource:
-    """The data source that a result belongs to."""
+    """Return the data source that a result belongs to."""
     content = revision.removeprefix("local-")
     if sample:
         present = sample_revision(data.recipe) if data.recipe else None
@@ -99,7 +99,7 @@ def data_source_of(data: DataSet, revision: str, *, sample: bool) -> DataSource:
 
 
 def published(data: DataSet) -> Source:
-    """The published data, for which neither the sample, nor own data, nor a changed copy stands in."""
+    """Return the published data; neither the sample, nor own data, nor a changed copy replaces it."""
     found = resolve(data)
     if found.kind == "hub":
         return found
@@ -120,13 +120,11 @@ def published(data: DataSet) -> Source:
             remedy=remedy,
         )
     raise NotThereError(
-        f"{data.key} is released nowhere, and there is no copy of it", remedy=f"put one into {DATA_VARIABLE}{trial}"
+        f"{data.key} is not released, and no local copy was found", remedy=f"put one into {DATA_VARIABLE}{trial}"
     )
 
 
 def data_source_of_task(name: str) -> str:
-    """The data source that the name of a task says: ``sample``, ``local`` for any local directory (own data too), or
-    ``real``.
-    """
+    """Return the data source in a task's name: ``sample``, ``real``, or ``local`` for any local directory."""
     state = name.removeprefix(plain_name(name)).removeprefix(".")
     return state.partition("-")[0] or "real"

@@ -58,7 +58,7 @@ def test_earlier_states_of_the_data_are_data_sources_of_their_own():
         for kind in DATA_SOURCES.values()
     )
     for name in ("", "reall", "local-x", "-2"):
-        with pytest.raises(DataError, match="there is no data source"):
+        with pytest.raises(DataError, match="unknown data source"):
             data_source_named(name)
 
 

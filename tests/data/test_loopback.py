@@ -257,7 +257,7 @@ class TestASetThatMoves:
         found = collect(tmp_path).results.select("data_source", "model", "data_revision").rows()
         assert found == [("real", "tests/other", second), ("real-2", RANDOM, first)]
 
-    def test_a_result_is_left_where_it_is_while_nobody_can_say_the_commit(self, hub, moving, tmp_path, monkeypatch):
+    def test_a_result_stays_in_its_place_while_the_commit_is_unknown(self, hub, moving, tmp_path, monkeypatch):
         releases.publish(hub, "datalyes/effect2full")
         scored(tmp_path, [MOVING, "PatenTEBEffect2Full"])
         before = sorted(path for path in tmp_path.rglob("Paten*.json"))
