@@ -1,13 +1,13 @@
-"""Worlds: which results may stand in one table, one plot, one mean. Results of different worlds never do.
+"""Data sources of results. Results of different sources never share a table, a plot or a mean.
 
-* ``real``: the published data: the pinned revision, any commit of it where the pin is a branch; for a data set that
-  nobody has released a local directory of registered content
-* ``own``: any other local directory for a data set that nobody has released: the data of whoever ran it
+* ``real``: the published data: the pinned revision, or any commit where the pin is a branch; for an unreleased data set
+  a local directory of registered content
+* ``own``: any other local directory for an unreleased data set: the user's own data
 * ``local``: a local copy of a released data set that does not carry the pinned revision
 * ``sample``: the built-in sample
 
-A world holds one state of a data set. Results on the states before it form worlds of their own, ``own-2`` the one
-before the newest.
+A data source holds one state of a data set. Results on earlier states form data sources of their own: ``own-2`` is the
+state before the newest.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from patent_mteb.errors import DataError, NotThereError
 
 
 @dataclass(frozen=True)
-class World:
-    """One world: its name, what a reader must know before its numbers, and what its titles end with."""
+class DataSource:
+    """One data source: its name, the banner above its numbers, and the suffix of its titles."""
 
     name: str
     banner: str = ""
     suffix: str = ""
     order: int = 0
-    """Place among the worlds in a report."""
+    """Position among the data sources of a report."""
 
     def titled(self, title: str) -> str:
-        """A title that says which world it is about."""
+        """Return a title with the suffix of the data source."""
         return f"{title}{self.suffix}"
 
-    def earlier(self, states: int) -> World:
-        """The world of results on data that newer data of the same kind have replaced ``states`` times."""
+    def earlier(self, states: int) -> DataSource:
+        """Return the data source of results on an earlier state: newer data replaced it ``states`` times."""
         if not states:
             return self
         banner = f"{self.banner} Measured on an earlier state of the data than the results without this note."
@@ -45,46 +45,48 @@ class World:
         )
 
 
-WORLDS: dict[str, World] = {
+DATA_SOURCES: dict[str, DataSource] = {
     kind.name: kind
     for kind in (
-        World("real"),
-        World("own", "Own data: these scores say nothing about the published benchmark.", " (own data)", 1000),
-        World(
+        DataSource("real"),
+        DataSource("own", "Own data: these scores say nothing about the published benchmark.", " (own data)", 1000),
+        DataSource(
             "local",
             "Local copies of released data sets that do not carry the pinned revision: not comparable with published"
             " scores.",
             " (local copy)",
             2000,
         ),
-        World("sample", "Built-in sample: these scores say nothing about the published benchmark.", " (sample)", 3000),
+        DataSource(
+            "sample", "Built-in sample: these scores say nothing about the published benchmark.", " (sample)", 3000
+        ),
     )
 }
-"""The worlds by name, in the order in which reports show them."""
+"""The data sources by name, in the order in which reports show them."""
 
 
-def world(name: str) -> World:
-    """The world of this name."""
+def data_source_named(name: str) -> DataSource:
+    """Return the data source of this name."""
     kind, _, state = name.partition("-")
-    if kind not in WORLDS or (state and not state.isdecimal()):
-        raise DataError(f"there is no world '{name}'", remedy=f"choose among {', '.join(WORLDS)}")
-    return WORLDS[kind].earlier(int(state) - 1 if state else 0)
+    if kind not in DATA_SOURCES or (state and not state.isdecimal()):
+        raise DataError(f"unknown data source '{name}'", remedy=f"choose among {', '.join(DATA_SOURCES)}")
+    return DATA_SOURCES[kind].earlier(int(state) - 1 if state else 0)
 
 
-def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
-    """The world that a result belongs to."""
+def data_source_of(data: DataSet, revision: str, *, sample: bool) -> DataSource:
+    """Return the data source that a result belongs to."""
     content = revision.removeprefix("local-")
     if sample:
         present = sample_revision(data.recipe) if data.recipe else None
         if revision == present:
-            return WORLDS["sample"]
+            return DATA_SOURCES["sample"]
         problem = f"measured on data revision {revision}, but the present sample is {present or 'none'}"
     elif revision.startswith("sample-"):
         problem = "measured on the built-in sample under the name of the real task"
     elif (data.released and data.holds(revision)) or (content != revision and content in REGISTERED.get(data.key, ())):
-        return WORLDS["real"]
+        return DATA_SOURCES["real"]
     elif content != revision:
-        return WORLDS["local" if data.released else "own"]
+        return DATA_SOURCES["local" if data.released else "own"]
     else:
         pinned = data.revision or "a local directory"
         why = (
@@ -97,7 +99,7 @@ def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
 
 
 def published(data: DataSet) -> Source:
-    """The published data, for which neither the sample, nor own data, nor a changed copy stands in."""
+    """Return the published data; neither the sample, nor own data, nor a changed copy replaces it."""
     found = resolve(data)
     if found.kind == "hub":
         return found
@@ -106,7 +108,7 @@ def published(data: DataSet) -> Source:
     if (
         found.kind == "local"
         and found.revision != "missing"
-        and world_of(data, found.revision, sample=False).name == "real"
+        and data_source_of(data, found.revision, sample=False).name == "real"
     ):
         return found
     trial = ", or try the benchmark whose name ends with .sample" if data.recipe else ""
@@ -118,13 +120,11 @@ def published(data: DataSet) -> Source:
             remedy=remedy,
         )
     raise NotThereError(
-        f"{data.key} is released nowhere, and there is no copy of it", remedy=f"put one into {DATA_VARIABLE}{trial}"
+        f"{data.key} is not released, and no local copy was found", remedy=f"put one into {DATA_VARIABLE}{trial}"
     )
 
 
-def world_of_task(name: str) -> str:
-    """The world that the name of a task says: ``sample``, ``local`` for any local directory (own data too), or
-    ``real``.
-    """
+def data_source_of_task(name: str) -> str:
+    """Return the data source in a task's name: ``sample``, ``real``, or ``local`` for any local directory."""
     state = name.removeprefix(plain_name(name)).removeprefix(".")
     return state.partition("-")[0] or "real"

@@ -1,24 +1,23 @@
-"""What is asked of the hub: which commit a revision stands for, and the files of a commit.
+"""Requests to the Hugging Face hub: the commit of a revision, and the files of a commit.
 
 A data set is pinned in one of three ways:
 
 ==========  =============================  ==================================================================
 pin         example                        stands for
 ==========  =============================  ==================================================================
-commit      40 hexadecimal digits          itself; nothing is asked
-short hash  ``6ce1198``                    the one commit that begins so
-branch      ``main`` (or a tag)            the commit that the hub names when it is first asked in a process
+commit      40 hexadecimal digits          itself, without a request
+short hash  ``6ce1198``                    the one commit with this prefix
+branch      ``main`` (or a tag)            the commit that the hub names at the first request of a process
 ==========  =============================  ==================================================================
 
-Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is noted
-where the client notes it (``refs``), and taken from there where the hub cannot be asked.
+Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is stored
+where the hub's client stores it (``refs``), and read from there when the hub cannot be reached.
 
-What went wrong is remembered for the process, by data set (a missing file by its name): many tasks share a data set,
-and each would wait for the same answer. Another token, endpoint or offline setting asks anew, and so does
+Failures are cached for the process, by data set (a missing file by its name), because many tasks share a data set and
+each would wait for the same answer. A change of token, endpoint or offline setting repeats the request, and so does
 :func:`forget`.
 
-How many rows the released files have: a file with fewer was cut off on its way, and would be scored as the whole.
-
+``ROWS`` are the rows of the released files: a file with fewer is incomplete and would be scored as the whole. Sources:
 PatenTEB Table 1 (test) and its data cards (train); DAPFAM §3 and its card.
 """
 
@@ -72,12 +71,12 @@ STATED: dict[tuple[str, str], int] = {
     ("ZoeYou/downstream", "perf200/content/documents.json"): 48_110,
     ("ZoeYou/downstream", "perf200/content/queries.json"): 200,
 }
-"""(data set, file) -> patents that the paper says it has (PatentMap §6.1); the files repeat lines, and nobody has
-counted the release."""
+"""(data set, file) -> patents that the paper states (PatentMap §6.1); the files repeat lines, and the rows of the
+release are unknown."""
 
 
 def rows_of(key: str, file: str) -> int | None:
-    """Rows of a released file, None where no source says it."""
+    """Return the rows of a released file, None if unknown."""
     return ROWS.get((key, file))
 
 
@@ -103,10 +102,8 @@ def is_short(revision: str) -> bool:
     return bool(_SHORT.fullmatch(revision))
 
 
-def stands_for(pinned: str, revision: str) -> bool:
-    """Whether a revision is a state of the data that a pin allows: the commit, one that begins so, or any commit of a
-    branch.
-    """
+def matches_pin(pinned: str, revision: str) -> bool:
+    """Whether a pin allows a revision: the commit, a commit with this prefix, or any commit of a branch."""
     if is_commit(pinned):
         return revision == pinned
     if is_short(pinned):
@@ -115,7 +112,7 @@ def stands_for(pinned: str, revision: str) -> bool:
 
 
 def cached_commit(key: str, revision: str) -> str:
-    """The commit that the client's cache holds for a revision of a data set, empty for none. Asks nobody."""
+    """Return the commit that the client's cache has for a revision, empty for none, without a request."""
     if is_commit(revision):
         return revision
     folder = _cache_of(key)
@@ -130,39 +127,39 @@ def cached_commit(key: str, revision: str) -> str:
 
 
 def commit_of(key: str, revision: str, file: str, *, gated: bool = False) -> str:
-    """The commit that a revision of a data set stands for; a branch is asked for once a process."""
-    held = cached_commit(key, revision)
-    if is_commit(revision) or (held and is_short(revision)):
-        return held
+    """Return the commit of a revision of a data set; a branch is requested once a process."""
+    cached = cached_commit(key, revision)
+    if is_commit(revision) or (cached and is_short(revision)):
+        return cached
     known = (*_state(), key, revision)
     if known not in _commits:
         try:
-            with _told(key, revision, file, gated):
-                _commits[known] = _asked(key, revision, file)
+            with _cached_failures(key, revision, file, gated):
+                _commits[known] = _commit_on_hub(key, revision, file)
             if not is_short(revision):
                 with suppress(OSError):  # a read-only cache
                     write_text(_cache_of(key) / "refs" / revision, _commits[known])
         except AccessError as error:
-            if not held:
+            if not cached:
                 raise
-            logger.warning("%s; commit %s of %s is taken from the hub client's cache", error.problem, held[:12], key)
-            _commits[known] = held
+            logger.warning("%s; commit %s of %s is taken from the hub client's cache", error.problem, cached[:12], key)
+            _commits[known] = cached
     return _commits[known]
 
 
 def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
-    """Local path of a file of a commit, from the client's cache or from the hub."""
+    """Return the local path of a file of a commit, from the client's cache or from the hub."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
-    held = try_to_load_from_cache(key, file, revision=commit, repo_type="dataset")
-    if isinstance(held, str):
-        return Path(held)
-    with _told(key, commit, file, gated):
+    cached = try_to_load_from_cache(key, file, revision=commit, repo_type="dataset")
+    if isinstance(cached, str):
+        return Path(cached)
+    with _cached_failures(key, commit, file, gated):
         return Path(hf_hub_download(key, file, repo_type="dataset", revision=commit))
 
 
 def forget() -> None:
-    """Ask the hub anew: for branches that may have moved, and for what it refused."""
+    """Forget the commits of branches and the failed requests, so that the hub is asked again."""
     _commits.clear()
     _failures.clear()
 
@@ -175,16 +172,14 @@ def _cache_of(key: str) -> Path:
 
 
 def _state() -> tuple[object, ...]:
-    """What an answer of the hub depends on beside the question."""
+    """Return the settings on which an answer of the hub depends."""
     from huggingface_hub import constants, get_token
 
     return constants.ENDPOINT, constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE, get_token()
 
 
-def _asked(key: str, revision: str, file: str) -> str:
-    """The commit as the hub names it in the head of a file; a short hash that it does not take is looked for among its
-    commits.
-    """
+def _commit_on_hub(key: str, revision: str, file: str) -> str:
+    """Return the commit that the hub names in a file's header; a short hash is searched in the list of commits."""
     from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import FileMetadataError, RemoteEntryNotFoundError, RevisionNotFoundError
 
@@ -207,8 +202,8 @@ def _asked(key: str, revision: str, file: str) -> str:
 
 
 @contextmanager
-def _told(key: str, revision: str, file: str, gated: bool) -> Iterator[None]:
-    """What the hub's client raises, as one message that is remembered."""
+def _cached_failures(key: str, revision: str, file: str, gated: bool) -> Iterator[None]:
+    """Raise the errors of the hub's client as one message, which is cached."""
     from huggingface_hub.errors import (  # type: ignore[attr-defined]
         EntryNotFoundError,
         HTTPError,
@@ -227,20 +222,20 @@ def _told(key: str, revision: str, file: str, gated: bool) -> Iterator[None]:
             else error
         )
         problem, remedy = _diagnosis(cause, key, revision, file, gated)
-        told = AccessError(problem, path=file, remedy=remedy)
-        _failures[part if isinstance(cause, EntryNotFoundError) else whole] = told
-        raise told from error
+        failure = AccessError(problem, path=file, remedy=remedy)
+        _failures[part if isinstance(cause, EntryNotFoundError) else whole] = failure
+        raise failure from error
 
 
 def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool) -> tuple[str, str]:
-    """What happened, and what to do about it."""
+    """Return the problem and its remedy."""
     from huggingface_hub import constants, errors
 
     consent = (
         f"accept its conditions at https://huggingface.co/datasets/{key} and log in with 'hf auth login' or set"
         " HF_TOKEN"
     )
-    newer = "upgrade patent-mteb, the data set may have been published anew"
+    newer = "upgrade patent-mteb, the data set may have been published again"
     again = "try again later"
     if isinstance(error, errors.GatedRepoError):
         return f"access to the data set {key} is not granted, it is gated", consent
@@ -283,5 +278,5 @@ def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool
             f"the data set {key} cannot be written to {constants.HF_HUB_CACHE} ({error.strerror})",
             "mend it, or set HF_HOME elsewhere",
         )
-    told = f"{missing} and the hub at {constants.ENDPOINT} cannot be reached ({type(error).__name__})"
-    return told, f"{first}connect to the network, or look at proxy, firewall and HF_ENDPOINT"
+    problem = f"{missing} and the hub at {constants.ENDPOINT} cannot be reached ({type(error).__name__})"
+    return problem, f"{first}connect to the network, or look at proxy, firewall and HF_ENDPOINT"

@@ -1,19 +1,17 @@
-"""Where a benchmark's tables come from: a local copy, the hub at a pinned revision, or the built-in sample.
+"""Find a benchmark's tables: a local copy, the hub at a pinned revision, or the built-in sample.
 
-Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with
-``PATENT_MTEB_SAMPLE=1`` or for a data set that nobody has released, the built-in sample; else the hub at the pinned
-revision. Where ``PATENT_MTEB_DATA`` has a ``dataset.json``, what it does not hold was not built, and nothing else
-stands in for it.
+Order: ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with ``PATENT_MTEB_SAMPLE=1`` or for an unreleased
+data set, the built-in sample; else the hub at the pinned revision. Where ``PATENT_MTEB_DATA`` has a ``dataset.json``,
+missing tables are not replaced.
 
-What a task was resolved to decides its identity, so that different data never share a result file or a cached score.
-The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
+The source is part of the identity of a task, so that different data never share a result file or a cached score. The
+sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
 
-A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if all files of it
-carry one commit that the pin stands for (:mod:`patent_mteb.data.hub`) and are, by their bytes, those that the hub's
-client noted.
+A local copy that the hub's client downloaded (``hf download --local-dir``) counts as the hub if all its files have one
+commit that the pin allows (:mod:`patent_mteb.data.hub`) and the bytes that the client recorded.
 
-Resolving asks nobody. The commit of a set that is pinned to a branch or a short hash is taken from the hub client's
-cache, else :func:`settled` asks the hub for it.
+Resolving sends no request. The commit of a branch or a short hash is taken from the hub client's cache; else
+:func:`with_commit` requests it.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from typing import Literal
 
 from patent_mteb import recipes
 from patent_mteb.data import hub
-from patent_mteb.data.roots import DATA_VARIABLE, Own, asked, data_root
+from patent_mteb.data.roots import DATA_VARIABLE, Own, data_root, switched_on
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
@@ -43,9 +41,9 @@ logger = logging.getLogger(__name__)
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
 
 REGISTERED: dict[str, frozenset[str]] = {}
-"""By data set: the contents of local directories that are known to be the authors' data (the hash of ``local-<hash>``).
+"""By data set: the hashes of local directories that are known to be the authors' data (``local-<hash>``).
 
-Nobody has confirmed any yet. Who holds a licensed copy enters its hash here before a run, or asks for it to be shipped.
+None is confirmed yet. An owner of a licensed copy enters its hash here before a run, or asks for it to be shipped.
 """
 
 _NOTES = Path(".cache", "huggingface", "download")
@@ -53,8 +51,7 @@ _NOTES = Path(".cache", "huggingface", "download")
 _STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
 
 _MIXED: set[tuple[Path, str]] = set()
-"""Folders and revisions that were changed while this process read them: what it remembers of them may be of two
-states."""
+"""Folders and revisions that changed while this process read them: its caches may mix two states."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +60,11 @@ class DataSet:
 
     Attributes:
         key: the hub repository id, or the benchmark's name where nothing is released.
-        recipe: what makes the sample: a recipe of the package (``dapfam``), or the dotted name of any module that can
-            be imported (``__main__`` too) and offers ``build(patents, citations, root, params)`` and ``SAMPLE``; empty
-            for no sample.
-        revision: what it is pinned to on the hub, a commit wherever one is known; empty for an unreleased data set.
+        recipe: builds the sample: a recipe of the package (``dapfam``), or the dotted name of an importable module
+            (``__main__`` too) with ``build(patents, citations, root, params)`` and ``SAMPLE``; empty for no sample.
+        revision: pin on the hub, a commit where one is known; empty for an unreleased data set.
         gated: whether the hub asks for consent.
-        file: a file that it surely has, by which the hub is asked for a commit.
+        file: a file that every revision has, of which the hub is asked the commit.
     """
 
     key: str
@@ -82,14 +78,15 @@ class DataSet:
         return bool(self.revision)
 
     def holds(self, revision: str) -> bool:
-        """Whether a state of the data is the published one."""
-        return hub.stands_for(self.revision, revision)
+        """Whether a revision is the published one."""
+        return hub.matches_pin(self.revision, revision)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A data set and where it was found. ``folder`` is None for the hub, whose files are fetched one by one; ``own``
-    says whose the data are that a ``dataset.json`` lists.
+    """A data set and where it was found.
+
+    ``folder`` is None for the hub, whose files are fetched one by one. ``own`` is the owner in a ``dataset.json``.
     """
 
     data: DataSet
@@ -100,7 +97,7 @@ class Source:
 
     @property
     def task_suffix(self) -> str:
-        """What the name of a task on these data ends with."""
+        """Suffix of the name of a task on these data."""
         if self.kind == "sample":
             return ".sample"
         return (
@@ -111,30 +108,30 @@ class Source:
 
     @property
     def subset(self) -> str:
-        """Name of the mteb subset that results of this source are filed under."""
+        """Name of the mteb subset of results of this source."""
         fixed = hub.is_commit(self.data.revision) or hub.is_short(self.data.revision)
         return "default" if fixed and self.data.holds(self.revision) else self.revision
 
     @property
     def place(self) -> str:
-        """Where the data are, in one phrase for lists and logs."""
+        """The place of the data, for lists and logs."""
         if self.kind == "hub":
             return f"hub {self.data.key}@{self.revision[:7]}"
         return f"{self.kind} {self.revision}" + (f" in {self.folder}" if self.kind == "local" else "")
 
     def path(self, name: str = "") -> Path:
-        """Local path of a file of the data set; fetches it from the hub, or builds the sample, where needed."""
+        """Return the local path of a file; fetch it from the hub or build the sample if needed."""
         if self.kind == "sample":
             return sample_root(self.data.recipe) / self.data.key / name
         if self.folder is not None:
             return self.folder / name
-        commit = self.revision if hub.is_commit(self.revision) else settled(self).revision
-        with _or_instead(self.data):
+        commit = self.revision if hub.is_commit(self.revision) else with_commit(self).revision
+        with _alternative_remedy(self.data):
             return hub.fetch(self.data.key, commit, name, gated=self.data.gated)
 
     def verify(self, reading: bool = False) -> None:
-        """Stop if the files are no longer those that the source was resolved to; costs a look at their times."""
-        folder = self._folder_of_its_own()
+        """Raise an error if the files have changed since the source was resolved; reads their times only."""
+        folder = self._changeable_folder()
         mixed = (folder, self.revision) in _MIXED
         if folder is None or (self._unchanged(folder) and not mixed):
             return
@@ -143,13 +140,13 @@ class Source:
         when = "while they were read" if reading or mixed else "after the task was made"
         raise DataError(
             f"the files were changed {when}: they are not those of {self.revision}, under which the score would be"
-            " filed",
+            " stored",
             path=folder,
-            remedy="start anew and leave the folder alone meanwhile" if reading or mixed else "make the task again",
+            remedy="start again and leave the folder alone meanwhile" if reading or mixed else "make the task again",
         )
 
-    def _folder_of_its_own(self) -> Path | None:
-        """What could be changed by others: neither the hub's cache nor a folder that is not there."""
+    def _changeable_folder(self) -> Path | None:
+        """Return the folder that others can change; None for the hub's cache and a missing folder."""
         if self.kind == "sample":
             return sample_root(self.data.recipe)
         known = self.data.holds(self.revision) or self.revision.startswith("local-")
@@ -157,14 +154,14 @@ class Source:
 
     def _unchanged(self, folder: Path) -> bool:
         if self.kind == "sample":
-            return _whole(folder)
+            return _intact(folder)
         if self.data.holds(self.revision):
             return _downloaded(folder) == self.revision
         return self.revision == f"local-{content_hash(folder)}"
 
 
 def plain_name(task: str) -> str:
-    """A task's name without the state of its data."""
+    """Return a task's name without the suffix of its data."""
     return _STATE.sub("", task)
 
 
@@ -186,38 +183,37 @@ def resolve(data: DataSet, sample: bool | None = None, root: Path | None = None)
             raise held.not_built(data.key, data.recipe)
     if not data.released and not data.recipe:
         return Source(data, "local", "missing", (held.folder if held else Path(f"${DATA_VARIABLE}")) / data.key)
-    if data.recipe and (sample or not data.released or asked(SAMPLE_VARIABLE)):
+    if data.recipe and (sample or not data.released or switched_on(SAMPLE_VARIABLE)):
         return Source(data, "sample", sample_revision(data.recipe))
     return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
 
 
-def settled(source: Source) -> Source:
-    """The source with the full commit of its data: of a set that is pinned to a branch the one that the hub names
-    today.
-    """
+def with_commit(source: Source) -> Source:
+    """Return the source with the full commit of its data; for a branch, the one that the hub names today."""
     data = source.data
     if source.kind != "hub":
         return source
-    with _or_instead(data):
+    with _alternative_remedy(data):
         commit = hub.commit_of(data.key, data.revision, data.file, gated=data.gated)
     return replace(source, revision=commit)
 
 
 @contextlib.contextmanager
-def _or_instead(data: DataSet) -> Iterator[None]:
-    """What can be done without the hub, behind the remedy of what the hub refuses."""
+def _alternative_remedy(data: DataSet) -> Iterator[None]:
+    """Add the ways without the hub to the remedy of a failed request."""
     try:
         yield
     except AccessError as error:
         instead = f"put a copy in ${DATA_VARIABLE}/{data.key}"
         if data.recipe:
-            instead += f", or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (its scores are filed apart)"
+            instead += f", or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (stored under separate names)"
         raise AccessError(error.problem, path=error.path, remedy=f"{error.remedy}; or {instead}") from error
 
 
 def _downloaded(folder: Path) -> str:
-    """The commit that every file of a local copy is of, empty for none: the hub's client noted the commit and the etag
-    (SHA-256, or git's hash) of each.
+    """Return the commit of all files of a local copy, empty for none.
+
+    The hub's client records the commit and the etag (SHA-256, or git's hash) of each file.
     """
     notes: dict[str, str] = {}
     commits: set[str] = set()
@@ -242,9 +238,7 @@ def _downloaded(folder: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) -> bool:
-    """Whether the bytes of the files are those of their etags; a folder that was found to be so is remembered by its
-    content.
-    """
+    """Whether the bytes of the files match their etags; a folder that matches is cached by its content."""
     memo = cache_root() / "downloads" / digest([notes, content], 32)
     if memo.is_file():
         return True
@@ -267,10 +261,9 @@ def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) ->
 
 @lru_cache(maxsize=64)
 def sample_revision(recipe: str) -> str:
-    """Revision of the sample that a recipe makes: the version of the built-in world, and the hash of a recipe outside
-    the package.
+    """Return the revision of a recipe's sample: the sample's version, and the hash of a recipe outside the package.
 
-    Looked up once a process: what is imported stays what it was, whatever becomes of its file.
+    Cached for the process: an imported recipe stays as it is when its file changes.
     """
     from patent_mteb.sample import SAMPLE_VERSION
 
@@ -279,19 +272,19 @@ def sample_revision(recipe: str) -> str:
 
 
 def _digest_of(folder: Path) -> Path:
-    """Where the digest of a sample's tables is, as they were built."""
+    """Return the path of the digest of a sample's tables."""
     return folder.parent.with_name(f"{folder.parent.name}.digests") / folder.name
 
 
-def _whole(folder: Path) -> bool:
-    """Whether the tables of a sample are those that were built."""
+def _intact(folder: Path) -> bool:
+    """Whether the tables of a sample are as they were built."""
     try:
         return _digest_of(folder).read_text("ascii") == content_hash(folder, 32)
     except (OSError, ValueError, DataError):
         return False
 
 
-def _set_aside(folder: Path) -> None:
+def _discard(folder: Path) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     with contextlib.suppress(FileNotFoundError):  # another process was first
         folder.rename(aside / "damaged")
@@ -300,25 +293,27 @@ def _set_aside(folder: Path) -> None:
 
 @lru_cache(maxsize=16)
 def sample_root(recipe: str) -> Path:
-    """Root directory of the sample of one recipe, built at first use.
+    """Return the root directory of a recipe's sample; build it at first use.
 
-    The directory lies in the user cache under the version of the built-in world, a fingerprint of the code that writes
-    and reads it, and the hash of a recipe outside the package. It is built beside its place and renamed, so that a
-    build that is cut off leaves nothing and two processes do not disturb each other.
+    The directory is in the user cache, under the version of the sample, a fingerprint of the code that writes and reads
+    it, and the hash of a recipe outside the package. It is built under another name and renamed, so that an interrupted
+    build leaves nothing and two processes do not disturb each other.
     """
     from patent_mteb import sample
 
     package = Path(recipes.__file__).parents[1]
-    code = digest([content_hash(package / room) for room in ("patents", "recipes", "sample")])
+    code = digest([content_hash(package / part) for part in ("patents", "recipes", "sample")])
     name = recipe + sample_revision(recipe).removeprefix(f"sample-{sample.SAMPLE_VERSION}")
     folder = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{code}" / name
     if folder.is_dir():
-        if _whole(folder):
+        if _intact(folder):
             return folder
         logger.warning(
-            "the %s tables of the built-in sample in %s are not as they were built; they are built anew", recipe, folder
+            "the %s tables of the built-in sample in %s have changed since they were built; they are rebuilt",
+            recipe,
+            folder,
         )
-        _set_aside(folder)
+        _discard(folder)
     logger.info("building the %s tables of the built-in sample", recipe)
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))

@@ -1,10 +1,7 @@
-"""The directory that ``PATENT_MTEB_DATA`` names: whose data are in it, and whether it can be what was meant.
+"""The directory of ``PATENT_MTEB_DATA``: whose data it contains, and which directory a wrong one may stand for.
 
-A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is somebody's own data set, complete as it is:
-what was not built is not there, and is neither fetched nor invented. In any other the hub or the sample stands in for
-what is missing.
-
-Environment variables that switch something on or off.
+A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is a complete data set of its owner: missing
+tables are neither fetched nor replaced. In any other directory the hub or the sample replaces missing tables.
 """
 
 from __future__ import annotations
@@ -21,8 +18,8 @@ from patent_mteb.recipes import dataset
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def asked(variable: str, *, default: bool = False) -> bool:
-    """Whether an environment variable is switched on; one that is not set, or empty, has the default."""
+def switched_on(variable: str, *, default: bool = False) -> bool:
+    """Whether an environment variable is on; one that is unset or empty has the default."""
     value = os.environ.get(variable, "").strip().lower()
     if value not in ("", *_WORDS):
         raise DataError(f"{variable}={value} is neither yes nor no", remedy="set it to 1 or 0")
@@ -33,7 +30,7 @@ DATA_VARIABLE = "PATENT_MTEB_DATA"
 
 
 KEYS: dict[str, tuple[str, ...]] = {}
-"""The data sets of all registered benchmarks -> files by which a folder of another name is known to be one."""
+"""The data sets of all registered benchmarks, and files that identify a folder of another name."""
 
 
 _RECORDS = ("patents", "citations", "relations", "import.json", "patents.parquet", "patents.jsonl", "patents.jsonl.gz")
@@ -41,9 +38,7 @@ _RECORDS = ("patents", "citations", "relations", "import.json", "patents.parquet
 
 @dataclass(frozen=True)
 class Own:
-    """Whose data a task stands on: what ``dataset.json`` says of the whole, and how one recipe left its paper's
-    rules.
-    """
+    """The owner of the data of a task: identity in ``dataset.json``, and deviations of a recipe from its paper."""
 
     name: str
     version: str = "1"
@@ -54,15 +49,13 @@ class Own:
 
 @dataclass(frozen=True)
 class Root:
-    """A directory for ``PATENT_MTEB_DATA`` and its ``dataset.json``, if there is one."""
+    """A directory for ``PATENT_MTEB_DATA``, with its ``dataset.json`` if there is one."""
 
     folder: Path
     record: dataset.DataSetRecord | None = None
 
     def own(self, key: str) -> Own | None:
-        """Whose the data of a benchmark's data set are; None for tables that the record, if there is one, does not
-        list.
-        """
+        """Return the owner of a data set's tables, None for tables without a record."""
         if self.record is None:
             return None
         record, deviations = self.record, tuple[str, ...]()
@@ -74,9 +67,7 @@ class Root:
         return Own(record.name, record.version, record.owner, record.licence, deviations)
 
     def files(self, key: str) -> Mapping[str, dataset.FileRecord]:
-        """The files of a data set by their paths in its folder: as recorded, else (a record without recipes) as they
-        lie there.
-        """
+        """Return the files of a data set by path: as recorded, else (a record without recipes) as found."""
         if self.record is not None and self.record.recipes:
             start = f"{key}/"
             return {
@@ -90,7 +81,7 @@ class Root:
         }
 
     def not_built(self, key: str, recipe: str) -> DataError:
-        """What is said where tables of a data set are asked for that this one does not have."""
+        """Return the error for a data set whose tables are missing."""
         name = self.record.name if self.record else ""
         if self.own(key):
             return DataError(f"{key} of the data set {name} is missing", path=self.folder, remedy="build it again")
@@ -99,8 +90,8 @@ class Root:
         return NotThereError(f"{key} was not built for the data set {name}", path=self.folder, remedy=remedy)
 
 
-def data_root(folder: Path | None = None, asked: str = "") -> Root | None:
-    """The directory that ``PATENT_MTEB_DATA`` names, None if it is unset."""
+def data_root(folder: Path | None = None, key: str = "") -> Root | None:
+    """Return the directory of ``PATENT_MTEB_DATA``, None if it is unset."""
     named = os.environ.get(DATA_VARIABLE)
     if folder is None and not named:
         return None
@@ -108,7 +99,7 @@ def data_root(folder: Path | None = None, asked: str = "") -> Root | None:
     if not place.is_dir():
         raise DataError(f"{DATA_VARIABLE} is not a directory", path=place, remedy="correct or unset the variable")
     record = _record(place)
-    if record is None and not (_holds_data(place) or (asked and (place / asked).is_dir())):
+    if record is None and not (_holds_data(place) or (key and (place / key).is_dir())):
         raise _wrong(place)
     return Root(place, record)
 
@@ -131,7 +122,7 @@ def _holds_data(folder: Path) -> bool:
 
 
 def _wrong(place: Path) -> DataError:
-    """What a directory without data sets seems to be, and which one may have been meant."""
+    """Return the error for a directory without data sets; its remedy names the likely one."""
     whole = place.resolve()
     above = [folder for folder in list(whole.parents)[:2] if _holds_data(folder)]
     names = {key.rpartition("/")[2] for key in KEYS}

@@ -163,11 +163,6 @@ class Bootstrap:
         p = ((gap >= 0).sum(axis=0) + 1) / (len(gap) + 1)
         return np.where(sides == 0, 1.0, p)
 
-    @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """[m]: the models from the highest mean to the lowest, equal means in the order given."""
-        return np.argsort(-self.means, kind="stable")
-
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
     """Scores as a matrix of finite numbers, [queries, models].

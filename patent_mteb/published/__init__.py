@@ -1,70 +1,50 @@
-"""The scores that the five papers print, as data: nothing in here was measured by this package.
+"""The scores and sizes that the five papers state, as data. Nothing in here was measured by this package.
 
-One csv a printed table (`<paper>/table_04.csv`), in the shape of the print: `model` as the paper spells it, `model_id`
-its repository on the hub, the text columns that name the row (`Table.keys`), then one column of numbers for each
-printed one, with the printed digits. A table printed with models as columns is turned, so that models are always rows.
-An empty cell is empty in the paper. `papers.csv`, `tables.csv` and `columns.csv` say what everything is.
+**Printed tables** (`printed`, `table`). One csv a printed table (`<paper>/table_04.csv`), in the shape of the print:
+`model` as the paper spells it, `model_id` its repository on the hub, the text columns that identify the row
+(`Table.keys`), then one column of numbers for each printed one, with the printed digits. A table printed with models as
+columns is turned, so that models are always rows. An empty cell is empty in the paper. `papers.csv`, `tables.csv` and
+`columns.csv` describe the tables.
 
-How `model_id` is given: the released weights that the row measures, whatever was done with them (the keys and the
-column say that: fusion, truncated vectors, pruned layers, passages). It is empty where the weights are not released,
-where the row joins two systems, and where it is not certain which released model is meant. BM25 has no weights; it
-carries mteb's name of its BM25, though the papers used their own settings (DAPFAM: bm25s with k1 = 1.2 and b = 0.75;
-WIPO-AT: rank-bm25; PatentMap says nothing).
+`model_id` names the released weights that the row measures, whatever was done with them (the keys and the column say
+that: fusion, truncated vectors, pruned layers, passages). It is empty where the weights are not released, where the row
+joins two systems, and where it is not certain which released model is meant. BM25 has no weights; it carries mteb's
+name of its BM25, though the papers used their own settings (DAPFAM: bm25s with k1 = 1.2 and b = 0.75; WIPO-AT:
+rank-bm25; PatentMap says nothing).
 
 `task` is given only where the number measures what one of our tasks measures, with the model used plainly; a table
-without any says why (`Table.not_joined`). To compare with a result of one's own, match `model_id` and `task`, take rows
-of kind "score", and mind `unit` (PatentMap prints percent). For retrieval, the score's name in a result is `metric`,
-with `slice` and an underscore before it where there is a slice (`in_ndcg_at_100`); probe, nearest-neighbour and
-clustering metrics are named after the paper's protocol. A paper can print one score in several tables, and not always
-with the same last digit.
+without any says why (`Table.not_joined`). A paper can print one score in several tables, and not always with the same
+last digit. `score_name` is the name of a printed score in a result.
 
-Where the papers contradict themselves: ``contradictions.csv`` as a page.
+**Expected scores** (`expected`). What a paper states for a model on a task, as a query over the printed tables.
+`expected_settings.csv` lists the tables in the order in which they count, with what a row or column of them is: the
+settings that the paper states, the tasks of a printed mean, and the scores that are excluded, with the reason. The
+first row that fits a cell holds.
 
-One row a contradiction: the subject, two places with what each says, and what the suite does. A place that is a cell of
-a stored table names it as ``table:model:column``, so that a test holds the value against the table.
+**Contradictions** (`contradictions`). One row a contradiction of a paper with itself: the subject, two places with what
+each says, and what the suite does. A cell of a stored table is written ``table:model:column``.
 
+**Sizes** (`sizes`, `stated`). How many rows and classes the task of a paper has, and the numbers of queries and texts
+that a paper or a release states. Counts of test rows are ranges: a paper prints the patents of a whole label set, of
+which a split by patent family puts a tenth into the test split. Retrieval has the number of queries of the benchmark's
+record instead.
+
+    python -m patent_mteb.published scores > docs/published.md
     python -m patent_mteb.published contradictions > docs/contradictions.md
-
-What a paper states for a model on a task, as data: ``expected.csv``.
-
-One row a number: ``model`` (its name in mteb, BM25 with the paper's own settings), ``task`` (several, joined by blanks,
-where the paper prints their mean), ``metric`` as a result names it, ``protocol`` (``paper``: a paper's own evaluator,
-filed as ``paper_<metric>``, of all retrieval and of PatentMap's classification; ``same``: there is one protocol only),
-``value`` as a fraction, ``tolerance``, ``source``, and ``settings`` as far as the paper states what changes the number
-(``prompts=yes``, ``max_tokens=512``).
-
-Only what joins exactly is here: one query text, one corpus, one protocol. The tolerance is half a unit of the last
-printed digit and one percent of the value: other hardware, versions and precisions move a score that much (pateval
-reproduces PatenTEB's printed scores of PaECTER within 2%).
-
-The printed tables that are stored, and which of their scores are set beside results, as a page.
-
-python -m patent_mteb.published scores > docs/published.md
-
-How many rows and classes a paper's task has, as data (``sizes.csv``), where nobody can look at the paper's data.
-
-One row a count of a task: ``count`` as a result names it, ``least`` and ``most`` what it can be. The paper prints the
-patents of a whole label set, of which a split by patent family puts a tenth into the test split, so that counts of test
-rows are a range; and a test split need not hold every label of a fine-grained set. Retrieval has the number of queries
-of the benchmark's record instead.
-
-``stated.csv`` is what readers are told of sizes: queries and texts of the published data as a paper or a release says
-them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 import polars as pl
-
-__all__ = ["KINDS", "Column", "Paper", "Table", "models", "papers", "printed", "table", "tables"]
-
 
 KINDS = {
     "score": "a score of one model on one task",
@@ -115,11 +95,6 @@ class Column:
     view: str
     task: str
 
-    @property
-    def higher_is_better(self) -> bool | None:
-        """True for scores and their means (every metric here grows with quality), None for what is no quality score."""
-        return True if self.kind in ("score", "mean") else None
-
 
 @dataclass(frozen=True)
 class Table:
@@ -145,13 +120,6 @@ class Table:
     protocol: str = ""
     not_joined: str = ""
 
-    @property
-    def unit(self) -> str:
-        """Unit of the table's scores or of what is derived from them, "fraction" or "percent"; empty for a table
-        without any.
-        """
-        return next((c.unit for c in self.columns if c.kind not in ("cost", "description")), "")
-
 
 def _csv(path: str, dtypes: dict[str, type[pl.DataType]] | None = None) -> pl.DataFrame:
     content = files(__name__).joinpath(*path.split("/")).read_bytes()
@@ -161,13 +129,7 @@ def _csv(path: str, dtypes: dict[str, type[pl.DataType]] | None = None) -> pl.Da
 
 @lru_cache
 def papers() -> tuple[Paper, ...]:
-    """The papers whose tables are stored.
-
-    Example:
-        >>> from patent_mteb import published
-        >>> [paper.paper for paper in published.papers()]
-        ['wipo_at', 'dapfam', 'patenteb', 'sophia', 'patentmap']
-    """
+    """Return the papers whose tables are stored."""
     return tuple(Paper(**row) for row in _csv("papers.csv").iter_rows(named=True))
 
 
@@ -188,16 +150,7 @@ def _all_tables() -> tuple[Table, ...]:
 
 
 def tables(paper: str | None = None) -> tuple[Table, ...]:
-    """Descriptors of the stored tables, of one paper or of all, in the papers' order.
-
-    Raises:
-        ValueError: no such paper.
-
-    Example:
-        >>> from patent_mteb import published
-        >>> [table.table for table in published.tables("patentmap")]
-        [2, 3, 4, 5, 6]
-    """
+    """Return the descriptors of the stored tables, of one paper or of all, in the papers' order."""
     if paper is None:
         return _all_tables()
     known = [p.paper for p in papers()]
@@ -215,16 +168,7 @@ def _descriptor(paper: str, number: int) -> Table:
 
 @lru_cache
 def printed(paper: str, number: int) -> pl.DataFrame:
-    """A table in the shape of the print: model, model_id, keys, then one Float64 column for each printed one.
-
-    Raises:
-        ValueError: no such paper or table.
-
-    Example:
-        >>> from patent_mteb import published
-        >>> published.printed("wipo_at", 3).filter(model_id="datalyes/patembed-base")["dim"].to_list()
-        [768.0]
-    """
+    """Return a table in the shape of the print: model, model_id, keys, then a Float64 column for each printed one."""
     spec = _descriptor(paper, number)
     dtypes: dict[str, type[pl.DataType]] = {"model": pl.String, "model_id": pl.String}
     return _csv(f"{paper}/table_{number:02d}.csv", dtypes | {c.column: pl.Float64 for c in spec.columns})
@@ -232,19 +176,10 @@ def printed(paper: str, number: int) -> pl.DataFrame:
 
 @lru_cache
 def table(paper: str, number: int) -> pl.DataFrame:
-    """A table with one row a printed cell, row by row as printed.
+    """Return a table with one row a printed cell, row by row as printed.
 
     Columns: paper, table, model (as printed), model_id (hub id or empty), the table's keys, then column, kind, metric,
     slice, view, task, unit (all as in `Column`) and value (Float64, null where the paper's cell is empty).
-
-    Raises:
-        ValueError: no such paper or table.
-
-    Example:
-        >>> from patent_mteb import published
-        >>> published.table("wipo_at", 3).columns
-        ['paper', 'table', 'model', 'model_id', 'category', 'vectors', 'column', 'kind', 'metric', 'slice', 'view',
-        'task', 'unit', 'value']
     """
     spec = _descriptor(paper, number)
     wide = printed(paper, number).with_row_index("_row")
@@ -272,18 +207,9 @@ def table(paper: str, number: int) -> pl.DataFrame:
 
 @lru_cache
 def models(paper: str) -> pl.DataFrame:
-    """The models of a paper's stored tables: model (as printed), model_id (or empty), tables (list of numbers).
+    """Return the models of a paper's stored tables: model (as printed), model_id (or empty), tables (their numbers).
 
-    A model that the paper spells in two ways has two rows. Rows of printed means and tables without models are left
-    out.
-
-    Raises:
-        ValueError: no such paper.
-
-    Example:
-        >>> from patent_mteb import published
-        >>> published.models("patentmap").columns
-        ['model', 'model_id', 'tables']
+    A model that the paper spells in two ways has two rows. Printed means and tables without models are excluded.
     """
 
     def rows(spec: Table) -> pl.DataFrame:
@@ -299,7 +225,7 @@ def models(paper: str) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Two places of one paper that cannot both be right as they are read first."""
+    """Two places of one paper that cannot both be right."""
 
     paper: str
     subject: str
@@ -314,14 +240,13 @@ class Contradiction:
 
 @lru_cache
 def contradictions() -> tuple[Contradiction, ...]:
-    """All rows."""
-    content = files("patent_mteb.published").joinpath("contradictions.csv").read_bytes()
-    table = pl.read_csv(content, infer_schema=False).with_columns(pl.all().fill_null(""))
+    """Return all contradictions."""
+    table = _csv("contradictions.csv", {field.name: pl.String for field in fields(Contradiction)})
     return tuple(Contradiction(**row) for row in table.iter_rows(named=True))
 
 
 def contradictions_page() -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     titles = {paper.paper: f"[{paper.title}]({paper.url})" for paper in papers()}
     lines = ["# Where the papers contradict themselves", ""]
     source = "patent_mteb/published/contradictions.csv"
@@ -343,44 +268,99 @@ def contradictions_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+METRICS = {
+    "pearson": "cosine_pearson",
+    "best_knn_macro_f1": "knn_macro_f1",
+    "adjusted_rand_index": "ari",
+    **{f"linear_probe_precision_at_{k}": f"mlp_precision_at_{k}" for k in (1, 3, 5)},
+}
+"""Printed metrics that have another name in results."""
+
+_TWO_PROTOCOLS = ("ndcg_at_", "recall_at_", "inscope_", "knn_precision_at_", "mlp_precision_at_")
+"""Metrics that a result holds under the suite's protocol and, as ``paper_...``, under that of the paper: those of
+retrieval and of PatentMap's classification."""
+
+
+def score_name(metric: str, part: str = "") -> str:
+    """Return the name of a printed metric in results, of a slice and under the paper's protocol."""
+    name = METRICS.get(metric, metric)
+    return "_".join(filter(None, ("paper" if name.startswith(_TWO_PROTOCOLS) else "", part, name)))
+
+
 @dataclass(frozen=True)
 class Expected:
-    """One number of a paper (see the module)."""
+    """A score that a paper states for a model.
+
+    Attributes:
+        model: name in mteb.
+        tasks: several where the paper prints their mean.
+        score: name in a result.
+        value: as a fraction.
+        tolerance: difference that is still called equal.
+        source: where the paper prints it.
+        settings: as far as the paper states them, such as ``{"prompts": "yes", "max_tokens": "512"}``.
+    """
 
     model: str
     tasks: tuple[str, ...]
-    metric: str
-    protocol: str
+    score: str
     value: float
     tolerance: float
     source: str
     settings: dict[str, str]
 
+    @property
+    def metric(self) -> str:
+        """The score's name without the prefix of the paper's protocol."""
+        return self.score.removeprefix("paper_")
+
 
 @lru_cache
 def expected() -> tuple[Expected, ...]:
-    """All rows."""
-    table = pl.read_csv(files("patent_mteb.published").joinpath("expected.csv").read_bytes(), infer_schema_length=None)
-    return tuple(
-        Expected(
-            row["model"],
-            tuple(row["task"].split()),
-            row["metric"],
-            row["protocol"],
-            row["value"],
-            row["tolerance"],
-            row["source"],
-            dict(setting.split("=", 1) for setting in (row["settings"] or "").split()),
-        )
-        for row in table.iter_rows(named=True)
-    )
+    """Return the scores that the papers state; of a score that is printed twice, the first."""
+    found: dict[tuple[object, ...], Expected] = {}
+    rules = _csv("expected_settings.csv").iter_rows(named=True)
+    for (paper, number), of_table in groupby(rules, key=lambda rule: (rule["paper"], rule["table"])):
+        choices = list(of_table)
+        cells = table(paper, number).filter((pl.col("kind") == "score") & (pl.col("model_id") != ""))
+        digits = max(len(repr(value).partition(".")[2]) for value in cells["value"].drop_nulls())
+        for cell in cells.drop_nulls("value").iter_rows(named=True):
+            rule = next((rule for rule in choices if _fits(cell, rule)), None)
+            if rule is None or rule["excluded"] or not (tasks := (cell["task"] or rule["tasks"]).split()):
+                continue
+            percent = 2 if cell["unit"] == "percent" else 0
+            value = Decimal(repr(cell["value"])).scaleb(-percent)
+            row = Expected(
+                rule["measured_as"] or cell["model_id"],
+                tuple(tasks),
+                score_name(cell["metric"], cell["slice"]),
+                float(value),
+                _tolerance(value, digits + percent),
+                rule["source"],
+                dict(setting.split("=", 1) for setting in rule["settings"].split()),
+            )
+            found.setdefault((row.model, row.tasks, row.score, *row.settings.items()), row)
+    return tuple(found.values())
+
+
+def _fits(cell: dict[str, Any], rule: dict[str, Any]) -> bool:
+    return fnmatchcase(cell["column"], rule["columns"]) and fnmatchcase(cell["model_id"], rule["models"])
+
+
+def _tolerance(value: Decimal, digits: int) -> float:
+    """Half a unit of the last printed digit and one percent of the value.
+
+    Other hardware, versions and precisions move a score by about one percent: pateval reproduces PatenTEB's printed
+    scores of PaECTER within 2%.
+    """
+    return float((Decimal(5).scaleb(-digits - 1) + value / 100).quantize(Decimal("0.00001")))
 
 
 def interval(model: str, tasks: tuple[str, ...], metric: str) -> tuple[float, float] | None:
-    """The 95% interval that a paper prints for a model on a task, None without any.
+    """Return the 95% interval that a paper prints for a model on a task, None if there is none.
 
-    Only WIPO-AT's Table 23 prints intervals, for nDCG@10 on the TAC corpus. It does not state the text of the query:
-    they are taken as those of ``PatentCitationRetrieval``, whose numbers are the nearest.
+    Only WIPO-AT's Table 23 prints intervals, for nDCG@10 on the TAC corpus. It does not state the text of the query.
+    They are compared with ``PatentCitationRetrieval``, whose numbers are the nearest.
     """
     if (tasks, metric) != (("PatentCitationRetrieval",), "ndcg_at_10"):
         return None
@@ -392,7 +372,7 @@ _PROTOCOLS = {"paper": "the paper's own evaluator (`paper_…`)", "same": "the t
 
 
 def not_joined(paper: str) -> dict[str, list[int]]:
-    """The tables of a paper no score of which is set beside results, by the reason."""
+    """Return the tables of a paper whose scores are not compared with results, by reason."""
     found: dict[str, list[int]] = {}
     for table in tables(paper):
         if table.not_joined:
@@ -401,18 +381,21 @@ def not_joined(paper: str) -> dict[str, list[int]]:
 
 
 def scores_page() -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     lines = ["# The published tables", ""]
+    lines += ["Made from `patent_mteb/published/tables.csv` by `python -m patent_mteb.published scores`."]
     lines += [
-        "Made from `patent_mteb/published/tables.csv` by `python -m patent_mteb.published scores`. A table whose"
-        " scores are set beside"
+        "`report --published` and `reproduce` compare the scores of some tables with results: the page states their"
     ]
-    lines += [
-        "results (`report --published`, `reproduce`) says under which protocol they were computed, any other why it is"
-        " not."
-    ]
+    lines += ["protocol, or the reason why a table is not compared."]
     for paper in papers():
-        lines += ["", f"## [{paper.title}]({paper.url})", "", "| table | what | set beside results |", "|---|---|---|"]
+        lines += [
+            "",
+            f"## [{paper.title}]({paper.url})",
+            "",
+            "| table | what | compared with results |",
+            "|---|---|---|",
+        ]
         for table in tables(paper.paper):
             joined = f"no: {table.not_joined}" if table.not_joined else f"yes, under {_PROTOCOLS[table.protocol]}"
             lines.append(f"| {table.table} | {table.caption} | {joined} |")
@@ -421,7 +404,7 @@ def scores_page() -> str:
 
 @dataclass(frozen=True)
 class Size:
-    """One row (see the module)."""
+    """A count of a task: its name in a result, and the range that the paper allows."""
 
     task: str
     count: str
@@ -432,17 +415,16 @@ class Size:
 
 @lru_cache
 def sizes() -> dict[str, tuple[Size, ...]]:
-    """The rows by task."""
-    table = pl.read_csv(files("patent_mteb.published").joinpath("sizes.csv").read_bytes())
+    """Return the counts of each task."""
     found: dict[str, list[Size]] = {}
-    for row in table.iter_rows(named=True):
+    for row in _csv("sizes.csv").iter_rows(named=True):
         found.setdefault(row["task"], []).append(Size(**row))
     return {task: tuple(rows) for task, rows in found.items()}
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What a source says of how large a task is; None for what it does not say."""
+    """The size of a task as a source states it; None where it does not."""
 
     queries: int | None = None
     texts: int | None = None
@@ -450,11 +432,11 @@ class Stated:
 
 
 def stated(task: str) -> Stated:
-    """The first row of ``stated.csv`` that a task fits, empty where no source says anything."""
-    rows = (row for row in _stated() if fnmatchcase(task, row["tasks"]))
+    """Return the first row of ``stated.csv`` that fits a task, or an empty one."""
+    rows = (row for row in _stated().iter_rows(named=True) if fnmatchcase(task, row["tasks"]))
     return next((Stated(row["queries"], row["texts"], row["source"]) for row in rows), Stated())
 
 
 @lru_cache
-def _stated() -> list[dict[str, Any]]:
-    return pl.read_csv(files("patent_mteb.published").joinpath("stated.csv").read_bytes()).to_dicts()
+def _stated() -> pl.DataFrame:
+    return _csv("stated.csv")

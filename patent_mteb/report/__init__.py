@@ -100,7 +100,7 @@ def run(
     """
     from patent_mteb.report import csv_files, figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
-    from patent_mteb.report.published import beside
+    from patent_mteb.report.published import tables_with_measured_rows
     from patent_mteb.report.statistics import statistics
 
     if unknown := [name for name in formats if name not in FORMATS]:
@@ -120,9 +120,9 @@ def run(
         *tables.build(collected, compared),
         *geometries.tables(lying),
     ]
-    besides, notes = beside(collected) if published else ([], ())
+    besides, notes = tables_with_measured_rows(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in besides]
-    told = reproduced.messages if "real" in collected.worlds else ()
+    told = reproduced.messages if "real" in collected.data_sources else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
     drawn = figures.draw(collected, lying) if plots else []
     frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}

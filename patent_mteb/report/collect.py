@@ -4,9 +4,9 @@ Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[ex
 the ``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of
 :mod:`patent_mteb.tasks.perquery`.
 
-Every result belongs to one world (:mod:`patent_mteb.data.data_source`). A world holds a data set in one state only:
-where results were measured on several states of one data set, that of the newest result is the world's, and those
-before it have worlds of their own. Whatever is left out is named in ``messages``, one sentence each.
+Every result belongs to one data source (:mod:`patent_mteb.data.data_source`), which holds one state of a data set.
+Where results were measured on several states, each state is a data source of its own; the state of the newest result
+has the plain name. ``messages`` names every excluded file, one sentence each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.data import data_source
+from patent_mteb.data.data_source import data_source_named, data_source_of
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.report.folders import META, Place, Survey, read_document, read_meta, survey
@@ -34,7 +34,7 @@ from patent_mteb.report.records import (
     result_row,
     score_rows,
 )
-from patent_mteb.report.view import WorldView
+from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import visible
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
@@ -57,7 +57,7 @@ class Collected:
 
     Attributes:
         folder: the folder.
-        results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``world``,
+        results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``data_source``,
             ``benchmark``, ``group``, ``task`` (as in the result), ``plain`` (without the state of the data), ``kind``
             (mteb's type), ``main_score`` (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``,
             ``settings`` (JSON), ``data``, ``data_revision``, ``subset``, ``split``, ``prompt``, ``versions``, ``date``
@@ -65,9 +65,9 @@ class Collected:
             (JSON: what the result says was put before its texts), ``computed`` (JSON: device, dtype, settings, weights
             and version of its evidence), ``small`` (what its scores have too little of, or empty:
             :mod:`patent_mteb.metrics.significance`).
-        scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty
-            for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is
-            the task's main score), ``small`` as above, of the slice.
+        scores: one row a number: ``run``, ``data_source``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice``
+            (empty for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the
+            measure is the task's main score), ``small`` as above, of the slice.
         messages: what was left out or looks wrong, one line each.
         own: the benchmarks of the own data sets that results are of.
         contradictions: why a result was left out that its evidence or its per-query scores contradict, by its path and
@@ -82,17 +82,17 @@ class Collected:
     own: tuple[PatentBenchmark, ...] = ()
 
     @cached_property
-    def worlds(self) -> dict[str, WorldView]:
-        """The worlds that have results, by name, in the order of reports."""
-        found = sorted(map(data_source.world, self.results["world"].unique()), key=lambda world: world.order)
+    def data_sources(self) -> dict[str, DataSourceView]:
+        """The data sources that have results, by name, in the order of reports."""
+        found = sorted(map(data_source_named, self.results["data_source"].unique()), key=lambda one: one.order)
         return {
-            world.name: WorldView(
-                world,
-                self.results.filter(pl.col("world") == world.name),
-                self.scores.filter(pl.col("world") == world.name),
+            data_source.name: DataSourceView(
+                data_source,
+                self.results.filter(pl.col("data_source") == data_source.name),
+                self.scores.filter(pl.col("data_source") == data_source.name),
                 self.own,
             )
-            for world in found
+            for data_source in found
         }
 
     @cached_property
@@ -132,7 +132,7 @@ def collect(folder: Path) -> Collected:
     reader.compare_evidence(results)
     reader.messages += reader.own.messages
     _label(list({id(result.source): result.source for result in results}.values()))
-    results.sort(key=lambda result: (result.world.order, result.task.order, result.source.label))
+    results.sort(key=lambda result: (result.data_source.order, result.task.order, result.source.label))
     return Collected(
         folder,
         pl.DataFrame([result_row(result) for result in results], schema=RESULT_SCHEMA),
@@ -207,7 +207,7 @@ class _Reader:
             subset = str(entry.get("hf_subset", "default"))
             data_revision = revision if subset == "default" else subset
             try:
-                world = data_source.world_of(task.data, data_revision, sample=name.endswith(".sample"))
+                data_source = data_source_of(task.data, data_revision, sample=name.endswith(".sample"))
             except DataError as error:
                 self.note(path, f"{error.problem}; left out", error.remedy)
                 continue
@@ -215,7 +215,7 @@ class _Reader:
                 source,
                 task,
                 name,
-                world,
+                data_source,
                 data_revision,
                 subset,
                 {},
@@ -253,25 +253,25 @@ class _Reader:
             )
 
     def part_states(self, results: Sequence[Result]) -> None:
-        """Give each state of a data set its own world: the state of the newest result the plain one."""
+        """Give each state of a data set its own data source: the state of the newest result the plain one."""
         dates: dict[tuple[str, str], dict[str, float]] = {}
         for result in results:
-            states = dates.setdefault((result.world.name, result.task.data.key), {})
+            states = dates.setdefault((result.data_source.name, result.task.data.key), {})
             states[result.data_revision] = max(result.date, states.get(result.data_revision, 0))
         ranks = {key: sorted(states, key=lambda state: (-states[state], state)) for key, states in dates.items()}
-        for (world, data), (newest, *older) in ranks.items():
+        for (data_source, data), (newest, *older) in ranks.items():
             if older:
                 others = ", ".join(
-                    f"'{data_source.world(world).earlier(n).name}' shows {state}"
+                    f"'{data_source_named(data_source).earlier(n).name}' shows {state}"
                     for n, state in enumerate(older, start=1)
                 )
                 self.messages.append(
-                    f"Results on {len(older) + 1} states of {data} stand side by side: '{world}' shows {newest},"
+                    f"Results on {len(older) + 1} states of {data} stand side by side: '{data_source}' shows {newest},"
                     f" {others}."
                 )
         for result in results:
-            ranked = ranks[result.world.name, result.task.data.key]
-            result.world = result.world.earlier(ranked.index(result.data_revision))
+            ranked = ranks[result.data_source.name, result.task.data.key]
+            result.data_source = result.data_source.earlier(ranked.index(result.data_revision))
 
     def count_without_queries(self, results: Sequence[Result]) -> None:
         """A message on retrieval results without per-query scores."""

@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 """Of the JSON document; a changed meaning of a column or key changes it."""
 
 
-_RUN = ("world", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
+_RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
 
 
 def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
@@ -42,15 +42,16 @@ def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
 
 
 def wide(collected: Collected) -> pl.DataFrame:
-    """One row a run in a world, one column a task with its main score: all tasks of the suite, measured or not, then
-    own data's.
+    """Return one row a run and data source, with the main score of each task as a column.
+
+    The columns are all tasks of the suite, measured or not, then those of own data.
     """
     known = [*suite_tasks(), *collected.results["plain"].unique(maintain_order=True)]
     runs = collected.results.group_by(_RUN, maintain_order=True).agg()
-    values = collected.results.pivot("plain", index=["world", "run"], values="value", aggregate_function="first")
+    values = collected.results.pivot("plain", index=["data_source", "run"], values="value", aggregate_function="first")
     absent = [name for name in dict.fromkeys(known) if name not in values.columns]
     values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
-    return runs.join(values, on=["world", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
+    return runs.join(values, on=["data_source", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
 
 
 def as_json(

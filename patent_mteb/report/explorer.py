@@ -109,10 +109,10 @@ class Explorer:
 
     def of(self, view: BenchmarkView) -> list[dict[str, Any]]:
         """The explorers of a benchmark's tasks."""
-        return self._found[view.world.name, view.name]
+        return self._found[view.data_source.name, view.name]
 
     def _add(self, view: BenchmarkView, tasks: Sequence[MeasuredTask]) -> None:
-        found = self._found.setdefault((view.world.name, view.name), [])
+        found = self._found.setdefault((view.data_source.name, view.name), [])
         for task in tasks:
             read = self._read(view, task)
             if len(read) < 2:

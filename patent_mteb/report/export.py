@@ -195,7 +195,7 @@ def _known_models(upstream: bool) -> frozenset[str]:
 
 def _whose(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     """What results on own data say of these, each task once."""
-    own = [row for row in rows if row["world"].startswith("own")]
+    own = [row for row in rows if row["data_source"].startswith("own")]
     found: dict[str, dict[str, str]] = {}
     for row in own:
         entries_of = parse(Path(row["path"]).read_bytes())["scores"][row["split"]]
@@ -219,9 +219,9 @@ class _Allowed:
 
     def reason(self, row: dict[str, Any]) -> str:
         """Why a result is not fit for publication, empty if it is."""
-        if row["world"] == "sample":
+        if row["data_source"] == "sample":
             return "measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data"
-        if not row["world"].startswith("real") and (self.upstream or row["benchmark"] not in self.own):
+        if not row["data_source"].startswith("real") and (self.upstream or row["benchmark"] not in self.own):
             remedy = "run the task on the published data at its pinned revision"
             if not self.upstream:
                 remedy += ", or give the data a name in dataset.json"

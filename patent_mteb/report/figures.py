@@ -38,7 +38,7 @@ def geometries_of(view: BenchmarkView, geometries: pl.DataFrame | None) -> pl.Da
     """The geometries of a benchmark, None without any."""
     if geometries is None:
         return None
-    found = geometries.filter(world=view.world.name, benchmark=view.name)
+    found = geometries.filter(data_source=view.data_source.name, benchmark=view.name)
     return found if len(found) else None
 
 
@@ -98,14 +98,14 @@ class Plot:
 
     name: str
     title: str
-    world: str
+    data_source: str
     benchmark: str
     figure: Figure
 
 
 def draw(collected: Collected, geometries: pl.DataFrame | None = None) -> list[Plot]:
     """Return the image files that the results, and geometries next to them, have data for."""
-    views = (view for world in collected.worlds.values() for view in world.benchmarks)
+    views = (view for source in collected.data_sources.values() for view in source.benchmarks)
     return [plot for view in views for plot in _plots(view, geometries_of(view, geometries))]
 
 
@@ -122,15 +122,15 @@ def _plots(view: BenchmarkView, geometries: pl.DataFrame | None) -> Iterator[Plo
 
 def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) -> Plot:
     """The figure of a chart; ``value`` is that of its facet where each has a figure."""
-    title = view.world.titled(
+    title = view.data_source.titled(
         f"{view.name}: " + ", ".join(filter(None, (chart.title, _task_title(view, chart), value)))
     )
     draw: Any = chart.draw
     known = {"title": title, "measure": _measure(view, chart), "label": chart.x, "log": chart.log}
     arguments: dict[str, Any] = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     options = chart.options(view) if callable(chart.options) else chart.options
-    name = slug(view.world.name, view.name, chart.name, value)
-    return Plot(name, title, view.world.name, view.name, draw(frame, **(arguments | dict(options))))
+    name = slug(view.data_source.name, view.name, chart.name, value)
+    return Plot(name, title, view.data_source.name, view.name, draw(frame, **(arguments | dict(options))))
 
 
 @styled

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from patent_mteb.data.data_source import world as world_named
+from patent_mteb.data.data_source import data_source_named
 from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines
 from patent_mteb.report.cells import Cell, Column, Table, short, slug
@@ -20,7 +20,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.tasks import catalogue
 
 SCHEMA: dict[str, Any] = dict.fromkeys(
-    ("run", "world", "benchmark", "task", "plain", "settings", "measure"), pl.String
+    ("run", "data_source", "benchmark", "task", "plain", "settings", "measure"), pl.String
 ) | {"value": pl.Float64, "score": pl.Float64}
 
 _PLANE = ("alignment", "uniformity", "ssd")
@@ -44,7 +44,7 @@ def read(collected: Collected) -> tuple[pl.DataFrame, tuple[str, ...]]:
         except DataError as error:
             messages.append(str(error))
             continue
-        known = {name: result[name] for name in ("run", "world", "benchmark", "task", "plain")}
+        known = {name: result[name] for name in ("run", "data_source", "benchmark", "task", "plain")}
         known |= {"settings": settings, "score": result["value"]}
         rows += [{**known, "measure": measure, "value": float(value)} for measure, value in measures.items()]
     return pl.DataFrame(rows, schema=SCHEMA), tuple(messages)
@@ -83,8 +83,10 @@ def _is_number(value: Any) -> bool:
 def tables(geometries: pl.DataFrame) -> list[Table]:
     """Return a table of models by measure for each data source and task. No value is marked: lower is better."""
     made = []
-    for (world, benchmark, plain), part in geometries.group_by("world", "benchmark", "plain", maintain_order=True):
-        world, benchmark, plain = str(world), str(benchmark), str(plain)
+    for (data_source, benchmark, plain), part in geometries.group_by(
+        "data_source", "benchmark", "plain", maintain_order=True
+    ):
+        data_source, benchmark, plain = str(data_source), str(benchmark), str(plain)
         shown = part.filter(~pl.col("measure").str.starts_with("n_"))
         names = shown["measure"].unique(maintain_order=True).to_list()
         values = {(run, measure): value for run, measure, value in shown.select("run", "measure", "value").iter_rows()}
@@ -94,14 +96,14 @@ def tables(geometries: pl.DataFrame) -> list[Table]:
         columns = (Column(name, name.replace("_", " "), marked=False) for name in names)
         made.append(
             Table(
-                slug(world, benchmark, "geometry", plain),
-                world_named(world).titled(title),
+                slug(data_source, benchmark, "geometry", plain),
+                data_source_named(data_source).titled(title),
                 (Column("model", "Model", numeric=False), *columns),
                 tuple(
                     (Cell(run), *(Cell(values.get((run, name))) for name in names))
                     for run in shown["run"].unique().sort()
                 ),
-                banner=world_named(world).banner,
+                banner=data_source_named(data_source).banner,
                 notes=("Lower is better (PatentMap, appendices D and E).", *([note] if len(settings) > 1 else [])),
                 benchmark=benchmark,
             )

@@ -8,11 +8,11 @@ The other measures of a benchmark's headline task, models by measure.
 
 The texts of tasks that a page may show: those of the built-in sample, and of data sets whose licence allows it.
 
-The front page of a world: one headline a benchmark, and the ranks of the runs.
+The front page of a data source: one headline a benchmark, and the ranks of the runs.
 
 A benchmark's tab: its scores by slice, run and task, how sure they are, and where each comes from.
 
-What the page shows, as JSON-like values: models, terms, and a tab for each world's front page and each benchmark.
+What the page shows, as JSON-like values: models, terms, and a tab for each data source's front page and each benchmark.
 
 Every text that many numbers share (a model's revision, the state of the data, prompt, versions of libraries) is said
 once, in ``texts``; numbers point to it.
@@ -34,7 +34,7 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.data.data_source import World
+from patent_mteb.data.data_source import DataSource
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.identity import version
@@ -46,7 +46,7 @@ from patent_mteb.report.figures import on_page
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.series import brief_names
 from patent_mteb.report.statistics import Statistics
-from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
+from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
 
 KEPT = r"^((ndcg|recall|map|mrr|pres|graded_ndcg)_at_(10|20|100)|inscope.*|section_share.*)$"
@@ -65,11 +65,11 @@ def measures(view: BenchmarkView) -> list[Table]:
     values = {(run, name): value for run, name, value in rows.select("run", "measure", "value").iter_rows()}
     scored = view.results.filter(pl.col("task") == head.name).sort("value", "run", descending=[True, False])
     table = Table(
-        slug(view.world.name, view.name, "measures"),
-        view.world.titled(f"{view.name}: other measures, {head.short}"),
+        slug(view.data_source.name, view.name, "measures"),
+        view.data_source.titled(f"{view.name}: other measures, {head.short}"),
         (Column("model", "Model", numeric=False), *(Column(name, measure_title(name)) for name in names)),
         tuple((Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in scored["run"]),
-        view.world.banner,
+        view.data_source.banner,
         (f"{head.name}, all judgements.",),
         benchmark=view.name,
     )
@@ -79,16 +79,16 @@ def measures(view: BenchmarkView) -> list[Table]:
 _OPEN = ("cc-", "cc0", "mit", "apache-")
 
 
-def may_show(world: str, licence: str | None) -> bool:
+def may_show(data_source: str, licence: str | None) -> bool:
     """Whether texts of a data set may stand on a page that is handed on."""
-    return world == "sample" or (world.startswith("real") and (licence or "").startswith(_OPEN))
+    return data_source == "sample" or (data_source.startswith("real") and (licence or "").startswith(_OPEN))
 
 
 def texts_of(view: BenchmarkView, task: MeasuredTask, *, read_all: bool = False) -> TaskTexts:
     """The texts of a task: of the sample always, of other data if they may be shown and ``read_all`` asks for the time
     that it takes.
     """
-    if not may_show(view.world.name, view.facts.license) or not (read_all or view.world.name == "sample"):
+    if not may_show(view.data_source.name, view.facts.license) or not (read_all or view.data_source.name == "sample"):
         return TaskTexts()
     try:
         loaded = retrieval_task(task.name)
@@ -113,19 +113,19 @@ def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
     return shared["plain"].n_unique(), dict(means.iter_rows())
 
 
-def front(world: WorldView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
+def front(source: DataSourceView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
     """The front page as JSON-like values."""
     ordered = [str(row[0].value) for row in overall.rows]
     heads = [
-        (view, task) for view in world.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
+        (view, task) for view in source.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
     ]
-    common = _common(world, ordered) if any(row[1].value is None for row in overall.rows) else []
+    common = _common(source, ordered) if any(row[1].value is None for row in overall.rows) else []
     return {
         "notes": [_ABOUT, *([_COMMON] if common else [])],
         "runs": [numbers[run] for run in ordered],
         "headlines": [_headline(view, task, statistics, ordered) for view, task in heads],
         "tasks": [row[-1].value for row in overall.rows],
-        "coverage": _coverage(world, ordered),
+        "coverage": _coverage(source, ordered),
         "common": common,
         "means": means_of(overall),
     }
@@ -150,7 +150,7 @@ def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]
 
 def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, runs: Sequence[str]) -> dict[str, Any]:
     cells = [view.cells.get((task.name, run, "")) for run in runs]
-    scores = [statistics.of(view.world.name, task.name, run) for run in runs]
+    scores = [statistics.of(view.data_source.name, task.name, run) for run in runs]
     return {
         "title": view.name,
         "task": task.name,
@@ -169,7 +169,7 @@ def _ends(score: Score | None) -> list[float] | None:
     return [round(score.low, 5), round(score.high, 5)] if score is not None and known else None
 
 
-def _coverage(world: WorldView, runs: Sequence[str]) -> list[dict[str, Any]]:
+def _coverage(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
     """How many of the tasks of each benchmark a run has."""
     return [
         {
@@ -177,15 +177,15 @@ def _coverage(world: WorldView, runs: Sequence[str]) -> list[dict[str, Any]]:
             "of": len(view.benchmark.task_classes),
             "counts": [len(view.main_scores.get(run, ())) for run in runs],
         }
-        for view in world.benchmarks
+        for view in source.benchmarks
     ]
 
 
-def _common(world: WorldView, runs: Sequence[str]) -> list[dict[str, Any]]:
+def _common(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
     """Means of the tasks that all runs have: of all of them, and of retrieval alone where that is less."""
     found = []
-    every, means = common_mean(world.results)
-    retrieval, of_retrieval = common_mean(world.results.filter(pl.col("kind") == "Retrieval"))
+    every, means = common_mean(source.results)
+    retrieval, of_retrieval = common_mean(source.results.filter(pl.col("kind") == "Retrieval"))
     for count, kind, values in ((every, "tasks", means), (retrieval, "retrieval tasks", of_retrieval)):
         if count > 1 and (kind, count) != ("retrieval tasks", every):
             found.append({"title": f"Mean of {count} common {kind}", "values": [values.get(run) for run in runs]})
@@ -226,7 +226,7 @@ def benchmark_tab(
     seen: Mapping[str, frozenset[str]],
     geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """The tab of a benchmark in one world."""
+    """The tab of a benchmark in one data source."""
     runs = [str(row[0].value) for row in summary.rows]
     tasks = [task.name for task in view.tasks]
 
@@ -292,8 +292,8 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     dropped.
     """
     found: dict[str, Cells] = {"": {}}
-    for (world, task, part, run), score in statistics.scores.items():
-        if world == view.world.name:
+    for (data_source, task, part, run), score in statistics.scores.items():
+        if data_source == view.data_source.name:
             ends = _number(score.low), _number(score.high)
             said = [*ends, score.tied, _p(score.p_best_holm), score.better, _p(score.p_holm)]
             while said and (said[-1] is None or said[-1] is False):
@@ -364,18 +364,18 @@ def payload(
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
     said = Texts()
-    views = [view for world in collected.worlds.values() for view in world.benchmarks]
+    views = [view for source in collected.data_sources.values() for view in source.benchmarks]
     explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
     tabs: list[dict[str, Any]] = []
-    for name, world in collected.worlds.items():
+    for name, source in collected.data_sources.items():
         overall = by_name[slug(name, "overall")]
         paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
-        tab = _tab(overall, world.world, "front")
-        made = front(world, overall, statistics, numbers)
+        tab = _tab(overall, source.data_source, "front")
+        made = front(source, overall, statistics, numbers)
         tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
-        for view in world.benchmarks:
+        for view in source.benchmarks:
             summary = by_name[slug(name, view.name)]
-            tab = _tab(summary, world.world, "benchmark") | benchmark_tab(
+            tab = _tab(summary, source.data_source, "benchmark") | benchmark_tab(
                 view, summary, statistics, said, numbers, seen, geometries
             )
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
@@ -433,9 +433,15 @@ def _run(run: str, model: str, short: str, facts: Mapping[str, Any]) -> dict[str
     }
 
 
-def _tab(table: Table, world: World, kind: str) -> dict[str, Any]:
-    shown = {"kind": kind, "id": table.name, "label": table.title, "world": world.name, "name": table.benchmark}
-    return shown | {"banner": world.banner, "notes": _notes(table.notes)}
+def _tab(table: Table, data_source: DataSource, kind: str) -> dict[str, Any]:
+    shown = {
+        "kind": kind,
+        "id": table.name,
+        "label": table.title,
+        "data_source": data_source.name,
+        "name": table.benchmark,
+    }
+    return shown | {"banner": data_source.banner, "notes": _notes(table.notes)}
 
 
 def _not_explored(tasks: int) -> list[str]:

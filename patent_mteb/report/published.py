@@ -1,19 +1,16 @@
 """Measured rows among the rows that the papers print.
 
-A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark
-that nobody has released, on a local directory with the paper's counts of the task
-(:mod:`patent_mteb.report.published`). Sample results and local copies never join. Of a retrieval task only the scores
-of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.retrieval`), and of PatentMap's
-classification those of its authors' (:mod:`patent_mteb.tasks.patentmap`): a result that was filed before they were
-measured stays out, and is named. Ranks count the rows of the table, printed and measured, but not the paper's own row
-of the model (the two are no rivals: :mod:`patent_mteb.report.reproduce` sets them side by side), and compare as many
-digits as are printed.
+A measured row joins a printed table only if it was measured on the same data: on the pinned revision, or, for an
+unreleased benchmark, on a local directory with the paper's counts of the task (its queries, or its test rows and
+classes: :mod:`patent_mteb.published`). Sample results and local copies never join. Excluded results are named with the
+reason.
 
-Which results are on a paper's data, task by task: what is compared with printed numbers, and ranked among them.
+Of a retrieval task only the scores of the paper's own protocol join (``paper_...``,
+:mod:`patent_mteb.tasks.paper_protocol`), and of PatentMap's classification those of its authors'
+(:mod:`patent_mteb.tasks.patentmap`). Results from before these were measured are excluded.
 
-A result on the pinned revision of a released data set is. Of a local directory every task must have the counts of the
-paper: its queries, or its test rows and classes (:mod:`patent_mteb.published`); what has others, or cannot be
-told from other data, is left out and named.
+Ranks count the rows of the table, printed and measured, and compare as many digits as are printed. The paper's own row
+of the same model does not count; :mod:`patent_mteb.report.reproduce` compares the two.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from functools import cached_property, lru_cache
 import polars as pl
 
 from patent_mteb import published
-from patent_mteb.published import not_joined, sizes
+from patent_mteb.published import not_joined, score_name, sizes
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.view import BenchmarkView
@@ -34,7 +31,7 @@ from patent_mteb.tasks.retrieval import PAPER_PREFIX
 
 
 def on_the_papers_data(view: BenchmarkView) -> tuple[BenchmarkView, tuple[str, ...]]:
-    """A view without the results on other data than the paper's, and one message for each reason."""
+    """Return a view without the results on other data than the paper's, and one message for each reason."""
     reasons: dict[str, list[str]] = {}
     left_out: list[tuple[str, str]] = []
     counts = _counts(view)
@@ -62,7 +59,7 @@ def _many(names: list[str]) -> str:
 
 
 def _counts(view: BenchmarkView) -> dict[tuple[str, str], dict[str, float]]:
-    """What each result counts of its whole task, by run and plain task."""
+    """Return the counts of each result over its whole task, by run and plain task."""
     rows = view.scores.filter((pl.col("slice") == "") & pl.col("measure").str.starts_with("n_"))
     counts: dict[tuple[str, str], dict[str, float]] = {}
     for run, plain, measure, value in rows.select("run", "plain", "measure", "value").iter_rows():
@@ -71,17 +68,17 @@ def _counts(view: BenchmarkView) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _reasons(view: BenchmarkView, row: Mapping[str, object], counts: Mapping[str, float]) -> Iterator[str]:
-    """Why a result on local data is not on the paper's."""
+    """Yield the reasons why a result on local data is not on the paper's."""
     if row["kind"] == "Retrieval":
         expected, found = view.facts.paper_queries, row["n_queries"]
         if not expected:
-            yield "the local data cannot be told from other data"
+            yield "the local data cannot be distinguished from other data"
         elif found != expected:
             yield f"the local data has {found or 0:,} queries, the paper's {expected:,}"
         return
     stated = sizes().get(str(row["plain"]).partition(".")[0], ())
     if not stated:
-        yield "the paper states no size by which the local data could be told from other data"
+        yield "the paper states no size that identifies the local data"
     for size in stated:
         value = counts.get(size.count)
         if value is None or not size.least <= value <= size.most:
@@ -92,23 +89,19 @@ def _reasons(view: BenchmarkView, row: Mapping[str, object], counts: Mapping[str
             )
 
 
-METRICS = {
-    "pearson": "cosine_pearson",
-    "best_knn_macro_f1": "knn_macro_f1",
-    "adjusted_rand_index": "ari",
-    **{f"knn_precision_at_{k}": f"{PAPER_PREFIX}_knn_precision_at_{k}" for k in (1, 3, 5)},
-    **{f"linear_probe_precision_at_{k}": f"{PAPER_PREFIX}_mlp_precision_at_{k}" for k in (1, 3, 5)},
-}
-"""Printed metric -> name in a result, where they differ. ``map`` has no counterpart: the paper does not settle its
-cutoff."""
+def measured_scores(view: BenchmarkView) -> dict[tuple[str, str, str], tuple[float, str]]:
+    """Return each score of a view and why it is small, if it is, by run, plain task and name (with its slice)."""
+    columns = view.scores.select("run", "plain", "slice", "measure", "value", "small")
+    return {
+        (run, task, f"{part}_{measure}" if part else measure): (value, small)
+        for run, task, part, measure, value, small in columns.iter_rows()
+    }
 
 
 SETTINGS_OF_THE_PAPER = ("prompts",)
 """Settings with which a model is still the one that a paper measured, if they are the paper's; with any other it is
 another model."""
 
-
-_UNMATCHED = ("map",)
 
 _MEAN_SLACK = 6e-4
 
@@ -117,29 +110,30 @@ _MEAN = " mean"
 
 @dataclass(frozen=True)
 class _Field:
-    """A column of numbers: what it measures on which task.
+    """A column of numbers.
 
     Attributes:
         column, title: its name in the printed table, and its header.
         task: empty where the rows give it.
-        slice, metric: as in a result.
+        score: name in a result.
         scale: from a result's unit to the printed one.
-        digits: as many as are printed.
+        digits: number of printed digits.
     """
 
     column: str
     title: str
     task: str
-    slice: str
-    metric: str
+    score: str
     scale: float
     digits: int
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One row, printed or measured: ``task`` is empty where the columns give it, ``values`` go by column; so does
-    ``small``, what a measured score has too little of.
+    """One row, printed or measured.
+
+    ``task`` is empty where the columns give it. ``values`` are by column, and so are the reasons why a measured score
+    is small.
     """
 
     name: str
@@ -152,9 +146,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Printed:
-    """Printed rows with fields that our tasks measure; ``mean`` heads the printed mean of all fields, empty for
-    none.
-    """
+    """Printed rows with fields that our tasks measure; ``mean`` heads the printed mean of all fields, if any."""
 
     paper: str
     tables: tuple[int, ...]
@@ -174,25 +166,25 @@ class _Printed:
         return any(self.row_tasks)
 
     @property
-    def what(self) -> frozenset[tuple[str, str, str]]:
-        """Task, slice and metric of each field."""
-        return frozenset((field.task, field.slice, field.metric) for field in self.fields)
+    def scores(self) -> frozenset[tuple[str, str]]:
+        """Task and score of each field."""
+        return frozenset((field.task, field.score) for field in self.fields)
 
     def contains(self, other: _Printed) -> bool:
-        """Whether it shows all that another one shows."""
+        """Whether it shows everything that another one shows."""
         models = {row.model for row in self.rows}
-        return not other.by_row and other.what <= self.what and {row.model for row in other.rows} <= models
+        return not other.by_row and other.scores <= self.scores and {row.model for row in other.rows} <= models
 
 
-def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
-    """The printed tables that measured rows can join, with these rows; and messages on results that cannot join."""
-    world = collected.worlds.get("real")
-    if world is None:
-        return [], ("No result on published data, so nothing to set beside the papers' scores.",)
+def tables_with_measured_rows(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
+    """Return the printed tables that measured rows can join, with these rows, and messages on excluded results."""
+    source = collected.data_sources.get("real")
+    if source is None:
+        return [], ("No result on published data: nothing to compare with the papers' scores.",)
     messages: list[str] = []
     tables: list[Table] = []
     papers = {paper.paper: paper for paper in published.papers()}
-    for view in world.benchmarks:
+    for view in source.benchmarks:
         if view.facts.paper not in papers:
             continue
         view, apart = on_the_papers_data(view)
@@ -207,30 +199,25 @@ def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
         ]
         if joined and (left_out := _not_joined(view.facts.paper)):
             joined[-1] = replace(
-                joined[-1], notes=(*joined[-1].notes, f"Printed tables that no result is set beside: {left_out}.")
+                joined[-1], notes=(*joined[-1].notes, f"Printed tables that are not compared with results: {left_out}.")
             )
         tables += joined
     if not tables and not messages:
         messages.append(
-            "No published table has a measured task: nothing to set beside the papers' scores (docs/published.md says"
-            " why)."
+            "No published table has a measured task: nothing to compare with the papers' scores (reasons:"
+            " docs/published.md)."
         )
     return [table.marked() for table in tables], tuple(messages)
 
 
 def _not_joined(paper: str) -> str:
-    """The tables of a paper that are not joined, with the reasons."""
+    """Return the tables of a paper that are not joined, with the reasons."""
     found = not_joined(paper)
     return "; ".join(f"{', '.join(map(str, numbers))} ({why})" for why, numbers in found.items())
 
 
-def protocol_slice(kind: str, name: str) -> str:
-    """The slice under which a result holds a score of the paper's protocol."""
-    return "_".join(filter(None, (PAPER_PREFIX, name))) if kind == "Retrieval" else name
-
-
 def _before_the_protocol(view: BenchmarkView) -> list[str]:
-    two = (pl.col("kind") == "Retrieval") | pl.col("plain").is_in(list(_classified_twice()))
+    two = (pl.col("kind") == "Retrieval") | pl.col("plain").is_in(list(_with_two_protocols()))
     filed = view.scores.filter(
         (pl.col("slice") == PAPER_PREFIX) | pl.col("measure").str.starts_with(f"{PAPER_PREFIX}_")
     )
@@ -243,35 +230,31 @@ def _before_the_protocol(view: BenchmarkView) -> list[str]:
 
 
 @lru_cache
-def _classified_twice() -> frozenset[str]:
-    """Tasks without rankings that have a paper's protocol of their own."""
+def _with_two_protocols() -> frozenset[str]:
+    """Return the tasks in the columns of printed tables whose scores a result holds under two protocols."""
     columns = (column for table in published.tables() for column in table.columns)
-    return frozenset(
-        column.task
-        for column in columns
-        if column.task and METRICS.get(column.metric, "").startswith(f"{PAPER_PREFIX}_")
-    )
+    return frozenset(column.task for column in columns if score_name(column.metric).startswith(PAPER_PREFIX))
 
 
 def _fields(descriptor: published.Table, long: pl.DataFrame) -> Iterator[_Field]:
     for column in descriptor.columns:
         rows = long.filter((pl.col("column") == column.column) & pl.col("value").is_not_null())
-        if column.kind != "score" or column.metric in _UNMATCHED or rows.filter(pl.col("task") != "").is_empty():
+        if column.kind != "score" or rows.filter(pl.col("task") != "").is_empty():
             continue
         yield _Field(
             column=column.column,
             title=column.printed,
             task=column.task,
-            slice=rows["slice"][0],
-            metric=METRICS.get(column.metric, column.metric),
+            score=score_name(column.metric, rows["slice"][0]),
             scale=100.0 if column.unit == "percent" else 1.0,
             digits=max(len(repr(value).partition(".")[2]) for value in rows["value"]),
         )
 
 
 def _printed(paper: str) -> list[_Printed]:
-    """The comparable tables of a paper: tables of one form are joined, tables that another one contains are left
-    out.
+    """Return the comparable tables of a paper.
+
+    Tables of one form are joined; tables that another one contains are skipped.
     """
     entries: list[_Printed] = []
     for descriptor in published.tables(paper):
@@ -293,7 +276,7 @@ def _printed(paper: str) -> list[_Printed]:
 
 
 def _entry(paper: str, descriptor: published.Table) -> _Printed | None:
-    """One printed table, None if our tasks measure nothing of it."""
+    """Return a printed table, None if our tasks measure nothing of it."""
     fields = tuple(_fields(descriptor, published.table(paper, descriptor.table)))
     if not fields:
         return None
@@ -317,14 +300,14 @@ def _entry(paper: str, descriptor: published.Table) -> _Printed | None:
 
 
 def _mean(descriptor: published.Table, wide: pl.DataFrame, fields: Sequence[_Field]) -> published.Column | None:
-    """The printed column that is the mean of all fields, if there is one."""
+    """Return the printed column that is the mean of all fields, if there is one."""
     names = [field.column for field in fields]
     for column in descriptor.columns:
         if (
             len(names) > 1
             and column.kind == "mean"
             and not column.slice
-            and METRICS.get(column.metric, column.metric) == fields[0].metric
+            and score_name(column.metric) == fields[0].score
         ):
             complete = wide.drop_nulls([*names, column.column])
             off = (
@@ -336,24 +319,15 @@ def _mean(descriptor: published.Table, wide: pl.DataFrame, fields: Sequence[_Fie
 
 
 def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
-    """The printed rows and the measured ones, of the tasks that were measured."""
-    tasks = set(printed.row_tasks) if printed.by_row else {field.task for field in printed.fields}
-    scores = view.scores.filter(pl.col("plain").is_in(list(tasks)))
-    known = {
-        (plain, run, name, measure): (value, small)
-        for plain, run, name, measure, value, small in scores.select(
-            "plain", "run", "slice", "measure", "value", "small"
-        ).iter_rows()
-    }
-    kinds = dict(view.results.select("plain", "kind").iter_rows())
+    """Return the printed rows and the measured ones, of the tasks that were measured."""
+    known = measured_scores(view)
     measured: list[_Row] = []
-    for run in scores["run"].unique().sort():
+    for run in view.scores["run"].unique().sort():
         for task in printed.row_tasks:
             values: dict[str, float] = {}
             small: dict[str, str] = {}
             for one in printed.fields:
-                name = one.task or task
-                found = known.get((name, run, protocol_slice(kinds.get(name, ""), one.slice), one.metric))
+                found = known.get((run, one.task or task, one.score))
                 if found is not None:
                     values[one.column] = found[0] * one.scale
                     small |= {one.column: found[1]} if found[1] else {}
@@ -366,7 +340,7 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
 
 
 def _source(row: _Row, settings: Mapping[str, str]) -> str:
-    """Where a measured row is from: a model with settings of its own is not the one of the paper."""
+    """Return the source of a measured row; a model with other settings is not the one of the paper."""
     own = sorted(set(json.loads(settings.get(row.model, "{}"))) - set(SETTINGS_OF_THE_PAPER))
     return f"measured here, with {', '.join(own)} of its own" if own else "measured here"
 

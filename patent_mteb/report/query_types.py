@@ -81,8 +81,17 @@ def tables(view: BenchmarkView) -> list[Table]:
         Column("mean", "Mean"),
     )
     note = _NOTE.format(types=len(tasks), n=rows[0][2].text)
-    title = view.world.titled(f"{view.name}: query types on common queries, {measure_title(tasks[0].measure)}")
-    name = slug(view.world.name, view.name, "query-types")
+    title = view.data_source.titled(f"{view.name}: query types on common queries, {measure_title(tasks[0].measure)}")
+    name = slug(view.data_source.name, view.name, "query-types")
     return [
-        Table(name, title, columns, tuple(rows), view.world.banner, (note,), blocks=tuple(blocks), benchmark=view.name)
+        Table(
+            name,
+            title,
+            columns,
+            tuple(rows),
+            view.data_source.banner,
+            (note,),
+            blocks=tuple(blocks),
+            benchmark=view.name,
+        )
     ]

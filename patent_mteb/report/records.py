@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import polars as pl
 
-from patent_mteb.data.data_source import World
+from patent_mteb.data.data_source import DataSource
 from patent_mteb.metrics.significance import too_small
 from patent_mteb.report.words import visible
 from patent_mteb.store.canaries import difference
@@ -67,7 +67,7 @@ _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 _RESULT_COLUMNS = (
     *(
         "run",
-        "world",
+        "data_source",
         "benchmark",
         "group",
         "task",
@@ -113,7 +113,7 @@ class ScoreRow(NamedTuple):
     """One number of a result, in the columns of :data:`SCORE_SCHEMA`."""
 
     run: str
-    world: str
+    data_source: str
     benchmark: str
     group: str
     task: str
@@ -168,7 +168,7 @@ class Result:
         source: whose result it is.
         task: the task, as the suite knows it now.
         name: the task's name in the result.
-        world: where it belongs.
+        data_source: where it belongs.
         data_revision, subset: the data that it was measured on.
         scores: every number of the result, ``main_score`` among them.
         date: seconds since 1970, 0 if unknown.
@@ -183,7 +183,7 @@ class Result:
     source: ModelFolder
     task: SuiteTask
     name: str
-    world: World
+    data_source: DataSource
     data_revision: str
     subset: str
     scores: dict[str, float]
@@ -209,7 +209,7 @@ def result_row(result: Result) -> dict[str, Any]:
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
     return {
         "run": source.label,
-        "world": result.world.name,
+        "data_source": result.data_source.name,
         "benchmark": task.benchmark,
         "group": task.group,
         "task": result.name,
@@ -291,7 +291,7 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
     longest_first = sorted(counts, key=len, reverse=True)
     whole = result.scores.get("n_queries")
     task = result.task
-    common = (result.source.label, result.world.name, task.benchmark, task.group, result.name, task.name)
+    common = (result.source.label, result.data_source.name, task.benchmark, task.group, result.name, task.name)
     small = {name: too_small(result.scores, name) for name in ("", *counts)}
     for key, value in result.scores.items():
         if key in _NOT_SCORES or key.endswith(_COUNTS) or key.startswith("nauc_"):

@@ -1,14 +1,14 @@
-"""What a paper states beside what was measured here, number by number.
+"""Compare the scores that the papers state with those measured here, number by number.
 
-A stated number (:mod:`patent_mteb.published`) is compared with the same model on the same task, under the
-paper's own protocol and on the paper's data; anything else is no reproduction: results on the sample or on a local
-copy, a composed or truncated model, and, where a paper states a number with and without prompts, the one of the other
-setting. Of a mean over tasks all have to be there.
+A stated score (:func:`patent_mteb.published.expected`) is compared with the same model on the same task, under the
+paper's own protocol and on the paper's data. Results on the sample or on a local copy are not compared, nor are
+composed or truncated models. Where a paper states a score with and without prompts, only the one of the result's
+setting is. A mean over tasks needs a result of each.
 
-An interval that a paper prints is set beside the number: whether the measured one lies in it is told, and decides
-nothing. ``OK`` is a difference within the stated tolerance, ``OKISH`` one within three times that, ``FAIL`` any other;
-each line says which recorded settings differ, or may differ, from the paper's: the prompts that the result recorded,
-and device, type of number and settings of its evidence (:mod:`patent_mteb.tasks.evidence`).
+``OK`` is a difference within the tolerance, ``OKISH`` one within three times that, ``FAIL`` any other. An interval that
+a paper prints is shown and decides nothing. Each line names the recorded settings that differ, or may differ, from the
+paper's: the prompts of the result, and device, type of number and settings of its evidence
+(:mod:`patent_mteb.tasks.evidence`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from patent_mteb.published import Expected, expected, interval
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, on_the_papers_data, protocol_slice
+from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, measured_scores, on_the_papers_data
 from patent_mteb.report.words import measure_title
 
 OKISH = 3.0
@@ -31,13 +31,15 @@ OKISH = 3.0
 _VERDICTS = ("FAIL", "OKISH", "OK")
 
 _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "settings (digest)", "version": "patent-mteb"}
-"""What the evidence of a result says of its model, and how a line calls it."""
+"""Keys of the evidence of a result, and their names in a line."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One number: ``paper`` and ``here`` as fractions, ``verdict`` OK, OKISH or FAIL, ``settings`` what could explain a
-    difference, ``interval`` as the paper prints it.
+    """One number.
+
+    ``paper`` and ``here`` are fractions, ``verdict`` is OK, OKISH or FAIL, ``settings`` could explain a difference,
+    ``interval`` is as the paper prints it.
     """
 
     model: str
@@ -53,51 +55,48 @@ class Line:
 
     @property
     def difference(self) -> float:
-        """What was measured minus what is printed."""
+        """The measured number minus the printed one."""
         return self.here - self.paper
 
     @property
     def inside(self) -> bool | None:
-        """Whether the measured number lies in the printed interval, None without any."""
+        """Whether the printed interval contains the measured number, None without any."""
         return None if self.interval is None else self.interval[0] <= self.here <= self.interval[1]
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The lines, in the order of the expected values, and what was left out and why."""
+    """The lines, in the order of the expected scores, and messages on excluded results."""
 
     lines: tuple[Line, ...]
     messages: tuple[str, ...]
 
     @property
     def failed(self) -> int:
-        """How many lines are FAIL."""
+        """Number of lines that are FAIL."""
         return sum(line.verdict == "FAIL" for line in self.lines)
 
 
 def verdict(difference: float, tolerance: float) -> str:
-    """OK, OKISH or FAIL."""
+    """Return OK, OKISH or FAIL."""
     times = abs(difference) / tolerance - 1e-9
     return "OK" if times <= 1 else "OKISH" if times <= OKISH else "FAIL"
 
 
 def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Expected] | None = None) -> Reproduction:
-    """Every stated number that a results folder has a measured one for."""
+    """Compare every stated score for which a results folder has a measured one."""
     folder = "" if model is None else model.replace("/", "__").replace(" ", "_")
     messages = [message for message in collected.messages if "left out" in message and folder in message]
-    world = collected.worlds.get("real")
-    if world is None:
+    source = collected.data_sources.get("real")
+    if source is None:
         return Reproduction((), (*messages, "No result on published data: nothing to compare with the papers."))
     results: dict[tuple[str, str], dict[str, Any]] = {}
-    scores: dict[tuple[str, str, str], float] = {}
-    for view in world.benchmarks:
+    scores: dict[tuple[str, str, str], tuple[float, str]] = {}
+    for view in source.benchmarks:
         view, apart = on_the_papers_data(view)
         messages += apart
         results |= {(row["run"], row["plain"]): row for row in view.results.iter_rows(named=True)}
-        for run, task, name, measure, value in view.scores.select(
-            "run", "plain", "slice", "measure", "value"
-        ).iter_rows():
-            scores[run, task, f"{name}_{measure}" if name else measure] = value
+        scores |= measured_scores(view)
     runs = {(row["run"], row["model"]) for row in results.values() if row["model"] == model or model is None}
     wanted = list(expected() if rows is None else rows)
     lines = tuple(
@@ -114,17 +113,17 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
-    """A reproduction as JSON-like values: ``lines`` and ``messages``."""
+    """Return a reproduction as JSON-like values: ``lines`` and ``messages``."""
     lines = [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in found.lines]
     return {"lines": lines, "messages": list(found.messages)}
 
 
 def table(found: Reproduction) -> Table | None:
-    """One row a number, FAIL first; None if nothing was compared."""
+    """Return a table with one row a number, FAIL first; None if nothing was compared."""
     if not found.lines:
         return None
     counts = Counter(line.verdict for line in found.lines)
-    told = ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
+    verdicts = ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
     columns = (
         *(
             Column(key, title, numeric=False)
@@ -145,8 +144,8 @@ def table(found: Reproduction) -> Table | None:
     )
     notes = (
         (
-            f"{told}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g}"
-            " times that; FAIL: any other."
+            f"{verdicts}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within"
+            f" {OKISH:g} times that; FAIL: any other."
         ),
         (
             "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and"
@@ -156,7 +155,7 @@ def table(found: Reproduction) -> Table | None:
     intervals = any(line.interval for line in found.lines)
     return Table(
         "reproduction",
-        "Reproduction: what the papers print beside what was measured here",
+        "Reproduction: the papers' scores and those measured here",
         columns,
         tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict)))),
         notes=notes if intervals else notes[:1],
@@ -177,7 +176,7 @@ def _row(line: Line) -> tuple[Cell, ...]:
 
 
 def _other_settings(results: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Which runs are not compared because their settings make another model of them than the paper's."""
+    """Name the runs that are not compared because their settings make another model of them than the paper's."""
     counts = Counter(result["run"] for result in results if not _plain(result))
     return [
         f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the"
@@ -190,24 +189,24 @@ def _lines(
     run: str,
     rows: list[Expected],
     results: Mapping[tuple[str, str], Mapping[str, Any]],
-    scores: Mapping[tuple[str, str, str], float],
+    scores: Mapping[tuple[str, str, str], tuple[float, str]],
 ) -> Iterator[Line]:
     stated: dict[tuple[tuple[str, ...], str], set[str]] = {}
     for row in rows:
-        stated.setdefault((row.tasks, row.metric), set()).add(row.settings.get("prompts", ""))
+        stated.setdefault((row.tasks, row.score), set()).add(row.settings.get("prompts", ""))
     for row in rows:
         measured = [results.get((run, task)) for task in row.tasks]
-        values = [scores.get((run, task, _name(row))) for task in row.tasks]
+        values = [scores.get((run, task, row.score)) for task in row.tasks]
         if any(
             result is None or value is None or not _plain(result)
             for result, value in zip(measured, values, strict=True)
         ):
             continue
         known = [result for result in measured if result is not None]
-        both = len(stated[row.tasks, row.metric]) > 1
+        both = len(stated[row.tasks, row.score]) > 1
         if both and _prompted(known) not in ("", row.settings["prompts"]):
             continue
-        here = sum(value for value in values if value is not None) / len(values)
+        here = sum(value[0] for value in values if value is not None) / len(values)
         outcome = verdict(here - row.value, row.tolerance)
         bounds = interval(row.model, row.tasks, row.metric)
         yield Line(
@@ -215,19 +214,13 @@ def _lines(
         )
 
 
-def _name(row: Expected) -> str:
-    """Name of the score in a result."""
-    prefix = protocol_slice("Retrieval", "") if row.protocol == "paper" else ""
-    return "_".join(filter(None, (prefix, row.metric)))
-
-
 def _plain(result: Mapping[str, Any]) -> bool:
-    """Whether the model was used as it is: no setting but its prompts."""
+    """Whether the model has no settings except its prompts."""
     return set(json.loads(result["settings"])) <= set(SETTINGS_OF_THE_PAPER)
 
 
 def _prompted(results: Iterable[Mapping[str, Any]]) -> str:
-    """``yes`` or ``none``, ``mixed`` where results differ in that; empty where one does not say."""
+    """Return ``yes`` or ``none``, ``mixed`` where results differ; empty where one does not record it."""
     found = {_one_prompted(result) for result in results}
     return "" if "" in found else found.pop() if len(found) == 1 else "mixed"
 
@@ -240,24 +233,24 @@ def _one_prompted(result: Mapping[str, Any]) -> str:
 
 
 def _texts(prompts: Any) -> Iterator[str | None]:
-    """The recorded texts of all roles, and of all encoders of a model; None for one that is not known."""
+    """Yield the recorded texts of all roles and encoders of a model; None for an unknown one."""
     if isinstance(prompts, Mapping):
-        for inner in prompts.values():
-            yield from _texts(inner)
+        for nested in prompts.values():
+            yield from _texts(nested)
     else:
         yield prompts
 
 
 def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What is recorded of the run beside what the paper states."""
+    """Return the recorded settings of the run and those that the paper states."""
     found = [f"prompt here: {_each(results, 'prompt')}, in the paper: {row.settings.get('prompts', 'not stated')}"]
     found += [
         f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER
     ]
     computed = [json.loads(result["computed"] or "{}") for result in results]
-    for name, told in _COMPUTED.items():
+    for name, label in _COMPUTED.items():
         values = sorted({str(one[name]) for one in computed if one.get(name)})
-        found += [f"{told} here: {', '.join(values)}"] if values else []
+        found += [f"{label} here: {', '.join(values)}"] if values else []
     found += [
         f"data {key}@{revision:.12}"
         for key, revision in sorted({(each["data"], each["data_revision"]) for each in results})
@@ -266,7 +259,7 @@ def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...
 
 
 def _each(results: list[Mapping[str, Any]], column: str) -> str:
-    """The one value of all results, or that of each task."""
+    """Return the one value of all results, or that of each task."""
     values = {result["plain"]: str(result[column]) for result in results}
     if len(set(values.values())) == 1:
         return next(iter(values.values()))

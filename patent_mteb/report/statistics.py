@@ -80,8 +80,10 @@ def _ranges(places: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Statistics:
-    """``scores[world, task, slice, run]`` (slice empty for all judgements), ``pairs[world, task]``, the baseline's run
-    (empty for none), what could not be compared, and the name of the test.
+    """The comparisons of a report.
+
+    ``scores[data_source, task, slice, run]`` (slice empty for all judgements), ``pairs[data_source, task]``, the
+    baseline's run (empty for none), what could not be compared, and the name of the test.
     """
 
     scores: Mapping[tuple[str, str, str, str], Score] = field(default_factory=dict)
@@ -90,11 +92,11 @@ class Statistics:
     messages: tuple[str, ...] = ()
     test: str = "bootstrap"
 
-    def of(self, world: str, task: str, run: str, part: str = "") -> Score | None:
+    def of(self, data_source: str, task: str, run: str, part: str = "") -> Score | None:
         """What is known of the main score of a run, None without per-query scores and without an interval in the
         result.
         """
-        return self.scores.get((world, task, part, run))
+        return self.scores.get((data_source, task, part, run))
 
 
 def find_baseline(collected: Collected, name: str) -> str:
@@ -113,7 +115,7 @@ def find_baseline(collected: Collected, name: str) -> str:
 
 
 def statistics(collected: Collected, baseline: str | None = None, test: str = "bootstrap") -> Statistics:
-    """Compare all runs of every task and slice in every world, on the same queries only.
+    """Compare all runs of every task and slice in every data source, on the same queries only.
 
     Where runs of one task were scored on different queries, those that agree with the baseline (else the larger party)
     are taken, and the others are named in the messages.
@@ -126,8 +128,10 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     messages: list[str] = []
     stated = _stated(collected)
     usable = collected.results.filter(pl.col("queries").is_not_null())
-    for (world, task, main_score), rows in usable.group_by("world", "task", "main_score", maintain_order=True):
-        measure, where = per_query_measure(str(main_score)), (str(world), str(task))
+    for (data_source, task, main_score), rows in usable.group_by(
+        "data_source", "task", "main_score", maintain_order=True
+    ):
+        measure, where = per_query_measure(str(main_score)), (str(data_source), str(task))
         read = {row["run"]: read_queries(Path(row["queries"]), measure) for row in rows.iter_rows(named=True)}
         runs, apart = _agreeing(read, chosen)
         if apart:
@@ -166,23 +170,23 @@ def _agreeing(read: Mapping[str, QueryTable], chosen: str) -> tuple[list[str], l
 
 
 def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
-    """The main scores that the results state, by world, task, slice and run."""
-    rows = collected.scores.filter("main").select("world", "task", "slice", "run", "value").iter_rows()
-    return {(world, task, part, run): value for world, task, part, run, value in rows}
+    """The main scores that the results state, by data source, task, slice and run."""
+    rows = collected.scores.filter("main").select("data_source", "task", "slice", "run", "value").iter_rows()
+    return {(data_source, task, part, run): value for data_source, task, part, run, value in rows}
 
 
 def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
     """The intervals that results bring themselves."""
-    rows = collected.scores.select("world", "task", "slice", "run", "measure", "value", "n_queries")
+    rows = collected.scores.select("data_source", "task", "slice", "run", "measure", "value", "n_queries")
     ends = rows.filter(pl.col("measure").str.ends_with("_low") | pl.col("measure").str.ends_with("_high"))
     values = {tuple(row[:5]): (row[5], row[6]) for row in ends.iter_rows()}
     main = dict(collected.results.select("task", "main_score").iter_rows())
     sizes = {row[:2]: int(row[2]) for row in _test_rows(collected)}
     found = {}
-    for (world, task, part, run, measure), (low, n) in values.items():
-        high = values.get((world, task, part, run, f"{main[task]}_high"))
+    for (data_source, task, part, run, measure), (low, n) in values.items():
+        high = values.get((data_source, task, part, run, f"{main[task]}_high"))
         if measure == f"{main[task]}_low" and high is not None:
-            found[world, task, part, run] = Score(
+            found[data_source, task, part, run] = Score(
                 low, high[0], n=n if n is not None or part else sizes.get((task, run))
             )
     return found
@@ -255,7 +259,7 @@ def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
     """
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64)
     kinds |= {"position": pl.Int64, "tied_with_best": pl.Boolean, "tied_with": pl.String, "n": pl.Int64}
-    key = ("world", "task", "slice", "run")
+    key = ("data_source", "task", "slice", "run")
     rows = [(*where, True, *(found(score) for found in COLUMNS.values())) for where, score in compared.scores.items()]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(key, pl.String) | {"main": pl.Boolean} | kinds, orient="row")
     joined = collected.scores.join(frame, on=[*key, "main"], how="left", maintain_order="left")

@@ -1,5 +1,6 @@
-"""The tables of a report: for each world one over all benchmarks, and for each benchmark its runs, its tasks and its
-domains.
+"""The tables of a report.
+
+For each data source one table over all benchmarks, and for each benchmark its runs, its tasks and its domains.
 
 What was not measured is missing: it shows as a dash (empty in csv), and a mean over it is missing too.
 
@@ -27,7 +28,7 @@ from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_ce
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.rendering import COMPARED
 from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics
-from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
+from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
@@ -41,7 +42,7 @@ TEST_NAMES = {
 
 
 PAIRS_SCHEMA = {
-    **dict.fromkeys(("world", "task", "first", "second"), pl.String),
+    **dict.fromkeys(("data_source", "task", "first", "second"), pl.String),
     **dict.fromkeys(("difference", "p", "p_holm", "effect"), pl.Float64),
     "n": pl.Int64,
     "tied": pl.Boolean,
@@ -61,10 +62,10 @@ def compared_tables(view: BenchmarkView, statistics: Statistics) -> list[Table]:
 def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) -> Table:
     known = {
         (part, run): score
-        for (world, name, part, run), score in statistics.scores.items()
-        if (world, name) == (view.world.name, task.name)
+        for (data_source, name, part, run), score in statistics.scores.items()
+        if (data_source, name) == (view.data_source.name, task.name)
     }
-    pairs = statistics.pairs.get((view.world.name, task.name))
+    pairs = statistics.pairs.get((view.data_source.name, task.name))
     better_than = {run: pairs.better_than(row) for row, run in enumerate(pairs.runs)} if pairs else {}
     rows: list[tuple[Cell, ...]] = []
     blocks: list[str] = []
@@ -120,11 +121,11 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         *((f"p base: against {statistics.baseline}.",) if statistics.baseline else ()),
     )
     return Table(
-        slug(view.world.name, view.name, "statistics"),
-        view.world.titled(f"{view.name}: intervals and tests, {task.short}"),
+        slug(view.data_source.name, view.name, "statistics"),
+        view.data_source.titled(f"{view.name}: intervals and tests, {task.short}"),
         columns,
         tuple(rows),
-        view.world.banner,
+        view.data_source.banner,
         notes,
         blocks=tuple(blocks),
         benchmark=view.name,
@@ -143,10 +144,12 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
     """One row a task: how far apart two models have to be for its queries to show it."""
     rows = []
     for task in view.tasks:
-        pairs = statistics.pairs.get((view.world.name, task.name))
+        pairs = statistics.pairs.get((view.data_source.name, task.name))
         if pairs is None or pairs.detectable is None:
             continue
-        tied = sum(bool(score.tied) for run in pairs.runs if (score := statistics.of(view.world.name, task.name, run)))
+        tied = sum(
+            bool(score.tied) for run in pairs.runs if (score := statistics.of(view.data_source.name, task.name, run))
+        )
         rows.append(
             (
                 Cell(task.plain),
@@ -171,11 +174,11 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
         " different from the best, itself included."
     )
     return Table(
-        slug(view.world.name, view.name, "detectable"),
-        view.world.titled(f"{view.name}: what each task can tell apart"),
+        slug(view.data_source.name, view.name, "detectable"),
+        view.data_source.titled(f"{view.name}: what each task can tell apart"),
         columns,
         tuple(rows),
-        view.world.banner,
+        view.data_source.banner,
         (note,),
         benchmark=view.name,
     )
@@ -184,7 +187,7 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
 def pairs_table(statistics: Statistics) -> pl.DataFrame:
     """One row a pair of runs on a task, the better one first, in the columns of :data:`PAIRS_SCHEMA`."""
     rows = []
-    for (world, task), pairs in statistics.pairs.items():
+    for (data_source, task), pairs in statistics.pairs.items():
         for first, second in zip(*np.triu_indices(len(pairs.runs), 1), strict=True):
             corrected = float(pairs.corrected[first, second])
             numbers = (
@@ -194,7 +197,7 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
                 pairs.effects[first, second],
             )
             names = pairs.runs[first], pairs.runs[second]
-            rows.append((world, task, *names, *map(float, numbers), pairs.n, corrected >= ALPHA))
+            rows.append((data_source, task, *names, *map(float, numbers), pairs.n, corrected >= ALPHA))
     return pl.DataFrame(rows, schema=PAIRS_SCHEMA, orient="row")
 
 
@@ -317,11 +320,11 @@ _ABSENT_NOTE = f"{MISSING}: not all tasks of this mean were run."
 
 
 def build(collected: Collected, statistics: Statistics) -> list[Table]:
-    """All tables: for each world one over all benchmarks and several for each benchmark."""
+    """All tables: for each data source one over all benchmarks and several for each benchmark."""
     tables: list[Table] = []
-    for world in collected.worlds.values():
-        tables.append(replace(_overall(world, statistics), summary=True))
-        for view in world.benchmarks:
+    for source in collected.data_sources.values():
+        tables.append(replace(_overall(source, statistics), summary=True))
+        for view in source.benchmarks:
             tables += _of_benchmark(view, statistics)
     return [table.marked() for table in tables]
 
@@ -417,35 +420,35 @@ def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Colle
     ]
 
 
-def _overall(world: WorldView, statistics: Statistics) -> Table:
+def _overall(source: DataSourceView, statistics: Statistics) -> Table:
     """Means over the tasks of each benchmark, and their macro-average."""
-    total = _total(world)
+    total = _total(source)
     note = "The score of a benchmark is the mean main score over its tasks, Overall the macro-average over benchmarks."
     return ranking(
         total,
-        world.main_scores.items(),
-        world.small,
-        {plain: pairs for view in world.benchmarks for plain, pairs in _pairs_of(view, statistics).items()},
-        name=slug(world.world.name, "overall"),
-        title=world.world.titled("All benchmarks"),
-        further=[view.benchmark for view in world.benchmarks if view.name not in total.groups],
-        banner=world.world.banner,
+        source.main_scores.items(),
+        source.small,
+        {plain: pairs for view in source.benchmarks for plain, pairs in _pairs_of(view, statistics).items()},
+        name=slug(source.data_source.name, "overall"),
+        title=source.data_source.titled("All benchmarks"),
+        further=[view.benchmark for view in source.benchmarks if view.name not in total.groups],
+        banner=source.data_source.banner,
         notes=(f"{note} {_ABSENT_NOTE}",),
     )
 
 
-def _total(world: WorldView) -> PatentBenchmark:
+def _total(source: DataSourceView) -> PatentBenchmark:
     """``PatentMTEB``; where all results are on own data sets, these."""
     total = catalogue.total()
-    if any(view.name in total.groups for view in world.benchmarks) or not world.benchmarks:
+    if any(view.name in total.groups for view in source.benchmarks) or not source.benchmarks:
         return total
     facts = replace(total.facts, name="all own data sets")
-    return PatentBenchmark(facts, {view.name: view.benchmark.task_classes for view in world.benchmarks}, macro=True)
+    return PatentBenchmark(facts, {view.name: view.benchmark.task_classes for view in source.benchmarks}, macro=True)
 
 
 def _pairs_of(view: BenchmarkView, statistics: Statistics) -> dict[str, Pairs]:
     """The comparisons by query of the tasks of a benchmark, by plain task."""
-    keys = {task.plain: (view.world.name, task.name) for task in view.tasks}
+    keys = {task.plain: (view.data_source.name, task.name) for task in view.tasks}
     return {plain: statistics.pairs[key] for plain, key in keys.items() if key in statistics.pairs}
 
 
@@ -458,7 +461,7 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     ]
     tables += [*query_types.tables(view), *compared_tables(view, statistics)]
     states = view.results.select("data", "data_revision").unique(maintain_order=True)
-    if view.world.name != "sample":
+    if view.data_source.name != "sample":
         note = "Data: " + "; ".join(f"{data} at {revision[:24]}" for data, revision in states.iter_rows()) + "."
         tables = [replace(table, notes=(*table.notes, note)) for table in tables]
     return tables
@@ -467,9 +470,9 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
 def _table(
     view: BenchmarkView, kind: str, title: str, columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]], **more: Any
 ) -> Table:
-    heading = view.world.titled(f"{view.name}{title}")
-    name = slug(view.world.name, view.name, kind)
-    return Table(name, heading, tuple(columns), tuple(rows), view.world.banner, benchmark=view.name, **more)
+    heading = view.data_source.titled(f"{view.name}{title}")
+    name = slug(view.data_source.name, view.name, kind)
+    return Table(name, heading, tuple(columns), tuple(rows), view.data_source.banner, benchmark=view.name, **more)
 
 
 def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, mark: str = "") -> Cell:
@@ -479,10 +482,10 @@ def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run:
 
 def _compared(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, part: str = "") -> Cell:
     """The main score of a run on a task or a slice of it, with what statistics say."""
-    score = statistics.of(view.world.name, task.name, run, part)
+    score = statistics.of(view.data_source.name, task.name, run, part)
     sides = view.facts.domain_tasks.get(task.plain, {})
     if score is None and part in sides:  # IN and OUT are tasks of their own
-        score = statistics.of(view.world.name, task.name.replace(task.plain, sides[part]), run)
+        score = statistics.of(view.data_source.name, task.name.replace(task.plain, sides[part]), run)
     cell = view.cells.get((task.name, run, part), Cell())
     compared = score is not None and score.tied is not None
     untested = cell.value is not None and not cell.small and not compared and view.several(task.name, part)
@@ -502,7 +505,7 @@ def _either(first: Cell, second: Cell) -> str:
 
 def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, ...]:
     keys = view.results.select("task", "run").iter_rows()
-    scores = (statistics.of(view.world.name, task, run) for task, run in keys)
+    scores = (statistics.of(view.data_source.name, task, run) for task, run in keys)
     if not any(score is not None and score.p is not None for score in scores):
         return ()
     return (

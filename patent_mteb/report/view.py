@@ -1,5 +1,6 @@
-"""What tables, plots and page look at: one world, and one benchmark in one world, each built once for the whole
-report.
+"""Views of the results: of one data source, and of one benchmark in a data source.
+
+Tables, plots and the page read them; each is built once for the whole report.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cached_property
 
 import polars as pl
 
-from patent_mteb.data.data_source import World
+from patent_mteb.data.data_source import DataSource
 from patent_mteb.report.cells import Cell, short
 from patent_mteb.report.queries import common_queries
 from patent_mteb.tasks import catalogue
@@ -62,17 +63,17 @@ class MeasuredTask:
 
 @dataclass(frozen=True)
 class BenchmarkView:
-    """The results of one benchmark in one world.
+    """The results of one benchmark in one data source.
 
     Attributes:
         benchmark: the benchmark, with its facts.
-        world: the world.
+        data_source: the data source.
         results, scores: as in :class:`patent_mteb.report.collect.Collected`, with the benchmark's own groups, in the
             order of its tasks.
     """
 
     benchmark: PatentBenchmark
-    world: World
+    data_source: DataSource
     results: pl.DataFrame
     scores: pl.DataFrame
 
@@ -181,12 +182,12 @@ class BenchmarkView:
 
 
 @dataclass(frozen=True)
-class WorldView:
-    """The results of one world; ``results``, ``scores`` and ``own`` as in
+class DataSourceView:
+    """The results of one data source; ``results``, ``scores`` and ``own`` as in
     :class:`patent_mteb.report.collect.Collected`.
     """
 
-    world: World
+    data_source: DataSource
     results: pl.DataFrame
     scores: pl.DataFrame
     own: tuple[PatentBenchmark, ...] = ()
@@ -226,4 +227,4 @@ class WorldView:
                 benchmark=pl.lit(benchmark.name), group=plain.replace_strict(groups, return_dtype=pl.String)
             )
 
-        return BenchmarkView(benchmark, self.world, own(self.results), own(self.scores))
+        return BenchmarkView(benchmark, self.data_source, own(self.results), own(self.scores))

@@ -189,7 +189,11 @@ class Candidates(ArraySearch):
         path = _manifest(self.folder, task)
         if manifest is None:
             name, limit, n = task.rpartition(".limit")
-            command = f"patent-mteb runs candidates -t {name} --limit {n}" if limit else f"patent-mteb runs candidates -t {task}"
+            command = (
+                f"patent-mteb runs candidates -t {name} --limit {n}"
+                if limit
+                else f"patent-mteb runs candidates -t {task}"
+            )
             raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=f"write them: {command}")
         if top_k > self.k and self.k < len(self.doc_ids):
             raise DataError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchEncoderWrapper, SearchProtocol
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
-from patent_mteb.data.roots import asked
+from patent_mteb.data.roots import switched_on
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.run import Results, Run
@@ -26,7 +26,7 @@ FAST_VARIABLE = "PATENT_MTEB_FAST"
 
 def on_arrays() -> bool:
     """Whether searches run on arrays; ``PATENT_MTEB_FAST=0`` leaves them to mteb."""
-    return asked(FAST_VARIABLE, default=True)
+    return switched_on(FAST_VARIABLE, default=True)
 
 
 def engine(model: MTEBModels) -> ArraySearch:

@@ -246,7 +246,7 @@ class PatentTask(TaskHooks, AbsTask):
         """
         if self._unresolved is not None:
             raise self._unresolved
-        if self.data_loaded or (source := loading.settled(self.source)) == self.source:
+        if self.data_loaded or (source := loading.with_commit(self.source)) == self.source:
             return
         self._set_source(source)
         self.hf_subsets = [source.subset]

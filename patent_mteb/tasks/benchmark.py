@@ -18,7 +18,7 @@ import polars as pl
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
-from patent_mteb.data.data_source import WORLDS, world_of_task
+from patent_mteb.data.data_source import DATA_SOURCES, data_source_of_task
 from patent_mteb.data.loading import SAMPLE_VARIABLE, DataSet, plain_name
 from patent_mteb.data.roots import DATA_VARIABLE
 from patent_mteb.errors import DataError
@@ -172,16 +172,18 @@ class PatentBenchmark(Benchmark):
         made: _Lazy[AbsTask] = _Lazy(lambda: (*map(self.make, self.task_classes), *(task() for task in theirs)))
 
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
-            """mteb's means: none of them is over tasks of two worlds."""
+            """mteb's means: none of them is over tasks of two data sources."""
             by_class = dict(zip((*self.task_classes, *theirs), made, strict=True))
             parted: dict[str, list[AbsTask]] = {}
             for label, tasks in self.columns.items():
                 for task in (by_class[kind] for kind in tasks):
-                    parted.setdefault(WORLDS[world_of_task(task.metadata.name)].titled(label), []).append(task)
+                    parted.setdefault(DATA_SOURCES[data_source_of_task(task.metadata.name)].titled(label), []).append(
+                        task
+                    )
             grouping = CustomGrouping(
                 column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in parted.items())
             )
-            mixed = len({world_of_task(task.metadata.name) for task in made}) > 1
+            mixed = len({data_source_of_task(task.metadata.name) for task in made}) > 1
             return (grouping,) if macro or mixed else (BenchmarkAggregation.MEAN_TASK, grouping)
 
         super().__init__(
@@ -275,11 +277,11 @@ class PatentBenchmark(Benchmark):
                 for result in measured
                 if any(map(too_small, chain.from_iterable(result.scores.values())))
             }
-            kinds = {world_of_task(name) for name in mains}
-            world = WORLDS[kinds.pop()] if len(kinds) == 1 else WORLDS["real"]
+            kinds = {data_source_of_task(name) for name in mains}
+            data_source = DATA_SOURCES[kinds.pop()] if len(kinds) == 1 else DATA_SOURCES["real"]
             means = {f"{self.column}::{label}": mean for label, mean in group_means(self, mains, small).items()}
             found[model.model_name] |= {
-                world.titled(name): value for name, value in (means | summary(self, mains, small)).items()
+                data_source.titled(name): value for name, value in (means | summary(self, mains, small)).items()
             }
         return found
 
@@ -314,16 +316,16 @@ def group_means(
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.columns.items():
         names = [plain_name(task.metadata.name) for task in tasks]
-        plain = _of_one_world(scores, names)
+        plain = _of_one_data_source(scores, names)
         counted = [plain[name] for name in names if name in plain and name not in ignored]
         means[label] = sum(counted) / len(counted) if counted and all(name in plain for name in names) else None
     return means
 
 
-def _of_one_world(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    """Return the scores of these tasks by plain name; empty if they are of several worlds, which have no mean."""
+def _of_one_data_source(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+    """Return the scores of these tasks by plain name; empty if they are of several data sources, which have no mean."""
     found = {name: score for name, score in scores.items() if plain_name(name) in names}
-    if len({world_of_task(name) for name in found}) > 1:
+    if len({data_source_of_task(name) for name in found}) > 1:
         return {}
     return {plain_name(name): score for name, score in found.items()}
 
@@ -335,10 +337,10 @@ def summary(
 
     ``Overall`` is the mean over the tasks (PatenTEB eq. 6), or over the groups if the benchmark is ``macro``.
     ``Spread`` is the largest minus the smallest task score. Both are None if a task is missing, or if tasks are of
-    several worlds.
+    several data sources.
     """
     names = [plain_name(task.metadata.name) for task in chain.from_iterable(benchmark.columns.values())]
-    plain, ignored = _of_one_world(scores, names), set(map(plain_name, small))
+    plain, ignored = _of_one_data_source(scores, names), set(map(plain_name, small))
     of_tasks = [plain[name] for name in names if name in plain and name not in ignored]
     known = (
         [value for value in group_means(benchmark, scores, small).values() if value is not None]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from patent_mteb import files
 from patent_mteb.data.hub import STATED, rows_of
 from patent_mteb.data.loading import Source
-from patent_mteb.data.roots import asked
+from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
     if released is None or source.kind == "sample" or source.revision.startswith("local-") or rows == released:
         return
     problem = f"the file has {rows} rows, its release {released}"
-    if rows > released or asked(TRUNCATED_VARIABLE):
+    if rows > released or switched_on(TRUNCATED_VARIABLE):
         logger.warning("%s: %s", source.path(name), problem)
         return
     remedy = f"download it again, or set {TRUNCATED_VARIABLE}=1 if the release itself has changed"

@@ -32,7 +32,7 @@ from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.types import PromptType
 
-from patent_mteb.data.roots import asked
+from patent_mteb.data.roots import switched_on
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
@@ -477,10 +477,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Return further scores of the benchmark: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data have codes."""
-        return self.inscope(run) if asked(INSCOPE_VARIABLE) and self.tables.query_codes else {}
+        return self.inscope(run) if switched_on(INSCOPE_VARIABLE) and self.tables.query_codes else {}
 
     def lacks_scores(self, scores: Mapping[str, Any]) -> bool:
-        if not asked(INSCOPE_VARIABLE) or any(name.startswith("inscope_") for name in scores):
+        if not switched_on(INSCOPE_VARIABLE) or any(name.startswith("inscope_") for name in scores):
             return False
         self.load_data()  # only the data show whether there are codes
         return bool(self.tables.query_codes)

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet, Source
-from patent_mteb.data.roots import asked
+from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
@@ -269,7 +269,7 @@ class LabelClustering(LabelTask):
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
         classes, clusters = _test_classes(data, single_label), min(len(data.classes), len(embeddings["test"]))
-        found = cluster(embeddings["test"], classes, clusters=clusters, silhouette=asked(SILHOUETTE_VARIABLE))
+        found = cluster(embeddings["test"], classes, clusters=clusters, silhouette=switched_on(SILHOUETTE_VARIABLE))
         seeds = spread(embeddings["test"], classes, clusters=clusters)
         frequent = agreement(_test_classes(data, most_frequent_label), found.assigned)
         labels, rows = every_label(data.labels["test"])
@@ -294,7 +294,7 @@ class LabelClustering(LabelTask):
         return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
 
     def lacks_scores(self, scores: Mapping[str, Any]) -> bool:
-        return asked(SILHOUETTE_VARIABLE) and "silhouette" not in scores
+        return switched_on(SILHOUETTE_VARIABLE) and "silhouette" not in scores
 
 
 def _test_classes(data: LabelledTexts, rule: Callable[[list[list[str]], Mapping[str, int]], list[str]]) -> list[str]:

@@ -58,9 +58,9 @@ def test_all_results_are_kept_loaded_and_reported_under_their_names(results, tmp
         name: next(iter(s.values()))[0]["main_score"] for name, s in filed.items()
     }
     assert all(row["queries"] for row in rows.values()), "per-query scores of each"
-    worlds = {name: [view.name for view in world.benchmarks] for name, world in collected.worlds.items()}
-    assert worlds == {"own": ["P", "S"], "own-2": ["P"], "local": ["DAPFAM"], "sample": ["WIPO-AT"]}
-    assert set(collected.results.filter(pl.col("world").str.starts_with("own"))["data"]) == {"P", "S"}
+    names = {name: [view.name for view in source.benchmarks] for name, source in collected.data_sources.items()}
+    assert names == {"own": ["P", "S"], "own-2": ["P"], "local": ["DAPFAM"], "sample": ["WIPO-AT"]}
+    assert set(collected.results.filter(pl.col("data_source").str.starts_with("own"))["data"]) == {"P", "S"}
 
     capsys.readouterr()
     out = str(tmp_path / "tables")

@@ -1,4 +1,4 @@
-"""What the hub is asked, what is made of its answers, and that nobody waits twice for the same one."""
+"""Requests to the hub, their answers, and their caches."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 from hub import Repository
 from huggingface_hub import constants, hf_hub_download
 
-from patent_mteb.data.hub import cached_commit, commit_of, fetch, forget, stands_for
-from patent_mteb.data.loading import DataSet, resolve, settled
+from patent_mteb.data.hub import cached_commit, commit_of, fetch, forget, matches_pin
+from patent_mteb.data.loading import DataSet, resolve, with_commit
 from patent_mteb.errors import AccessError
 
 KEY, FILE = "org/data", "test/data.parquet"
@@ -88,12 +88,12 @@ def test_a_note_that_names_no_commit_is_none(repository, content):
     assert cached_commit(KEY, "main") == ""
 
 
-def test_resolving_asks_nobody(hub, repository):
+def test_resolving_sends_no_request(hub, repository):
     repository.commit(FILES)
     for revision in ("main", "6ce1198", "a" * 40):
         assert resolve(DataSet(KEY, "", revision)).revision == revision
     assert hub.log == []
-    assert settled(resolve(DataSet(KEY, "", "main"))).revision == repository.branches["main"]
+    assert with_commit(resolve(DataSet(KEY, "", "main"))).revision == repository.branches["main"]
 
 
 def gate(hub, repository, monkeypatch):
@@ -228,5 +228,5 @@ def test_a_missing_file_does_not_keep_from_the_others_and_a_new_token_opens_the_
         ("", "b" * 40, False),
     ],
 )
-def test_which_states_a_pin_stands_for(pinned, revision, real):
-    assert stands_for(pinned, revision) is real
+def test_which_revisions_a_pin_allows(pinned, revision, real):
+    assert matches_pin(pinned, revision) is real

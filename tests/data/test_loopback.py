@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import mteb
 import pytest
@@ -23,6 +22,7 @@ from patent_mteb.data import hub as asked
 from patent_mteb.data import loading
 from patent_mteb.experiments.run import run
 from patent_mteb.models import Truncated
+from patent_mteb.published import expected
 from patent_mteb.report.collect import collect
 from patent_mteb.report.export import prepare
 from patent_mteb.tasks import catalogue
@@ -102,7 +102,7 @@ def test_a_result_names_the_full_commit_of_its_data(published, fresh):
 def test_report_and_export_take_them_as_real_and_say_which_commit(published, fresh, tmp_path, capsys):
     folder, _ = fresh
     collected = collect(folder)
-    assert set(collected.results["world"]) == {"real"} and set(collected.results["task"]) == set(TASKS)
+    assert set(collected.results["data_source"]) == {"real"} and set(collected.results["task"]) == set(TASKS)
     assert not [message for message in collected.messages if "left out" in message]
     assert cli.main(["report", str(folder), "--format", "markdown"]) == 0
     page = capsys.readouterr().out.replace("\\_", "_")
@@ -114,7 +114,7 @@ def test_report_and_export_take_them_as_real_and_say_which_commit(published, fre
     assert json.loads(summary.read_text())["data_revisions"] == published
 
 
-def test_the_papers_numbers_stand_beside_those_measured_on_the_hub(published, tmp_path, capsys):
+def test_the_papers_numbers_are_compared_with_those_measured_on_the_hub(published, tmp_path, capsys):
     """All of PatenTEB and DAPFAM's six pairs by a model of a paper's name, and one task by its truncation, which is
     another model.
     """
@@ -127,24 +127,17 @@ def test_the_papers_numbers_stand_beside_those_measured_on_the_hub(published, tm
     assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
     streams = capsys.readouterr()
     found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)["lines"]}
-    with (Path(cli.__file__).parents[1] / "published" / "expected.csv").open(newline="") as file:
-        stated = [
-            row for row in csv.DictReader(file) if row["model"] == PAECTER and "prompts=yes" not in row["settings"]
-        ]
-    wanted = {
-        (tuple(row["task"].split()), row["metric"]): row for row in stated if set(row["task"].split()) <= results.keys()
-    }
+    stated = [row for row in expected() if row.model == PAECTER and row.settings.get("prompts") != "yes"]
+    wanted = {(row.tasks, row.metric): row for row in stated if set(row.tasks) <= results.keys()}
     assert found.keys() == wanted.keys() and {tasks for tasks, _ in found} == {*((name,) for name in teb), tuple(SIX)}
     for (tasks, metric), line in found.items():
         row = wanted[tasks, metric]
         entries = [next(iter(results[name]["scores"].values()))[0] for name in tasks]
-        here = sum(entry[f"paper_{metric}" if row["protocol"] == "paper" else metric] for entry in entries) / len(
-            entries
-        )
-        assert (line["paper"], line["here"]) == (float(row["value"]), pytest.approx(here, abs=1e-9))
-        off = abs(here - float(row["value"])) / float(row["tolerance"])
+        here = sum(entry[row.score] for entry in entries) / len(entries)
+        assert (line["paper"], line["here"]) == (row.value, pytest.approx(here, abs=1e-9))
+        off = abs(here - row.value) / row.tolerance
         assert line["verdict"] == ("OK" if off <= 1 else "OKISH" if off <= 3 else "FAIL")
-        assert any(told.startswith("data datalyes/") for told in line["settings"]) and line["run"] == PAECTER
+        assert any(setting.startswith("data datalyes/") for setting in line["settings"]) and line["run"] == PAECTER
     assert "(dims=8): 1 result not compared: with settings of its own" in streams.err
     assert cli.main(["report", str(tmp_path), "--published", "--format", "csv", "--out", str(tmp_path / "out")]) == 0
     rows = list(csv.DictReader((tmp_path / "out/csv/published-patenteb-15.csv").open()))
@@ -177,7 +170,7 @@ def test_a_local_copy_as_the_client_leaves_it_is_the_hub(published, fresh, tmp_p
     assert main_scores(again) == main_scores(fresh[1])
     for name, result in again.items():
         assert result["dataset_revision"] == published[data_of(name).key]
-    assert set(collect(tmp_path / "results").results["world"]) == {"real"}
+    assert set(collect(tmp_path / "results").results["data_source"]) == {"real"}
 
 
 def test_a_changed_copy_is_local_data(published, tmp_path, monkeypatch):
@@ -228,7 +221,7 @@ class TestASetThatMoves:
         new = scored(tmp_path, [MOVING])[MOVING]
         assert [old["dataset_revision"], new["dataset_revision"]] == [first, second]
         assert main_scores({MOVING: old}) != main_scores({MOVING: new})
-        states = collect(tmp_path).results.select("world", "data_revision").rows()
+        states = collect(tmp_path).results.select("data_source", "data_revision").rows()
         assert states == [("real", second), ("real-2", first)]
 
     def test_plain_mteb_sees_it_too(self, moving, tmp_path):
@@ -261,10 +254,10 @@ class TestASetThatMoves:
         other = mteb.get_model(RANDOM)
         other.mteb_model_meta = other.mteb_model_meta.model_copy(update={"name": "tests/other"})
         scored(tmp_path, [MOVING], other)
-        found = collect(tmp_path).results.select("world", "model", "data_revision").rows()
+        found = collect(tmp_path).results.select("data_source", "model", "data_revision").rows()
         assert found == [("real", "tests/other", second), ("real-2", RANDOM, first)]
 
-    def test_a_result_is_left_where_it_is_while_nobody_can_say_the_commit(self, hub, moving, tmp_path, monkeypatch):
+    def test_a_result_stays_in_its_place_while_the_commit_is_unknown(self, hub, moving, tmp_path, monkeypatch):
         releases.publish(hub, "datalyes/effect2full")
         scored(tmp_path, [MOVING, "PatenTEBEffect2Full"])
         before = sorted(path for path in tmp_path.rglob("Paten*.json"))

@@ -1,5 +1,6 @@
-"""What published files may look like, each as the hub serves it, with its right outcome: the score of the plain files,
-a score and a count in the log, or one message that says what is wrong.
+"""Forms of published files, as the hub serves them, each with its right outcome.
+
+The outcome is the score of the plain files, a score and a count in the log, or one message about the problem.
 
 Types and rules of the released sets are printed on few cards, so a task may meet any of these. ``SAME`` files hold the
 same data in another form: their score is that of the plain files, to the last digit.
@@ -163,7 +164,7 @@ SAME = {
         TA,
         lambda: relations(relevance_score=lambda values: [value > 0 for value in values]),
     ),
-    "DAPFAM: columns nobody has announced": (TA, lambda: families("corpus", cpc=[["A61F"]] * 50, score=[0.5] * 50)),
+    "DAPFAM: unannounced columns": (TA, lambda: families("corpus", cpc=[["A61F"]] * 50, score=[0.5] * 50)),
     "DAPFAM: large strings": (
         TA,
         lambda: families("corpus", abstract_en=typed(pa.large_string()), relevant_id=typed(pa.large_string())),
@@ -208,7 +209,7 @@ SAME = {
         lambda: rows("title2full", first_ipcr3=lambda values: [value.upper() for value in values]),
     ),
     "PatentMap: whole numbers as ids": (ABS, lambda: numeric(patentmap())),
-    "PatentMap: sections nobody reads": (ABS, lambda: content("documents", section("dr-0001", "a drawing"))),
+    "PatentMap: unused sections": (ABS, lambda: content("documents", section("dr-0001", "a drawing"))),
     "PatentMap: no description": (ABS, lambda: content("documents", section("p0001", None))),
 }
 
@@ -229,7 +230,7 @@ COUNTED = {
         "1 rows of corpus have no desc",
     ),
     "DAPFAM: a relation twice, alike": (TA, lambda: more_relations(relation()), "1 relations are given twice, alike"),
-    "DAPFAM: codes that are no text": (
+    "DAPFAM: codes that are not texts": (
         TA,
         lambda: families("corpus", ipcr_codes_str=[["A61F"]] * 50),
         "no IPC codes are known",
@@ -309,13 +310,13 @@ REFUSED = {
     ),
     "DAPFAM: a document that is only judged": (
         TA,
-        lambda: more_relations(relation(relevant_id="nobody")),
-        r"row 121: unknown document 'nobody'",
+        lambda: more_relations(relation(relevant_id="unknown")),
+        r"row 121: unknown document 'unknown'",
     ),
     "DAPFAM: a query that is only judged": (
         TA,
-        lambda: more_relations(relation(query_id="nobody")),
-        r"row 121: unknown query 'nobody'",
+        lambda: more_relations(relation(query_id="unknown")),
+        r"row 121: unknown query 'unknown'",
     ),
     "DAPFAM: a domain in small letters": (
         TA,

@@ -1,4 +1,4 @@
-"""PATENT_MTEB_DATA: what was not built is not there, and a directory given wrongly is refused with the right one."""
+"""PATENT_MTEB_DATA: missing tables stay missing, and a wrong directory is refused with the right one."""
 
 import mteb
 import pytest
@@ -40,7 +40,7 @@ def test_a_table_that_is_gone_is_missing(acme):
         loading.resolve(sophia.DATA)
 
 
-def test_a_copy_beside_own_data_stays_what_it_is(acme):
+def test_a_copy_next_to_own_data_stays_a_copy(acme):
     (acme / "WIPO-AT").mkdir()
     (acme / "WIPO-AT" / "corpus.jsonl").write_text("")
     assert loading.resolve(wipo_at.DATA).own is None, "dataset.json does not list it"

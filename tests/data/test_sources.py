@@ -127,9 +127,7 @@ def build(patents, citations, root, params=None):
 
 @pytest.fixture
 def outside(monkeypatch, tmp_path):
-    """Writes a recipe outside the package as a module that can be imported, and forgets what was known of the one
-    before.
-    """
+    """Write a recipe outside the package as an importable module, and clear the caches of the previous one."""
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(tmp_path)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from patent_mteb.data.loading import DataSet, Source
-from patent_mteb.data.roots import asked
+from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import DataError
 from patent_mteb.search.engine import FAST_VARIABLE, on_arrays
 from patent_mteb.tasks.checks import TRUNCATED_VARIABLE, refuse_truncated
@@ -17,7 +17,7 @@ ON, OFF = ("1", "true", "True", "yes", "on", " ON "), ("0", "false", "FALSE", "n
 def test_words(monkeypatch, word):
     for variable in ("PATENT_MTEB_INSCOPE", TRUNCATED_VARIABLE, FAST_VARIABLE):
         monkeypatch.setenv(variable, word)
-    assert asked("PATENT_MTEB_INSCOPE") == on_arrays() == (word in ON)
+    assert switched_on("PATENT_MTEB_INSCOPE") == on_arrays() == (word in ON)
     short = Source(DataSet("datalyes/class_bloom", "patenteb", "62c95f3"), "hub", "62c95f3", Path("copy"))
     if word in ON:
         refuse_truncated(short, "test/data.parquet", 40)
@@ -31,7 +31,7 @@ def test_what_is_not_set_has_the_default(monkeypatch, empty):
     monkeypatch.delenv(FAST_VARIABLE, raising=False)
     if empty is not None:
         monkeypatch.setenv(FAST_VARIABLE, empty)
-    assert on_arrays() and asked(FAST_VARIABLE, default=True) and not asked(FAST_VARIABLE)
+    assert on_arrays() and switched_on(FAST_VARIABLE, default=True) and not switched_on(FAST_VARIABLE)
 
 
 def test_other_words_are_refused(monkeypatch):

@@ -404,7 +404,7 @@ def test_damaged_sample_tables_are_built_anew(cache, caplog, damage):
     with caplog.at_level("WARNING", logger="patent_mteb"):
         assert loading.sample_root("dapfam") == root
     assert table.read_bytes() == whole
-    assert len([record for record in caplog.records if "built anew" in record.message]) == 1
+    assert len([record for record in caplog.records if "are rebuilt" in record.message]) == 1
     assert [path.name for path in root.parent.iterdir()] == ["dapfam"]
     loading.sample_root.cache_clear()
 

@@ -47,7 +47,7 @@ def test_every_number_of_a_result_is_one_row(tmp_path, queries):
     }
     assert set(collected.scores.filter("main")["measure"]) == {"ndcg_at_10"}
     row = collected.results.row(0, named=True)
-    assert (row["run"], row["world"], row["benchmark"], row["group"], row["plain"]) == (
+    assert (row["run"], row["data_source"], row["benchmark"], row["group"], row["plain"]) == (
         "acme/small",
         "sample",
         "WIPO-AT",
@@ -72,7 +72,7 @@ def test_no_folder_and_no_results_are_errors(tmp_path):
         collect(tmp_path)
 
 
-def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
+def test_data_sources_by_the_data_that_a_result_was_measured_on(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, 0.1, kind="sample")
     add(folder, HEADLINE, 0.2, kind="real")
@@ -80,16 +80,16 @@ def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
     add(folder, DAPFAM, 0.3, kind="real")
     add(folder, "PatentDAPFAMTAToTARetrieval", 0.4, kind="local")
     collected = collect(tmp_path)
-    assert dict(collected.results.select("task", "world").iter_rows()) == {
+    assert dict(collected.results.select("task", "data_source").iter_rows()) == {
         f"{HEADLINE}.sample": "sample",
         HEADLINE: "real",  # the content of a licensed copy that is registered
         f"{HEADLINE}.local-bbbbbbbbbbbb": "own",
         DAPFAM: "real",
         "PatentDAPFAMTAToTARetrieval.local-bbbbbbbbbbbb": "local",
     }
-    assert list(collected.worlds) == ["real", "own", "local", "sample"]
-    assert collected.worlds["local"].results["value"].to_list() == [0.4]
-    assert [view.name for view in collected.worlds["real"].benchmarks] == ["WIPO-AT", "DAPFAM"]
+    assert list(collected.data_sources) == ["real", "own", "local", "sample"]
+    assert collected.data_sources["local"].results["value"].to_list() == [0.4]
+    assert [view.name for view in collected.data_sources["real"].benchmarks] == ["WIPO-AT", "DAPFAM"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_main_score_that_is_no_number(tmp_path, value):
     assert collected.results["value"].to_list() == [0.2]
 
 
-def test_several_local_states_stand_side_by_side_and_never_in_one_world(tmp_path):
+def test_several_local_states_stand_side_by_side_and_never_in_one_data_source(tmp_path):
     model, other = model_folder(tmp_path, "acme/model"), model_folder(tmp_path, "acme/other")
     add(model, HEADLINE, 0.9, kind="local", revision="local-111111111111", date=DATE)
     add(other, "WIPOATTAToTARetrieval", 0.8, kind="local", revision="local-111111111111", date=DATE + 1)
@@ -169,8 +169,8 @@ def test_several_local_states_stand_side_by_side_and_never_in_one_world(tmp_path
     add(model, HEADLINE, 0.7, kind="local", revision="local-333333333333", date=DATE - 1)
     add(model, DAPFAM, 0.3, kind="real")
     collected = collect(tmp_path)
-    worlds = {name: sorted(view.results["value"]) for name, view in collected.worlds.items()}
-    assert worlds == {"real": [0.3], "own": [0.5], "own-2": [0.8, 0.9], "own-3": [0.7]}
+    names = {name: sorted(view.results["value"]) for name, view in collected.data_sources.items()}
+    assert names == {"real": [0.3], "own": [0.5], "own-2": [0.8, 0.9], "own-3": [0.7]}
     one_message(
         collected, "WIPO-AT", "'own' shows local-222222222222", "'own-2' shows local-1", "'own-3' shows local-3"
     )
@@ -185,7 +185,7 @@ def test_several_subsets_in_one_file_are_several_results(tmp_path):
     content["scores"]["train"].append(entry | {"hf_subset": local, "main_score": 0.7, "ndcg_at_100": 0.7})
     path.write_text(json.dumps(content))
     attest(path)
-    assert sorted(collect(tmp_path).results.select("world", "value").rows()) == [("local", 0.7), ("real", 0.3)]
+    assert sorted(collect(tmp_path).results.select("data_source", "value").rows()) == [("local", 0.7), ("real", 0.3)]
 
 
 # --- per-query scores

@@ -12,7 +12,7 @@ from patent_mteb.report.collect import collect
 
 def test_means_are_over_the_same_queries_for_all(tmp_path):
     found = written(tmp_path)
-    frame = collect(tmp_path).worlds["sample"].benchmark("Sophia").common_queries
+    frame = collect(tmp_path).data_sources["sample"].benchmark("Sophia").common_queries
     assert len(frame) == len(found)
     for run, task, part, value, n in frame.iter_rows():
         expected = [score for score in found[run, task, part][:33] if score is not None]
@@ -22,7 +22,7 @@ def test_means_are_over_the_same_queries_for_all(tmp_path):
 def test_a_query_that_one_run_lacks_is_left_out_for_all(tmp_path):
     found = written(tmp_path)
     add(model_folder(tmp_path, "acme/few"), "SophiaTacdRetrieval", queries=[0.25] * 20)
-    frame = collect(tmp_path).worlds["sample"].benchmark("Sophia").common_queries
+    frame = collect(tmp_path).data_sources["sample"].benchmark("Sophia").common_queries
     whole = {(run, task): (value, n) for run, task, _, value, n in frame.filter(slice="").iter_rows()}
     assert whole.pop(("acme/few", "SophiaTacdRetrieval.sample")) == (0.25, 20)
     assert whole == {
@@ -37,7 +37,7 @@ def test_a_result_with_a_slice_that_its_per_query_scores_contradict_is_left_out(
     result = json.loads(path.read_text("utf-8"))
     ((entry,),) = result["scores"].values()
     attest(path, scores={"xy_ndcg_at_10": entry["xy_ndcg_at_10"] + 0.01})
-    frame = collect(tmp_path).worlds["sample"].benchmark("Sophia").common_queries
+    frame = collect(tmp_path).data_sources["sample"].benchmark("Sophia").common_queries
     parts = {run: set(frame.filter(run=run, task=task)["slice"]) for run in RUNS}
     assert parts["acme/b"] == {"", "a", "xy", "ipc_a", "ipc_h", "year_2020"} and parts["acme/a"] == set()
 
@@ -46,4 +46,4 @@ def test_tasks_of_other_benchmarks_are_no_representations_of_one_query(tmp_path)
     for run in RUNS:
         for task in ("PatentCitationRetrieval", "WIPOATTAToTARetrieval"):
             add(model_folder(tmp_path, run), task, queries=[0.1, 0.2])
-    assert collect(tmp_path).worlds["sample"].benchmark("WIPO-AT").common_queries.is_empty()
+    assert collect(tmp_path).data_sources["sample"].benchmark("WIPO-AT").common_queries.is_empty()

@@ -38,7 +38,7 @@ def entry_of(path):
 
 
 def shown(root):
-    view = collect(root).worlds["sample"].benchmark("PatentMap")
+    view = collect(root).data_sources["sample"].benchmark("PatentMap")
     return {(row["model"], row["what"]): row["cost"] for row in costs(view).iter_rows(named=True)}
 
 

@@ -8,7 +8,7 @@ from patent_mteb.report.collect import collect
 
 
 def view_of(root):
-    return collect(root).worlds["sample"].benchmark("WIPO-AT")
+    return collect(root).data_sources["sample"].benchmark("WIPO-AT")
 
 
 def hybrid(root, alpha, value, dense, revision="r1", **changed):

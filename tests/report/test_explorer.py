@@ -21,11 +21,11 @@ def world(tmp_path_factory):
 
 def explored(root, texts=None):
     collected = collect(root)
-    views = collected.worlds["sample"].benchmarks
+    views = collected.data_sources["sample"].benchmarks
     made = Explorer(
         {run: number for number, run in enumerate(collected.runs)}, lambda view, task: texts or TaskTexts(), views
     )
-    view = collected.worlds["sample"].benchmark("WIPO-AT")
+    view = collected.data_sources["sample"].benchmark("WIPO-AT")
     return made, made.of(view), collected
 
 
@@ -87,7 +87,7 @@ def test_a_damaged_run_is_named(tmp_path):
 
 def test_what_does_not_fit_is_counted_and_headlines_come_first(world, monkeypatch):
     every, _, collected = explored(world)
-    views = collected.worlds["sample"].benchmarks
+    views = collected.data_sources["sample"].benchmarks
     whole = {tab["task"]: len(json.dumps(tab, ensure_ascii=False)) for view in views for tab in every.of(view)}
     heads = [view.headline.name for view in views]
     room = sum(whole[head] for head in heads)

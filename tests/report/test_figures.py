@@ -57,7 +57,7 @@ def test_every_plot_that_there_is_data_for_and_no_other(world):
     assert all("(sample)" in plot.title for plot in drawn.values())
 
 
-def test_worlds_are_never_in_one_plot(tmp_path):
+def test_data_sources_are_never_in_one_plot(tmp_path):
     add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.1, slices={"in": 0.2, "out": 0.1})
     add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.1, kind="real", slices={"in": 0.3, "out": 0.2})
     drawn = {plot.name: plot.figure for plot in figures.draw(collect(tmp_path))}

@@ -12,7 +12,7 @@ from patent_mteb.report.collect import collect
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    return collect(sample_world(tmp_path_factory.mktemp("world"))).worlds["sample"]
+    return collect(sample_world(tmp_path_factory.mktemp("world"))).data_sources["sample"]
 
 
 def value_of(world, task, run, name):
@@ -66,7 +66,7 @@ def test_scale_leaves_out_models_of_unknown_size(world):
 def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
     for model, size in (("mteb/baseline-bm25s", 0), ("acme/a", 22_000_000), ("acme/b", 33_000_000)):
         add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
-    frame = frames.scale(collect(tmp_path).worlds["sample"].benchmark("PatenTEB"))
+    frame = frames.scale(collect(tmp_path).data_sources["sample"].benchmark("PatenTEB"))
     assert set(frame["model"]) == {"a", "b"}
     assert drawing.scale_scatter(frame).axes
 
@@ -79,11 +79,13 @@ def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
         if alone is not None:
             add(folder, "PatenTEBEffect2Full", alone)
     collected = collect(tmp_path)
-    assert set(frames.ranks(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "rank").rows()) == {
+    assert set(frames.ranks(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "rank").rows()) == {
         ("a", 2.0),
         ("b", 1.0),
     }
-    assert set(frames.scale(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {
+    assert set(
+        frames.scale(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
+    ) == {
         ("a", 0.4),
         ("b", 0.5),
     }
@@ -95,7 +97,7 @@ def test_truncation_of_a_model_with_its_full_width(tmp_path):
     add(model_folder(tmp_path, "acme/small", settings={"dims": 32, "prompts": "none"}), HEADLINE, 0.9)
     add(model_folder(tmp_path, "acme/small", embed_dim=None), HEADLINE, 0.4)
     add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.5)
-    frame = frames.truncation(collect(tmp_path).worlds["sample"].benchmark("WIPO-AT"))
+    frame = frames.truncation(collect(tmp_path).data_sources["sample"].benchmark("WIPO-AT"))
     assert frame.rows() == [("small", 32, 0.1, False), ("small", 128, 0.3, False), ("small", None, 0.4, True)]
 
 

@@ -59,7 +59,11 @@ def two(tmp_path):
 
 def test_geometries_are_read_beside_their_results(two):
     frame, messages = geometry_figures.read(collect(two))
-    assert not messages and set(frame["world"]) == {"sample"} and set(frame["plain"]) == {"PatentMapClmToAllRetrieval"}
+    assert (
+        not messages
+        and set(frame["data_source"]) == {"sample"}
+        and set(frame["plain"]) == {"PatentMapClmToAllRetrieval"}
+    )
     found = {
         (run, measure): (value, score)
         for run, measure, value, score in frame.select("run", "measure", "value", "score").iter_rows()

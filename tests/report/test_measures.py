@@ -8,7 +8,7 @@ from patent_mteb.report.page import measures
 
 def test_measures_are_those_of_the_result_files_best_first(tmp_path):
     sample_world(tmp_path)
-    (table,) = measures(collect(tmp_path).worlds["sample"].benchmark("WIPO-AT"))
+    (table,) = measures(collect(tmp_path).data_sources["sample"].benchmark("WIPO-AT"))
     files = {run: scores for (task, run), scores in main_scores(tmp_path).items() if task == f"{HEADLINE}.sample"}
     assert [row[0].value for row in table.rows] == sorted(files, key=lambda run: -files[run]["main_score"])
     keys = [column.key for column in table.columns[1:]]

@@ -17,7 +17,7 @@ from patent_mteb.report import cells, geometry_figures, tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
 from patent_mteb.report.page import page, payload
-from patent_mteb.report.published import beside
+from patent_mteb.report.published import tables_with_measured_rows
 from patent_mteb.report.queries import read_queries
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.tasks import catalogue
@@ -80,7 +80,7 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
                     assert tab["values"]["gap"][place][at] == pytest.approx(100 * (inside - outside) / inside, abs=1e-3)
                     counted = tab["counts"]["out"]
                     assert (counted[place][at] if isinstance(counted[0], list) else counted[at]) == 77
-                score = compared.of(tab["world"], task["name"], name)
+                score = compared.of(tab["data_source"], task["name"], name)
                 shown = tab["intervals"][""][place][at]
                 assert (shown is None) == (score is None)
                 if score:
@@ -104,7 +104,7 @@ def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     assert names == ["acme/large", "acme/small", "lex/bm25", EVIL]  # the last two have fewer tasks
     means = {mean["key"]: mean["values"] for mean in front["means"]}
     assert (means["rank"], means["overall"]) == ([1, 2, None, None], [None] * 4)
-    view = collected.worlds["sample"]
+    view = collected.data_sources["sample"]
     for name, score in zip(names[:2], means["score"], strict=False):  # both benchmarks weigh the same
         groups = [view.benchmark(benchmark).main_scores[name].values() for benchmark in headlines]
         assert score == pytest.approx(sum(sum(values) / len(values) for values in groups) / 2, abs=1e-12)
@@ -182,7 +182,7 @@ def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_p
         built = [
             *tables.build(collected, found),
             *geometry_figures.tables(geometry_figures.read(collected)[0]),
-            *beside(collected)[0],
+            *tables_with_measured_rows(collected)[0],
         ]
         for table in built:
             for place, column in enumerate(table.columns):

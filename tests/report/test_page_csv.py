@@ -65,7 +65,7 @@ class Files:
 
     def common_mean(self, world, kind, run):
         """Over the tasks that all runs of a data source have, and none on too few queries."""
-        rows = [row for row in self.tables["results"] if row["world"] == world and row["kind"] in kind]
+        rows = [row for row in self.tables["results"] if row["data_source"] == world and row["kind"] in kind]
         tasks = {row["plain"]: {} for row in rows}
         for row in rows:
             tasks[row["plain"]][row["run"]] = row
@@ -85,7 +85,7 @@ class Files:
             return self.score(head["task"], part, run), self.compared(head["task"], part, run)
         if common := re.fullmatch(r"Mean of \d+ common (tasks|retrieval tasks)", title):
             kinds = {row["kind"] for row in self.tables["results"]} if common[1] == "tasks" else {"Retrieval"}
-            return self.common_mean(tab["world"], kinds, run), ""
+            return self.common_mean(tab["data_source"], kinds, run), ""
         if title in means:
             return summary[means[title]], ""
         if title == "Tasks":

@@ -8,12 +8,12 @@ from statistics import mean
 
 import polars as pl
 import pytest
+from patent_mteb.report.frames import inscope
+from patent_mteb.report.page_charts import ChartSpec, chart, charts_of
 from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
 
 from patent_mteb.report.collect import collect
-from patent_mteb.report.frames import inscope
-from patent_mteb.report.page_charts import ChartSpec, chart, charts_of
 from patent_mteb.report.query_types import by_part, by_type
 
 
@@ -31,7 +31,11 @@ def made(tmp_path_factory):
         "inscope_subclass_at_1": math.nan
     }
     add(model_folder(root, "acme/part"), "SophiaTacdRetrieval", queries=[0.5] * 40, more=levels)
-    return found, collect(root).worlds["sample"].benchmark("Sophia"), built_tables(root)["sample-sophia-query-types"]
+    return (
+        found,
+        collect(root).data_sources["sample"].benchmark("Sophia"),
+        built_tables(root)["sample-sophia-query-types"],
+    )
 
 
 def on_common(found, run, task, part):

@@ -179,11 +179,11 @@ def test_it_has_a_tab_with_its_short_names_and_plots(measured):
 
 
 def test_its_headline_task_may_have_any_name(measured):
-    view = collect(measured).worlds["sample"].benchmark("Known Items")
+    view = collect(measured).data_sources["sample"].benchmark("Known Items")
     assert view.headline.plain == view.domain_headline.plain == "KnownByKeywords"
     for path in measured.rglob("KnownByKeywords.sample.json"):
         path.unlink()
-    view = collect(measured).worlds["sample"].benchmark("Known Items")
+    view = collect(measured).data_sources["sample"].benchmark("Known Items")
     assert view.headline.plain == view.domain_headline.plain == "KnownByTitle"
 
 

@@ -99,7 +99,7 @@ def test_the_baseline_must_be_clear(tmp_path):
     assert statistics(collected, "acme/small @r2").baseline == "acme/small @r2"
 
 
-def test_worlds_are_never_compared(tmp_path):
+def test_data_sources_are_never_compared(tmp_path):
     """A local copy and the published data have tasks and queries of the same names."""
     rng = np.random.default_rng(1)
     easy = rng.random(100) * 0.5
@@ -207,7 +207,7 @@ def test_the_tidy_table_says_it_of_every_main_score_and_of_nothing_else(tmp_path
     known = frame.filter(pl.col("position").is_not_null())
     assert set(known["main"]) == {True} and len(known) == 12
     for row in known.iter_rows(named=True):
-        score = compared.of(row["world"], row["task"], row["run"], row["slice"])
+        score = compared.of(row["data_source"], row["task"], row["run"], row["slice"])
         wanted = (score.low, score.high, score.p_best, score.p_holm, score.position, score.tied)
         wanted += (score.tied_with or None, score.n)
         names = ("low", "high", "p_best", "p_baseline_holm", "position", "tied_with_best", "tied_with", "n")

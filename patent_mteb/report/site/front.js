@@ -1,4 +1,4 @@
-// The front page of a world: a card a benchmark, and the table of ranks.
+// The front page of a data source: a card a benchmark, and the table of ranks.
 
 const display = { sure: false };
 
@@ -57,7 +57,7 @@ const breakable = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, at)
 function card(tab, head) {
   const places = head.values.map((value, place) => place).filter((place) => isNumber(head.values[place]) && !head.small[place] && allowed(tab.runs[place]));
   const best = places.sort((a, b) => head.values[b] - head.values[a])[0];
-  const target = data.tabs.find((other) => other.kind === "benchmark" && other.world === tab.world && other.name === head.title);
+  const target = data.tabs.find((other) => other.kind === "benchmark" && other.data_source === tab.data_source && other.name === head.title);
   const number = best === undefined ? make("p", { class: "headline" }, DASH) : make("p", { class: "headline", tabindex: "0" }, fixed(head.values[best]));
   if (best !== undefined) number.known = headlineKnown(tab, head, best);
   const run = best === undefined ? null : runs[tab.runs[best]];

@@ -35,9 +35,9 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
     for task, value in scores.items():
         add(folder, task, 0.123, kind="real", more=papers_own(ndcg_at_10=value))
     add(folder, "PatenTEBParaProblem", 0.01, kind="real")
-    (table,), messages = papers.beside(collect(tmp_path))
+    (table,), messages = papers.tables_with_measured_rows(collect(tmp_path))
     assert messages == ()
-    assert table.notes[-1].startswith("Printed tables that no result is set beside: ")
+    assert table.notes[-1].startswith("Printed tables that are not compared with results: ")
     printed = published.printed("patenteb", 15)
     assert len(table.rows) == len(printed) + 1
     measured = row_of(table, "acme/small")
@@ -64,7 +64,7 @@ def test_a_model_with_settings_of_its_own_is_named_as_such_and_a_score_on_too_li
     for settings in (None, {"dims": 64, "precision": "int8"}, {"prompts": "none"}):
         add(model_folder(tmp_path, "acme/small", settings=settings), "PatenTEBTitle2Full", 0.1, kind="real", more=own)
     add(model_folder(tmp_path, "acme/few"), "PatenTEBTitle2Full", 0.1, kind="real", more={**own, "paper_n_queries": 49})
-    (table,), _ = papers.beside(collect(tmp_path))
+    (table,), _ = papers.tables_with_measured_rows(collect(tmp_path))
     sources = {row[0].value: row[1].value for row in table.rows if row[1].value.startswith("measured")}
     assert sources == {
         "acme/small": "measured here",
@@ -87,7 +87,7 @@ def test_rows_by_task_and_slices(tmp_path):
         out_n_queries=77,
     )
     add(folder, DAPFAM, 0.99, kind="real", slices={"in": 0.98, "out": 0.97}, more={"recall_at_100": 0.96, **own})
-    tables, _ = papers.beside(collect(tmp_path))
+    tables, _ = papers.tables_with_measured_rows(collect(tmp_path))
     table = next(table for table in tables if table.name == "published-dapfam-17-19")
     measured = row_of(table, "acme/small")
     assert measured["task"].value == DAPFAM
@@ -100,7 +100,7 @@ def test_rows_by_task_and_slices(tmp_path):
 def test_percent_and_the_mean_of_the_print(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
     add(folder, "PatentMapAbsToAbsRetrieval", 0.1, kind="real", more=papers_own(recall_at_100=0.5, recall_at_20=0.3))
-    tables, _ = papers.beside(collect(tmp_path))
+    tables, _ = papers.tables_with_measured_rows(collect(tmp_path))
     measured = row_of(tables[0], "acme/small")
     assert measured["abs_to_abs_recall_at_100"].value == 50.0
     assert measured["abs_to_abs_recall_at_20"].value == 30.0
@@ -113,7 +113,7 @@ def test_percent_and_the_mean_of_the_print(tmp_path):
     assert len(queries) == 12
     for step, task in enumerate(sorted(queries)):
         add(deep, task, 0.9, kind="real", more={"n_queries": 10_000, **papers_own(ndcg_at_10=0.4 + 0.01 * step)})
-    tables, _ = papers.beside(collect(tmp_path / "sophia"))
+    tables, _ = papers.tables_with_measured_rows(collect(tmp_path / "sophia"))
     table = next(table for table in tables if table.name == "published-sophia-3")
     assert row_of(table, "acme/small")["mean"].value == pytest.approx(0.455)
     assert row_of(table, "PaECTER")["mean"].value == 0.443
@@ -122,7 +122,7 @@ def test_percent_and_the_mean_of_the_print(tmp_path):
 
 def test_a_result_from_before_the_papers_protocol_stays_out_and_is_named(tmp_path):
     add(model_folder(tmp_path, "acme/small"), DAPFAM, 0.3, kind="real")
-    tables, (message,) = papers.beside(collect(tmp_path))
+    tables, (message,) = papers.tables_with_measured_rows(collect(tmp_path))
     assert tables == []
     assert (
         message == f"DAPFAM: 1 result holds no score of the paper's protocol, first {DAPFAM} of acme/small; run again."
@@ -134,7 +134,7 @@ def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
     suite = {"knn_precision_at_3": 0.99, "mlp_precision_at_1": 0.98, "knn_tuned_precision_at_1": 0.97}
     authors = {"paper_knn_precision_at_1": 0.5743, "paper_knn_precision_at_3": 0.25, "paper_mlp_precision_at_1": 0.61}
     add(model_folder(tmp_path, "acme/small"), task, 0.99, kind="real", more=suite | authors)
-    tables, messages = papers.beside(collect(tmp_path))
+    tables, messages = papers.tables_with_measured_rows(collect(tmp_path))
     assert messages == ()
     measured = [row_of(table, "acme/small") for table in tables]
     for key, value in (
@@ -147,7 +147,7 @@ def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
 
     before = tmp_path / "before"
     add(model_folder(before, "acme/small"), task, 0.99, kind="real", more=suite)
-    tables, (message,) = papers.beside(collect(before))
+    tables, (message,) = papers.tables_with_measured_rows(collect(before))
     assert tables == []
     assert (
         message == f"PatentMap: 1 result holds no score of the paper's protocol, first {task} of acme/small; run again."
@@ -159,7 +159,7 @@ def test_other_data_is_never_ranked_among_the_papers(tmp_path):
     add(folder, HEADLINE, 0.9, kind="real", more={"n_queries": 1101})
     add(folder, DAPFAM, 0.9, kind="local")
     add(folder, "PatenTEBTitle2Full", 0.9)
-    tables, messages = papers.beside(collect(tmp_path))
+    tables, messages = papers.tables_with_measured_rows(collect(tmp_path))
     assert tables == []
     (message,) = messages
     assert "1,101 queries" in message
@@ -179,19 +179,19 @@ def test_local_data_is_compared_task_by_task_with_the_sizes_of_the_paper(tmp_pat
         for task, counts in SIZES.items():
             add(folder, task, 0.9, kind="real", more=counts[place])
         add(folder, "WIPOATConventionalClustering", 0.5, kind="real")  # an older result, which counts nothing
-    view, messages = on_the_papers_data(collect(tmp_path).worlds["real"].benchmark("WIPO-AT"))
+    view, messages = on_the_papers_data(collect(tmp_path).data_sources["real"].benchmark("WIPO-AT"))
     kept = set(view.results.select("run", "plain").rows())
     assert kept == {("acme/right", HEADLINE), ("acme/wrong", HEADLINE), *(("acme/right", task) for task in SIZES)}
     assert set(view.scores.select("run", "plain").rows()) == kept
-    told = " ".join(messages)
+    text = " ".join(messages)
     for said in (
         "1,102 queries",
         "n_classes is 5, by the paper 6",
         "n_test is 60, by the paper 237 to 301",
         "n_test is not recorded",
     ):
-        assert said in told
-    assert "WIPOATConventionalClustering of acme/right and 1 more" in told
+        assert said in text
+    assert "WIPOATConventionalClustering of acme/right and 1 more" in text
 
 
 def test_a_model_of_the_paper_is_no_rival_of_itself(tmp_path):
@@ -205,7 +205,7 @@ def test_a_model_of_the_paper_is_no_rival_of_itself(tmp_path):
             kind="real",
             more=papers_own(ndcg_at_10=best["title2full"] - 0.01),
         )
-    (table,), _ = papers.beside(collect(tmp_path))
+    (table,), _ = papers.tables_with_measured_rows(collect(tmp_path))
     ranks = {row[0].value: row[2].rank for row in table.rows if row[1].value == "measured here"}
     assert ranks["acme/other"] == ranks[best["model_id"]] + 1
 
@@ -222,8 +222,8 @@ def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
         "v_measure",
     }
     measured |= (
-        {f"paper_knn_precision_at_{k}" for k in (1, 3, 5)}
-        | {f"paper_mlp_precision_at_{k}" for k in (1, 3, 5)}
+        {f"knn_precision_at_{k}" for k in (1, 3, 5)}
+        | {f"mlp_precision_at_{k}" for k in (1, 3, 5)}
         | {"cosine_pearson", "knn_macro_f1", "ari"}
     )
     measured |= {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
@@ -232,5 +232,5 @@ def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
             (pl.col("kind") == "score") & (pl.col("task") != "")
         )
         for metric in rows["metric"].unique():
-            assert papers.METRICS.get(metric, metric) in measured | {"map"}
+            assert published.score_name(metric).removeprefix("paper_") in measured
         assert set(rows["task"]) <= set(suite_tasks())

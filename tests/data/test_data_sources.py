@@ -1,10 +1,10 @@
-"""Which world a result belongs to, and that it belongs to one or to none."""
+"""Which data source a result belongs to, and that it belongs to one or to none."""
 
 import sys
 
 import pytest
 
-from patent_mteb.data.data_source import WORLDS, world, world_of
+from patent_mteb.data.data_source import DATA_SOURCES, data_source_named, data_source_of
 from patent_mteb.data.loading import REGISTERED, DataSet, resolve, sample_revision
 from patent_mteb.errors import DataError
 from patent_mteb.sample import SAMPLE_VERSION
@@ -42,23 +42,24 @@ def recipe(tmp_path, monkeypatch):
         (UNRELEASED, PRESENT, True, "sample"),
     ],
 )
-def test_worlds_go_by_the_data(data, revision, sample, name, monkeypatch):
+def test_data_sources_go_by_the_data(data, revision, sample, name, monkeypatch):
     monkeypatch.setitem(REGISTERED, UNRELEASED.key, frozenset({"aaaaaaaaaaaa"}))
     monkeypatch.setitem(REGISTERED, RELEASED.key, frozenset({"cccccccccccc"}))
-    assert world_of(data, revision, sample=sample) is WORLDS[name]
+    assert data_source_of(data, revision, sample=sample) is DATA_SOURCES[name]
 
 
-def test_earlier_states_of_the_data_are_worlds_of_their_own():
-    assert [WORLDS["local"].earlier(states).name for states in range(3)] == ["local", "local-2", "local-3"]
-    assert world("local-3") == WORLDS["local"].earlier(2) != WORLDS["local"]
-    orders = [kind.earlier(states).order for kind in WORLDS.values() for states in range(3)]
+def test_earlier_states_of_the_data_are_data_sources_of_their_own():
+    assert [DATA_SOURCES["local"].earlier(states).name for states in range(3)] == ["local", "local-2", "local-3"]
+    assert data_source_named("local-3") == DATA_SOURCES["local"].earlier(2) != DATA_SOURCES["local"]
+    orders = [kind.earlier(states).order for kind in DATA_SOURCES.values() for states in range(3)]
     assert orders == sorted(set(orders))
     assert all(
-        "earlier" in kind.earlier(1).banner and "earlier" in kind.earlier(1).titled("Title") for kind in WORLDS.values()
+        "earlier" in kind.earlier(1).banner and "earlier" in kind.earlier(1).titled("Title")
+        for kind in DATA_SOURCES.values()
     )
     for name in ("", "reall", "local-x", "-2"):
-        with pytest.raises(DataError, match="there is no world"):
-            world(name)
+        with pytest.raises(DataError, match="unknown data source"):
+            data_source_named(name)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +84,13 @@ def test_earlier_states_of_the_data_are_worlds_of_their_own():
         (WITHOUT, "", True, "the present sample is none"),
     ],
 )
-def test_what_belongs_to_no_world_is_refused_with_its_reason(data, revision, sample, problem):
+def test_what_belongs_to_no_data_source_is_refused_with_its_reason(data, revision, sample, problem):
     with pytest.raises(DataError, match=problem) as refused:
-        world_of(data, revision, sample=sample)
+        data_source_of(data, revision, sample=sample)
     assert refused.value.remedy
 
 
-def test_every_source_of_a_data_set_has_a_world(tmp_path, monkeypatch):
+def test_every_source_of_a_data_set_has_a_data_source(tmp_path, monkeypatch):
     sources = {"real": resolve(RELEASED), "sample": resolve(UNRELEASED, True)}
     (tmp_path / RELEASED.key).mkdir(parents=True)
     (tmp_path / RELEASED.key / "corpus.jsonl").write_text("{}")
@@ -99,25 +100,25 @@ def test_every_source_of_a_data_set_has_a_world(tmp_path, monkeypatch):
     (tmp_path / UNRELEASED.key / "corpus.jsonl").write_text("{}")
     sources["own"] = resolve(UNRELEASED)
     for name, source in sources.items():
-        assert world_of(source.data, source.revision, sample=source.kind == "sample") is WORLDS[name]
+        assert data_source_of(source.data, source.revision, sample=source.kind == "sample") is DATA_SOURCES[name]
 
 
 def test_the_sample_of_a_recipe_outside_the_package_goes_by_its_own_revision(recipe):
     revision = resolve(OUTSIDE, True).revision
     assert revision.startswith(f"{PRESENT}-")
-    assert world_of(OUTSIDE, revision, sample=True) is WORLDS["sample"]
+    assert data_source_of(OUTSIDE, revision, sample=True) is DATA_SOURCES["sample"]
     for other in (PRESENT, f"{PRESENT}-000000000000"):
         with pytest.raises(DataError, match=f"the present sample is {revision}"):
-            world_of(OUTSIDE, other, sample=True)
+            data_source_of(OUTSIDE, other, sample=True)
 
 
-def test_a_recipe_that_is_gone_leaves_its_results_without_a_world():
+def test_a_recipe_that_is_gone_leaves_its_results_without_a_data_source():
     with pytest.raises(DataError, match="nowhere_recipe"):
-        world_of(DataSet("org/gone", "nowhere_recipe"), PRESENT, sample=True)
+        data_source_of(DataSet("org/gone", "nowhere_recipe"), PRESENT, sample=True)
 
 
-def test_only_the_real_world_needs_no_warning():
-    assert list(WORLDS) == ["real", "own", "local", "sample"]
-    assert [name for name, kind in WORLDS.items() if not kind.banner] == ["real"]
+def test_only_the_real_data_source_needs_no_warning():
+    assert list(DATA_SOURCES) == ["real", "own", "local", "sample"]
+    assert [name for name, kind in DATA_SOURCES.items() if not kind.banner] == ["real"]
     titles = ["Title", "Title (own data)", "Title (local copy)", "Title (sample)"]
-    assert [kind.titled("Title") for kind in WORLDS.values()] == titles
+    assert [kind.titled("Title") for kind in DATA_SOURCES.values()] == titles
