@@ -121,7 +121,7 @@ def _benchmarks(args: argparse.Namespace) -> _Listed:
 
 
 def _models(args: argparse.Namespace) -> _Listed:
-    from patent_mteb.models.listing import models
+    from patent_mteb.models.registry import models
 
     rows = [
         {

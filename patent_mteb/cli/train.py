@@ -262,7 +262,7 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
 
 def _show_printed(recipe: str) -> None:
     """The paper's own means over seeds, for other data and models, beside those that were measured."""
-    from patent_mteb.training.published_results import printed_of
+    from patent_mteb.training.comparing import printed_of
 
     rows = []
     for one in printed_of(recipe):

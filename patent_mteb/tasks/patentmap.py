@@ -6,7 +6,7 @@ Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`
 and its commit (:mod:`patent_mteb.data.hub`) is recorded as the data set revision of each result.
 
 Texts: see :mod:`patent_mteb.recipes.patentmap_content`; which models read section tags:
-:mod:`patent_mteb.models.section_tags`. Scores that begin with ``paper_`` are those of the authors' evaluation on the
+:mod:`patent_mteb.models.robustness`. Scores that begin with ``paper_`` are those of the authors' evaluation on the
 same pass (:mod:`patent_mteb.tasks.patentmap`, :mod:`patent_mteb.tasks.patentmap`).
 
 PatentMap's prior-art retrieval (§6.1), under two protocols in one pass.
@@ -44,7 +44,7 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
-from patent_mteb.models.section_tags import reads_section_tags, reads_section_tags_in_paper
+from patent_mteb.models.robustness import reads_section_tags, reads_section_tags_in_paper
 from patent_mteb.protocols import multi_hot, precision_at
 from patent_mteb.protocols.intervals import limits, mean_interval
 from patent_mteb.recipes.patentmap import FILES, Labelled, read_labelled, with_tag
