@@ -116,18 +116,18 @@ def main(args: argparse.Namespace) -> int:
 
     corpus = read_corpus(args.data, shares)
     job = Job(
-        recipe,
-        settings,
-        args.model,
-        args.out,
-        seeds,
-        args.max_steps,
-        args.lora,
-        args.drop_leaks,
-        args.device,
-        args.teacher,
-        args.paraphrases,
-        args.geometry,
+        recipe=recipe,
+        settings=settings,
+        base=args.model,
+        out=args.out,
+        seeds=seeds,
+        max_steps=args.max_steps,
+        lora=args.lora,
+        drop_leaks=args.drop_leaks,
+        device=args.device,
+        teacher=args.teacher,
+        paraphrases=args.paraphrases,
+        geometry=args.geometry,
     )
     outcome = train(job, corpus, quiet=not common.bars(args))
     _tell(outcome)

@@ -95,7 +95,7 @@ SOURCES = {
   author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion
   Androutsopoulos}, booktitle = {Findings of EMNLP}, doi = {10.18653/v1/2020.findings-emnlp.261}, title = {LEGAL-BERT:
   The Muppets straight out of Law School}, year = {2020},
-}"""  # noqa: E501
+}"""
     ),
 }
 

@@ -185,7 +185,7 @@ class Quantised(LiveIdentity):
         array = np.asarray(vectors)
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all():
             raise ModelError(
-                f"{self.mteb_model_meta.name} returned an array of {array.dtype} {array.shape}, not one finite vector per"
-                " text, so it cannot be quantised. Remedy: run the model without --precision, or check its input"
+                f"{self.mteb_model_meta.name} returned an array of {array.dtype} {array.shape}, not one finite vector"
+                " per text, so it cannot be quantised. Remedy: run the model without --precision, or check its input"
             )
         return array.astype(np.float32, copy=False)

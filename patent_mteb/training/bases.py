@@ -1,7 +1,7 @@
 """Load a base model, check it for a recipe, and add or remove a head and adapters.
 
-A base is trained in float32 regardless of the type in its files. Steps of 2e-5 are lost in the rounding of bfloat16, and
-float16 overflows. fp16 and bf16 mean the trainer's autocast.
+A base is trained in float32 regardless of the type in its files. Steps of 2e-5 are lost in the rounding of bfloat16,
+and float16 overflows. fp16 and bf16 mean the trainer's autocast.
 """
 
 from __future__ import annotations

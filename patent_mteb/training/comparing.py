@@ -13,7 +13,8 @@ With several seeds, the score is the mean over seeds with its standard deviation
 14. The difference compares each query's mean over seeds with its score before, resampled by query (WIPO-AT §3.7: paired
 bootstrap, 10,000 resamples, seed 42).
 
-:func:`printed_of` returns the papers' own means and standard deviations over three seeds (WIPO-AT Tables 13, 14 and 20).
+:func:`printed_of` returns the papers' own means and standard deviations over three seeds (WIPO-AT Tables 13, 14 and
+20).
 """
 
 from __future__ import annotations

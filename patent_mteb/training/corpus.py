@@ -5,7 +5,8 @@
 * ``sample``: the built-in sample, with the split of its WIPO-AT benchmark;
 * a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder), with its texts, labels,
   citations and split;
-* records (a directory of ``patent-mteb import``, or ``patents.parquet``). They are split by family, 80/10/10 by default,
+* records (a directory of ``patent-mteb import``, or ``patents.parquet``). They are split by family, 80/10/10 by
+default,
   by a hash. Families with equal title and abstract stay together.
 
 Publications with the same text as another of their family are excluded and counted, as in WIPO-AT's step 0.6.
@@ -156,9 +157,7 @@ def _of_built(folder: Path) -> Corpus:
     split = {families[row["_id"]]: row["split"] for row in rows}
     distinct, left_out = _without_duplicates(patents)
     revision = input_hash(distinct, citations)
-    return Corpus(
-        folder.resolve().parent.name, distinct, citations, split, families, folder, revision, left_out
-    )
+    return Corpus(folder.resolve().parent.name, distinct, citations, split, families, folder, revision, left_out)
 
 
 def _document(
