@@ -69,7 +69,8 @@ def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, mo
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
         with pytest.raises(
-            BudgetError, match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* kept and not asked again"
+            BudgetError,
+            match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* cached answers are not requested again",
         ):
             list(chat(url, answers, meter=Meter(Budget(calls=7))).ask_all(QUESTIONS))
         assert len(server.bodies) == len(answers) == 7
@@ -119,7 +120,7 @@ def test_an_error_ends_it_and_keeps_what_was_answered(tmp_path):
 )
 def test_what_is_no_completion_is_named_and_not_kept(raw, tmp_path):
     with chat_server(lambda body: (200, {}, raw)) as (url, _), Answers(tmp_path / "answers.sqlite") as answers:
-        with pytest.raises(EndpointError, match=r"answered no completion with a text: \{"):
+        with pytest.raises(EndpointError, match=r"answered without a completion: \{"):
             chat(url, answers).ask("a", "b")
         assert len(answers) == 0
 
@@ -132,7 +133,7 @@ def test_settings_that_cannot_be(tmp_path):
     with pytest.raises(EndpointError, match="does not count tokens"):
         Meter(Budget(tokens=10)).charged(lambda: {"choices": []})
     (tmp_path / "no.sqlite").write_bytes(b"something else, and longer than a header of SQLite" * 100)
-    with pytest.raises(DataError, match="not a file of kept answers"):
+    with pytest.raises(DataError, match="not a file of cached answers"):
         Answers(tmp_path / "no.sqlite")
 
 
@@ -143,7 +144,7 @@ def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
             answers.put(f"{number:03}", {"text": "x" * 500})
         answers._base.execute("PRAGMA max_page_count = 1")  # no further page, as on a full disk
         with pytest.raises(
-            DataError, match=r"cannot be read or written \(database or disk is full\).*the disk has room"
+            DataError, match=r"cannot be read or written \(database or disk is full\).*free space of the disk"
         ):
             answers.put("more", {"text": "x" * 5000})
         assert answers.get("007") == {"text": "x" * 500}
