@@ -91,7 +91,7 @@ def benchmarks() -> str:
 
 def models() -> str:
     """The models of the papers and of the suite."""
-    from patent_mteb.models.listing import models as listed
+    from patent_mteb.models.registry import models as listed
 
     rows = [(row.model and f"`{row.model}`", row.printed, row.dims, row.max_tokens, row.runs) for row in listed()]
     return table(("model", "name in WIPO-AT", "dimensions", "max tokens", "runs with -m"), rows)

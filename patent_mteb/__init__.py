@@ -64,7 +64,7 @@ def register() -> None:
         'PatentMap'
     """
     from patent_mteb import _mteb
-    from patent_mteb.models.listing import suite_metas
+    from patent_mteb.models.registry import suite_metas
     from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
     _mteb.check_contract()

@@ -125,7 +125,7 @@ def _benchmarks() -> _Listed:
 
 
 def _models() -> _Listed:
-    from patent_mteb.models.listing import models
+    from patent_mteb.models.registry import models
 
     rows = [
         {

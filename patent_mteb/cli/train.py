@@ -106,18 +106,18 @@ def train(
 
     corpus = read_corpus(data, shares)
     job = Job(
-        chosen,
-        changed,
-        model,
-        out,
-        numbers,
-        max_steps,
-        None if lora is None else (*lora, 16)[0],
-        drop_leaks,
-        device,
-        teacher,
-        paraphrases,
-        geometry or 0,
+        recipe=chosen,
+        settings=changed,
+        base=model,
+        out=out,
+        seeds=numbers,
+        max_steps=max_steps,
+        lora=None if lora is None else (*lora, 16)[0],
+        drop_leaks=drop_leaks,
+        device=device,
+        teacher=teacher,
+        paraphrases=paraphrases,
+        geometry=geometry or 0,
     )
     outcome = jobs.train(job, corpus, quiet=not session.bars)
     _show_outcome(outcome)
@@ -252,7 +252,7 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
 
 def _show_printed(recipe: str) -> None:
     """Print the paper's means over seeds, for other data and models, next to the measured ones."""
-    from patent_mteb.training.published_results import printed_of
+    from patent_mteb.training.comparing import printed_of
 
     rows = []
     for one in printed_of(recipe):

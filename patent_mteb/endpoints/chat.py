@@ -1,10 +1,7 @@
-"""Questions to a language model behind ``/chat/completions``: kept, metered, several at once, in order.
+"""Send messages to a language model behind ``/chat/completions``, with a cache and a budget.
 
-What of a language model's answer is the answer: without thinking aloud, whole, and not a refusal.
-
-Answers of servers on disk: each question is asked once, whatever stops a run.
-
-What asking a server may cost, and what it has cost: calls, tokens, money.
+Answers are cached on disk, so that an interrupted run sends no message twice. Reasoning is removed from an answer;
+truncated answers and refusals are marked as faults. A meter counts calls, tokens and cost.
 """
 
 from __future__ import annotations
@@ -28,17 +25,15 @@ from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import DataError
 from patent_mteb.identity import digest
 
-__all__ = ["Answer", "Chat", "who_answered"]
+__all__ = ["Answer", "Chat", "models_and_days"]
 
 logger = logging.getLogger(__name__)
 
-
 CUT, UNFINISHED, REFUSED, EMPTY = "cut off", "thinking aloud without end", "refused", "empty"
-
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
-_WHOLE = frozenset(("", "stop", "eos", "eos_token", "end_turn", "stop_sequence"))
+_COMPLETE = frozenset(("", "stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 
 _FILTERED = frozenset(("content_filter", "refusal", "safety", "recitation", "prohibited_content", "blocklist"))
 
@@ -51,30 +46,30 @@ _REFUSALS = (
 )
 
 
-def spoken(text: str) -> str | None:
-    """An answer without what the model thinks aloud (``<think>``); None if that does not end."""
-    said, place = [], 0
-    while (start := text.find(_OPEN, place)) >= 0:
-        said.append(text[place:start])
+def visible_answer(text: str) -> str | None:
+    """Remove the reasoning (``<think>``) from an answer; None if the reasoning does not end."""
+    visible, position = [], 0
+    while (start := text.find(_OPEN, position)) >= 0:
+        visible.append(text[position:start])
         end = text.find(_CLOSE, start)
         if end < 0:
             return None
-        place = end + len(_CLOSE)
-    said.append(text[place:])
-    return "".join(said).rpartition(_CLOSE)[2]
+        position = end + len(_CLOSE)
+    visible.append(text[position:])
+    return "".join(visible).rpartition(_CLOSE)[2]
 
 
 def well_formed(text: str) -> str:
-    """A text with a replacement character for each half of a surrogate pair, which no file can hold."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by the replacement character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def fault_of(text: str | None, finish: str) -> str:
-    """Why an answer is not used, empty if it is."""
+    """The reason not to use an answer; empty for a usable one. ``text`` is None if its reasoning does not end."""
     finish = finish.lower()
     if finish in _FILTERED:
         return REFUSED
-    if finish not in _WHOLE:
+    if finish not in _COMPLETE:
         return CUT
     if text is None:
         return UNFINISHED
@@ -85,9 +80,7 @@ def fault_of(text: str | None, finish: str) -> str:
 
 
 class Answers:
-    """JSON answers by key, in one SQLite file that threads and processes may share; each is committed when it is
-    added.
-    """
+    """JSON answers by key, in one SQLite file that threads and processes may share. Each is committed at once."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -98,30 +91,27 @@ class Answers:
             self._base.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, document TEXT NOT NULL)")
         except sqlite3.DatabaseError as error:
             raise DataError(
-                f"not a file of kept answers ({error})", path=self.path, remedy="delete the file or name another"
+                f"not a file of cached answers ({error})", path=self.path, remedy="delete the file or name another"
             ) from error
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The kept answer, None if there is none."""
         row = self._row("SELECT document FROM answer WHERE key = ?", key)
         return None if row is None else dict(json.loads(row[0]))
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
-        """Keep an answer."""
         self._row("INSERT OR REPLACE INTO answer VALUES (?, ?)", key, json.dumps(answer))
 
     def __len__(self) -> int:
         return int(self._row("SELECT count(*) FROM answer")[0])
 
     def _row(self, command: str, *values: str) -> Any:
-        """The first row that a command gives."""
         try:
             with self._lock:
                 return self._base.execute(command, values).fetchone()
         except sqlite3.DatabaseError as error:
-            remedy = "see that the disk has room, then run again; if the file is damaged, name another"
+            remedy = "check the free space of the disk, then run again; if the file is corrupt, name another"
             raise DataError(
-                f"kept answers cannot be read or written ({error})", path=self.path, remedy=remedy
+                f"cached answers cannot be read or written ({error})", path=self.path, remedy=remedy
             ) from error
 
     def close(self) -> None:
@@ -142,12 +132,12 @@ _MOST_TOKENS = 1_000_000_000
 
 
 class BudgetError(EndpointError):
-    """The next call would go beyond the budget."""
+    """The next call would exceed the budget."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Price of a million tokens, in any currency."""
+    """Prices per million tokens, in any currency."""
 
     input: float = 0.0
     output: float = 0.0
@@ -155,12 +145,9 @@ class Prices:
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be spent; None is no limit.
+    """Limits of calls, of input and output tokens together, and of cost. None means unlimited.
 
-    Attributes:
-        calls: answers of the server; refusals that were tried again do not count.
-        tokens: read and written together.
-        cost: in the currency of the prices.
+    Failed requests that are repeated do not count as calls.
     """
 
     calls: int | None = None
@@ -170,7 +157,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Usage:
-    """What answers took: their number, tokens and seconds."""
+    """Calls, tokens and seconds of one or more answers."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -190,23 +177,23 @@ class Usage:
 
 
 def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
-    """One answer's tokens as its server counted them; None if it did not, or if they cannot be a number of tokens."""
-    said = answer.get("usage")
-    if not isinstance(said, dict):
+    """Return the tokens that the server counts for an answer; None if the counts are missing or invalid."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict):
         return None
-    read, written = said.get("prompt_tokens"), said.get("completion_tokens")
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
     written = 0 if written is None else written
     return Usage(1, read, written, seconds) if _is_count(read) and _is_count(written) else None
 
 
-def _is_count(said: Any) -> TypeGuard[int]:
-    return type(said) is int and 0 <= said <= _MOST_TOKENS
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
 class Meter:
-    """Lets calls pass while the budget lasts, and counts them; several threads may share it.
+    """Counts calls and refuses those beyond the budget; several threads may share it.
 
-    A call's tokens are known when it is answered: calls that are under way when tokens or cost run out are finished and
+    The tokens of a call are known after its answer. Calls in progress when tokens or cost run out are finished and
     counted.
     """
 
@@ -214,22 +201,22 @@ class Meter:
         self.budget = budget or Budget()
         self.prices = prices or Prices()
         if self.budget.cost is not None and not (self.prices.input or self.prices.output):
-            raise EndpointError("a budget in money needs prices. Remedy: say what a million tokens cost")
+            raise EndpointError("a budget in money needs prices. Remedy: give the price of a million tokens")
         self.spent = Usage()
-        self._begun = 0
+        self._started = 0
         self._lock = threading.Lock()
 
     def charged(self, call: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], Usage]:
-        """The answer of a call with what it took."""
+        """Make a call within the budget. Returns its answer and usage."""
         with self._lock:
-            self._refuse_beyond()
-            self._begun += 1
+            self._check_budget()
+            self._started += 1
         started = time.monotonic()
         try:
             answer = call()
         except BaseException:
             with self._lock:
-                self._begun -= 1
+                self._started -= 1
             raise
         seconds = time.monotonic() - started
         usage = usage_of(answer, seconds)
@@ -239,18 +226,18 @@ class Meter:
             raise EndpointError("the server does not count tokens. Remedy: limit the number of calls instead")
         return answer, usage or Usage(1, seconds=seconds)
 
-    def _refuse_beyond(self) -> None:
+    def _check_budget(self) -> None:
         tokens = self.spent.input_tokens + self.spent.output_tokens
-        counted = (
-            (self._begun, self.budget.calls, "{:d} calls"),
+        limits = (
+            (self._started, self.budget.calls, "{:d} calls"),
             (tokens, self.budget.tokens, "{:d} tokens"),
             (self.spent.cost(self.prices), self.budget.cost, "a cost of {:g}"),
         )
-        for used, most, words in counted:
-            if most is not None and used >= most:
+        for used, limit, words in limits:
+            if limit is not None and used >= limit:
                 raise BudgetError(
-                    f"the budget of {words.format(most)} is spent (calls {self._begun}, tokens {tokens}). "
-                    "Remedy: raise it and run again; what was answered is kept and not asked again"
+                    f"the budget of {words.format(limit)} is spent (calls {self._started}, tokens {tokens}). "
+                    "Remedy: raise it and run again; cached answers are not requested again"
                 )
 
 
@@ -261,15 +248,16 @@ _TOO_LONG = ("length", "max_tokens", "model_length")
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model wrote, with what it took then.
+    """An answer of a language model.
 
     Attributes:
-        text: without what it thought aloud; half surrogate pairs are replaced.
+        text: without reasoning; lone surrogates are replaced.
+        usage: of the original call, also for a cached answer.
         model: as the server names it.
-        day: on which it was written, ISO 8601.
-        key: what was asked, as a digest.
-        kept: whether it was on disk already.
-        fault: why it is not to be used (:func:`~patent_mteb.endpoints.chat.fault_of`), empty if it is.
+        day: of the original call, ISO 8601.
+        key: digest of the model's identity and the message.
+        cached: whether it comes from disk.
+        fault: see :func:`fault_of`.
     """
 
     text: str
@@ -277,40 +265,34 @@ class Answer:
     model: str
     day: str
     key: str = ""
-    kept: bool = False
+    cached: bool = False
     fault: str = ""
 
 
-def who_answered(name: str, answers: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The answers of each model that a server named, and the first and last day; more than one model is a warning."""
+def models_and_days(name: str, answers: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Count answers (model, day) by model, and return the first and last day. Several models cause a warning."""
     pairs = Counter(answers)
     models, days = Counter[str](), sorted({day for _, day in pairs})
     for (model, _), n in pairs.items():
         models[model] += n
     if len(models) > 1:
         shares = ", ".join(f"{model} {n} times" for model, n in sorted(models.items()))
-        told = "%s: %d models answered under this name, from %s to %s: %s"
-        logger.warning(told, name, len(models), days[0], days[-1], shares)
+        message = "%s: %d models answered under this name, from %s to %s: %s"
+        logger.warning(message, name, len(models), days[0], days[-1], shares)
     return {"models": dict(sorted(models.items())), "days": [days[0], days[-1]]} if days else {}
 
 
 class Chat:
     """A language model that answers one message under one instruction, at temperature 0.
 
-    An answer with a fault is asked for once more, unless it was too long; the second is kept, with the usage of both.
+    A message is sent again once if its answer has a fault other than its length. The second answer is cached, with the
+    usage of both.
 
     Args:
         model: its name at the server.
-        answers: where answers are kept; None asks anew.
-        settings: more fields of the request's body, such as ``{"max_tokens": 8}``, or others in place of
-            ``temperature``.
-        at_once: requests that are under way together.
-
-    Example:
-        >>> from patent_mteb.endpoints.chat import Chat
-        >>> from patent_mteb.endpoints.client import Endpoint
-        >>> Chat(Endpoint("http://localhost:8000/v1"), "my-model").identity
-        {'server': 'http://localhost:8000/v1', 'model': 'my-model', 'settings': {'temperature': 0}}
+        answers: cache of answers; None sends every message again.
+        settings: further fields of the request's body, such as ``{"max_tokens": 8}``.
+        at_once: number of parallel requests.
     """
 
     def __init__(
@@ -328,7 +310,7 @@ class Chat:
                 f"the settings of a request cannot hold {', '.join(sorted(reserved))}. Remedy: leave that out"
             )
         if at_once < 1:
-            raise EndpointError(f"{at_once} requests at once are none. Remedy: give a positive number")
+            raise EndpointError(f"cannot send {at_once} requests at once. Remedy: give a positive number")
         self.endpoint = endpoint
         self.model = model
         self.answers = answers
@@ -336,65 +318,66 @@ class Chat:
         self.settings = {"temperature": 0, **(settings or {})}
         self.at_once = at_once
         self._guard = threading.Lock()
-        self._under_way: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
+        self._pending: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything but the question that an answer depends on."""
+        """Everything that an answer depends on, except for the messages."""
         return {"server": self.endpoint.url, "model": self.model, "settings": self.settings}
 
     def ask(self, instruction: str, message: str) -> Answer:
-        """The answer, from disk if the same was asked before: threads that ask the same wait for each other.
+        """Answer a message, from the cache if possible. Threads that send the same message wait for each other.
 
         Raises:
-            EndpointError: there is none, or it is no completion.
-            BudgetError: it would have to be asked, and the budget is spent.
+            EndpointError: the server does not answer, or not with a completion.
+            BudgetError: the answer is not cached, and the budget is spent.
         """
         key = digest([self.identity, instruction, message], 64)
         with self._guard:
-            lock = self._under_way.setdefault(key, threading.Lock())
+            lock = self._pending.setdefault(key, threading.Lock())
         with lock:
-            kept = None if self.answers is None else self.answers.get(key)
-            if kept is not None and "finish" in kept:  # an older version did not write down how an answer ended
-                return self._answer(kept, key, kept=True)
-            said = self._asked(instruction, message)
-            if self._answer(said, key).fault and said["finish"] not in _TOO_LONG:
-                first, said = said, self._asked(instruction, message)
-                said["usage"] = asdict(Usage(**first["usage"]) + Usage(**said["usage"]))
+            cached = None if self.answers is None else self.answers.get(key)
+            if cached is not None and "finish" in cached:  # the first version did not record the finish reason
+                return self._answer(cached, key, cached=True)
+            record = self._request(instruction, message)
+            if self._answer(record, key).fault and record["finish"] not in _TOO_LONG:
+                first, record = record, self._request(instruction, message)
+                record["usage"] = asdict(Usage(**first["usage"]) + Usage(**record["usage"]))
             if self.answers is not None:
-                self.answers.put(key, said)
-            return self._answer(said, key)
+                self.answers.put(key, record)
+            return self._answer(record, key)
 
     def ask_now(self, instruction: str, message: str) -> Answer:
-        """The answer of this moment, which is not kept."""
-        return self._answer(self._asked(instruction, message), "")
+        """Answer a message without the cache."""
+        return self._answer(self._request(instruction, message), "")
 
-    def _answer(self, said: Mapping[str, Any], key: str, *, kept: bool = False) -> Answer:
-        text = spoken(said["text"])
-        fault = fault_of(text, said["finish"])
-        return Answer(well_formed(text or ""), Usage(**said["usage"]), said["model"], said["day"], key, kept, fault)
+    def _answer(self, record: Mapping[str, Any], key: str, *, cached: bool = False) -> Answer:
+        text = visible_answer(record["text"])
+        fault = fault_of(text, record["finish"])
+        usage = Usage(**record["usage"])
+        return Answer(well_formed(text or ""), usage, record["model"], record["day"], key, cached, fault)
 
     def ask_all(self, questions: Iterable[tuple[str, str]]) -> Generator[Answer]:
-        """The answers in the order of the questions, which are read as they are needed.
+        """Yield the answers in the order of the questions, which are read lazily.
 
-        The first error ends it, and so does closing it: what is under way then is finished and kept, nothing more is
-        asked.
+        The first error ends the iteration, and so does closing the generator. Requests in progress are then finished
+        and cached; no further ones are sent.
         """
-        waiting: deque[Future[Answer]] = deque()
+        futures: deque[Future[Answer]] = deque()
         with ThreadPoolExecutor(self.at_once) as pool:
             try:
                 for question in questions:
-                    if len(waiting) >= 2 * self.at_once:
-                        yield waiting.popleft().result()
-                    waiting.append(pool.submit(self.ask, *question))
-                while waiting:
-                    yield waiting.popleft().result()
+                    if len(futures) >= 2 * self.at_once:
+                        yield futures.popleft().result()
+                    futures.append(pool.submit(self.ask, *question))
+                while futures:
+                    yield futures.popleft().result()
             finally:
-                for one in waiting:
-                    one.cancel()
+                for future in futures:
+                    future.cancel()
 
-    def _asked(self, instruction: str, message: str) -> dict[str, Any]:
-        """What the server answers now, as it is kept."""
+    def _request(self, instruction: str, message: str) -> dict[str, Any]:
+        """Send a message. Returns the record for the cache."""
         messages = [{"role": "system", "content": instruction}, {"role": "user", "content": message}]
         body = {"model": self.model, **self.settings, "messages": messages}
         document, usage = self.meter.charged(lambda: self.endpoint.post_json(_PATH, body))
@@ -408,9 +391,9 @@ class Chat:
             text = ""
         if not isinstance(text, str) or not isinstance(finish, str):
             raise EndpointError(
-                f"{self.endpoint.url}{_PATH} answered no completion with a text:"
-                f" {self.endpoint.without_key(str(document))[:300]}. Remedy: check that the address is an"
-                " OpenAI-compatible one and that the model writes text"
+                f"{self.endpoint.url}{_PATH} answered without a completion:"
+                f" {self.endpoint.without_key(str(document))[:300]}. Remedy: check that the server speaks the OpenAI"
+                " protocol and that the model writes text"
             )
         model = document.get("model")
         return {

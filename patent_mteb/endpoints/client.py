@@ -1,8 +1,8 @@
-"""One request to a server that speaks the OpenAI protocol, tried again where a refusal may pass.
+"""HTTP client for servers of the OpenAI protocol, with retries after temporary errors.
 
-The key, if the server wants one, is read from an environment variable at each request and goes nowhere else: errors
-show ``***`` in its place, also where the server repeats it. A redirection is not followed, for it would carry the key
-to another host. An answer is read for a limited time and up to a limited size, however slowly the server sends it.
+The key is read from an environment variable at each request. Messages show ``***`` in its place, also where the server
+repeats it. Redirects are not followed, because they would send the key to another host. Time and size of an answer are
+limited, even if the server sends it slowly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 __all__ = ["KEY_VARIABLE", "Endpoint", "EndpointError"]
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-_PASSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 120.0
 _SHOWN = 300
 _LARGEST = 64 << 20
@@ -40,16 +40,16 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}")
 
 
 class EndpointError(PatentMTEBError):
-    """A server that cannot be reached, refuses, or answers what cannot be used."""
+    """A server is unreachable, refuses a request, or gives an unusable answer."""
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
 
 
-class _InTime(io.RawIOBase):
-    """What a socket sends, until a deadline: the timeout of a socket alone starts again with each byte."""
+class _DeadlineStream(io.RawIOBase):
+    """A socket stream with one deadline for all bytes: a socket's own timeout starts again with every read."""
 
     def __init__(self, stream: io.RawIOBase, sock: socket.socket) -> None:
         self._stream, self._sock = stream, sock
@@ -75,7 +75,7 @@ class _InTime(io.RawIOBase):
 class _Response(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        self.fp = io.BufferedReader(_InTime(self.fp.detach(), sock))
+        self.fp = io.BufferedReader(_DeadlineStream(self.fp.detach(), sock))
 
 
 class _Http(http.client.HTTPConnection):
@@ -97,24 +97,16 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
 
 
 class Endpoint:
-    """A server by its address.
+    """A server of the OpenAI protocol.
 
     Args:
-        url: up to and including the version, such as ``https://host/v1``; without name, password and question mark.
+        url: address with the version, such as ``https://host/v1``; without credentials, query and fragment.
         key_variable: environment variable that holds the key.
-        timeout: seconds that one answer may take, from the request to its last byte.
-        retries: further attempts after a refusal that may pass (too many requests, server errors, no connection).
-        pause: seconds before the first of them, doubled for each other; a server that says how long to wait
-            (``Retry-After``) is obeyed, up to two minutes.
-        largest: bytes that one answer may have.
-
-    Raises:
-        EndpointError: the address is none.
-
-    Example:
-        >>> from patent_mteb.endpoints.client import Endpoint
-        >>> Endpoint("http://localhost:8000/v1/").url
-        'http://localhost:8000/v1'
+        timeout: seconds from the request to the last byte of its answer.
+        retries: further attempts after a temporary error (too many requests, server errors, no connection).
+        pause: seconds before the first retry, doubled for each further one. A server's ``Retry-After`` replaces it, up
+            to two minutes.
+        largest: maximum size of an answer in bytes.
     """
 
     def __init__(
@@ -132,10 +124,10 @@ class Endpoint:
         except ValueError:  # a bracket that is not closed
             parts = urllib.parse.urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise EndpointError(f"{url!r} is no address of a server. Remedy: write it like http://localhost:8000/v1")
+            raise EndpointError(f"{url!r} is not a server address. Remedy: write it like http://localhost:8000/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise EndpointError(
-                f"the address of {parts.hostname} holds more than host and path, and it is written into results. "
+                f"the address of {parts.hostname} has more than host and path, and it is written into results. "
                 f"Remedy: put the key into the environment variable {key_variable}"
             )
         self.url = url.rstrip("/")
@@ -144,20 +136,16 @@ class Endpoint:
         self.retries = retries
         self.pause = pause
         self.largest = largest
-        self._opener = urllib.request.build_opener(_Stay, _HttpHandler, _HttpsHandler)
+        self._opener = urllib.request.build_opener(_NoRedirect, _HttpHandler, _HttpsHandler)
         if parts.scheme == "http" and self._key() and not _is_local(parts.hostname):
-            told = "%s is not encrypted: the key in %s can be read on its way. Use https"
-            logger.warning(told, self.url, key_variable)
+            logger.warning("%s is not encrypted and would expose the key in %s. Use https", self.url, key_variable)
 
     def post_json(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object with which the server answers a JSON body.
-
-        Args:
-            path: below the address, such as ``/chat/completions`` or ``/embeddings``.
+        """Post a JSON body to a path such as ``/embeddings``, and return the JSON object of the answer.
 
         Raises:
             EndpointError: no answer after all attempts, a refusal, an answer that is too large or not a JSON object, or
-                a key that no request can hold.
+                an invalid key.
         """
         url = self.url + path
         data = json.dumps(body).encode()
@@ -171,22 +159,22 @@ class Endpoint:
                         raise http.client.IncompleteRead(raw, response.length)
                     return self._parsed(url, raw)
             except urllib.error.HTTPError as error:
-                said = self.without_key(_body_of(error).decode(errors="replace"))[:_SHOWN]
-                if error.code not in _PASSES or last:
+                body_text = self.without_key(_error_body(error).decode(errors="replace"))[:_SHOWN]
+                if error.code not in _TEMPORARY or last:
                     raise EndpointError(
-                        f"{url} answered {error.code}: {said}. Remedy: {self._remedy(error.code)}"
+                        f"{url} answered {error.code}: {body_text}. Remedy: {self._remedy(error.code)}"
                     ) from None
-                wait = _asked_to_wait(error.headers.get("Retry-After"), wait)
+                wait = _retry_after(error.headers.get("Retry-After"), wait)
                 logger.info("%s answered %d, trying again in %.1f s", url, error.code, wait)
             except (OSError, http.client.HTTPException) as error:
                 if last and isinstance(error, TimeoutError):
-                    remedy = "give it more time, or ask less at once, then run again"
                     raise EndpointError(
-                        f"{url} gave no whole answer in {self.timeout:g} seconds. Remedy: {remedy}",
+                        f"{url} did not complete its answer in {self.timeout:g} seconds. Remedy: raise the timeout, or"
+                        " send smaller requests, then run again"
                     ) from None
                 if last:
                     raise EndpointError(
-                        f"{url} cannot be reached ({error}). Remedy: see that the server runs, then run again"
+                        f"{url} cannot be reached ({error}). Remedy: check that the server runs, then run again"
                     ) from None
                 logger.info("%s cannot be reached (%s), trying again in %.1f s", url, error, wait)
             time.sleep(wait)
@@ -198,29 +186,31 @@ class Endpoint:
     def _request(self, url: str, data: bytes) -> urllib.request.Request:
         key = self._key()
         if not (key.isascii() and key.isprintable()):
-            problem = f"the key in {self.key_variable} has a line break or a sign that is no ASCII"
-            raise EndpointError(f"{problem}. Remedy: put it there as it was issued")
+            raise EndpointError(
+                f"the key in {self.key_variable} has a line break or a character outside ASCII. Remedy: set the key as"
+                " it was issued"
+            )
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         return urllib.request.Request(url, data=data, headers=headers)
 
     def without_key(self, text: str) -> str:
-        """A text of the server that may be shown: the key is masked, in base64 too."""
+        """Mask the key in a text of the server, also in base64."""
         if not (key := self._key()):
             return text
-        return _BASE64.sub(lambda found: "***" if key in _decoded(found[0]) else found[0], text).replace(key, "***")
+        return _BASE64.sub(lambda match: "***" if key in _decoded(match[0]) else match[0], text).replace(key, "***")
 
     def _parsed(self, url: str, raw: bytes) -> dict[str, Any]:
         if len(raw) > self.largest:
-            remedy = "see what the server sends; ask it for less"
-            raise EndpointError(f"{url} answered more than {self.largest} bytes. Remedy: {remedy}")
+            raise EndpointError(f"{url} answered more than {self.largest} bytes. Remedy: send smaller requests")
         try:
             answer = json.loads(raw)
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            said = self.without_key(raw.decode(errors="replace"))[:_SHOWN]
+            shown = self.without_key(raw.decode(errors="replace"))[:_SHOWN]
             raise EndpointError(
-                f"{url} answered no JSON object: {said!r}. Remedy: check the address; it usually ends with /v1"
+                f"the answer of {url} is not a JSON object: {shown!r}. Remedy: check the address; it usually ends with"
+                " /v1"
             )
         return answer
 
@@ -228,37 +218,36 @@ class Endpoint:
         if code in (401, 403):
             return f"put a valid key into the environment variable {self.key_variable}"
         if code == 404:
-            return "check address and name of the model; an address usually ends with /v1"
-        if code in _PASSES:
-            return "wait, ask less at once, then run again: what was answered is kept"
+            return "check the address and the name of the model; an address usually ends with /v1"
+        if code in _TEMPORARY:
+            return "wait, send fewer requests at once, then run again: earlier answers are cached"
         if 300 <= code < 400:
             return "give the address that it redirects to"
-        return "see what the server says; a text that is too long for the model can be cut"
+        return "read the server's message; shorten texts that are too long for the model"
 
 
-def _body_of(refusal: urllib.error.HTTPError) -> bytes:
-    """The beginning of what a server says to its refusal; nothing if the connection breaks off meanwhile."""
+def _error_body(error: urllib.error.HTTPError) -> bytes:
+    """The beginning of an error's body, empty if the connection breaks."""
     try:
-        return refusal.read(_SHOWN * 4)
+        return error.read(_SHOWN * 4)
     except (OSError, http.client.HTTPException):
         return b""
 
 
-def _asked_to_wait(said: str | None, usual: float) -> float:
-    """Seconds of a ``Retry-After`` header (a number, or a date), within reason."""
+def _retry_after(header: str | None, default: float) -> float:
+    """Seconds of a ``Retry-After`` header (a number or a date), at most two minutes."""
     try:
-        seconds = float(said or usual)
+        seconds = float(header or default)
     except ValueError:
-        day = email.utils.parsedate_tz(said)
+        day = email.utils.parsedate_tz(header)
         try:
-            seconds = usual if day is None else email.utils.mktime_tz(day) - time.time()
-        except (ValueError, OverflowError):  # a year that no calendar has
-            seconds = usual
-    return min(max(seconds, 0.0), _LONGEST_PAUSE) if seconds == seconds else usual
+            seconds = default if day is None else email.utils.mktime_tz(day) - time.time()
+        except (ValueError, OverflowError):  # a year out of range
+            seconds = default
+    return min(max(seconds, 0.0), _LONGEST_PAUSE) if seconds == seconds else default  # NaN
 
 
 def _is_local(host: str) -> bool:
-    """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -266,7 +255,7 @@ def _is_local(host: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    """A run of base64 as text, whatever its padding."""
+    """Decode base64 with any padding; empty if it is invalid."""
     plain = text.replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain[: len(plain) - (len(plain) % 4 == 1)] + "=" * (-len(plain) % 4)).decode("latin-1")

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from tqdm import tqdm
 
-from patent_mteb.endpoints.chat import Chat, Usage, who_answered
+from patent_mteb.endpoints.chat import Chat, Usage, models_and_days
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 from patent_mteb.patents import views
@@ -97,7 +97,7 @@ class ModelSummaries:
             self.used += answer.usage
             answered[answer.model, answer.day] += 1
             yield Made(answer.text.strip(), answer.model, answer.day, answer.fault)
-        who_answered(self.chat.model, answered.elements())
+        models_and_days(self.chat.model, answered.elements())
 
 
 class Extracts:

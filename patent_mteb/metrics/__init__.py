@@ -3,13 +3,13 @@
 =============================  =====================================================================================
 :mod:`.measures`               nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval; all
                                scores of mteb's retrieval tasks, nAUC included
-:mod:`.slices`                 named parts of judgements: IN and OUT of domain, jurisdictions, categories, years
-:mod:`.inscope`                InScope@k: does a retrieved patent share an IPC code with the query (Sophia-Bench, eq. 1)
-:mod:`.geometry`               alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, app. D and E)
+:mod:`.slices`                 named slices of judgements: IN and OUT of domain, jurisdictions, categories, years
+:mod:`.inscope`                InScope@k: share of retrieved patents with an IPC code of the query (Sophia-Bench, eq. 1)
+:mod:`.embedding_geometry`     alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, app. D and E)
 :mod:`.significance`           paired bootstrap, intervals, corrections (WIPO-AT, section 3.7)
 =============================  =====================================================================================
 
-Nothing here imports mteb or torch.
+No module imports mteb or torch.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ __all__ = ["embedding_matrix"]
 
 
 def embedding_matrix(values: ArrayLike, *, name: str = "embeddings", width: int | None = None) -> NDArray[np.floating]:
-    """``values`` as a matrix of finite floating-point rows, or a ValueError that a caller can prefix with model and
-    task.
-    """
+    """Convert ``values`` to a matrix of finite floating-point rows. Raises ValueError."""
     matrix = np.asarray(values)
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float32 if matrix.dtype == np.float16 else np.float64)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(f"{name} must be a matrix of at least one row and one column, got shape {matrix.shape}")
     if width is not None and matrix.shape[1] != width:
-        raise ValueError(f"{name} are {matrix.shape[1]} wide where {width} is expected")
+        raise ValueError(f"{name} have {matrix.shape[1]} dimensions, expected {width}")
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         raise ValueError(
-            f"{name} hold NaN or infinite values in {np.sum(~finite)} of {len(matrix)} rows, first in row"
+            f"{name} have NaN or infinite values in {np.sum(~finite)} of {len(matrix)} rows, first in row"
             f" {np.argmin(finite)}"
         )
     return matrix

@@ -1,8 +1,7 @@
-"""How embeddings lie in space: alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, appendices D
-and E).
+"""Embedding geometry: alignment, uniformity, spectrum divergence, IDA ratio (PatentMap, appendices D and E).
 
-Every measure first scales the embeddings to unit length. Lower is better for alignment and the IDA ratio; lower is more
-evenly spread for uniformity and the spectrum.
+Every measure scales the embeddings to unit length first. Lower is better for alignment and the IDA ratio. Lower values
+of uniformity and spectrum divergence mean more evenly spread embeddings.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _unit(values: ArrayLike, name: str = "embeddings", width: int | None = None)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not lengths.all():
         raise ValueError(
-            f"{name} hold {np.sum(lengths == 0)} rows of zeros, which have no direction, first row {np.argmin(lengths)}"
+            f"{name} have {np.sum(lengths == 0)} rows of zeros, which have no direction; first row {np.argmin(lengths)}"
         )
     matrix /= lengths
     return matrix
@@ -62,7 +61,7 @@ def alignment(first: ArrayLike, second: ArrayLike) -> float:
     x = _unit(first, "first embeddings")
     y = _unit(second, "second embeddings", x.shape[1])
     if len(x) != len(y):
-        raise ValueError(f"{len(x)} first and {len(y)} second embeddings make no pairs")
+        raise ValueError(f"{len(x)} first and {len(y)} second embeddings do not form pairs")
     return float(np.mean(np.sum((x - y) ** 2, axis=1)))
 
 
@@ -76,7 +75,7 @@ def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = 
 
     Args:
         embeddings: [n, d].
-        pairs: how many pairs are drawn, each uniformly and independently; None for all n (n - 1) / 2.
+        pairs: number of pairs to draw, uniformly and independently; None for all n (n - 1) / 2.
 
     Raises:
         ValueError: NaN, infinite or zero rows, or fewer than two rows.
@@ -101,18 +100,17 @@ def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = 
 
 
 def spectrum_divergence(embeddings: ArrayLike) -> float:
-    """SSD / log d: how far the singular values are from equal, from 0 (all directions alike) to 1 (one direction)
-    (appendix D).
+    """SSD / log d, from 0 (equal singular values) to 1 (one direction) (appendix D).
 
-    Rows are scaled to unit length, columns centred, and the singular values, not their squares, scaled to a sum of 1:
-    SSD = log d - entropy.
+    Rows are scaled to unit length, and columns are centred. The singular values (not their squares) are scaled to a sum
+    of 1: SSD = log d - entropy.
 
     Args:
-        embeddings: [n, d]; with n <= d at least d - n + 1 singular values are 0, and the divergence is high whatever
-            the model.
+        embeddings: [n, d]. With n <= d at least d - n + 1 singular values are 0, so the divergence is high for any
+            model.
 
     Raises:
-        ValueError: NaN, infinite or zero rows, d of 1, or embeddings that all point the same way.
+        ValueError: NaN, infinite or zero rows, d of 1, or embeddings of one direction.
 
     Example:
         >>> from patent_mteb.metrics.embedding_geometry import spectrum_divergence
@@ -127,7 +125,7 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
         raise ValueError("the spectrum needs embeddings of at least two dimensions")
     values = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
     if values[0] <= 1e-10 * math.sqrt(len(x)):
-        raise ValueError("all embeddings point the same way; they have no spectrum")
+        raise ValueError("all embeddings have the same direction; they have no spectrum")
     shares = values / values.sum()
     shares = shares[shares > 0]
     return float(1 + np.sum(shares * np.log(shares)) / math.log(d))
@@ -139,7 +137,8 @@ def intra_document_distances(
     """Mean cosine distance among the sections of each document that has at least two (appendix E).
 
     Args:
-        embeddings: [n sections, d]; documents: [n sections], the id of the document of each.
+        embeddings: [n sections, d].
+        documents: [n sections], the document id of each section.
 
     Returns:
         The ids of those documents, sorted, and the distance of each.
@@ -179,8 +178,9 @@ def random_pair_distance(
     """Mean cosine distance of sections of different documents (appendix E, P_rand).
 
     Args:
-        embeddings: [n sections, d]; documents: [n sections], the id of the document of each.
-        pairs: how many pairs are drawn, each uniformly and independently; None for all.
+        embeddings: [n sections, d].
+        documents: [n sections], the document id of each section.
+        pairs: number of pairs to draw, uniformly and independently; None for all.
 
     Raises:
         ValueError: as :func:`intra_document_distances`, or a single document.
@@ -213,7 +213,8 @@ class IDA:
         ratio: intra / random.
         intra: mean over documents of the mean cosine distance among their sections.
         random: mean cosine distance of sections of different documents.
-        documents: how many entered ``intra``; left_out: how many did not, having one section.
+        documents: number of documents with two or more sections.
+        left_out: number of documents with one section.
     """
 
     ratio: float
@@ -224,13 +225,14 @@ class IDA:
 
 
 def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> IDA:
-    """Intra-document alignment over the distance of random pairs (appendix E): low if sections of one patent stay
-    together.
+    """Intra-document distance divided by the distance of random pairs (appendix E).
 
-    Figure 6 of the paper is this for two kinds of section at a time: pass the rows of those two.
+    The ratio is low if sections of one patent are close. For Figure 6 of the paper, pass the rows of two kinds of
+    section at a time.
 
     Args:
-        embeddings: [n sections, d]; documents: [n sections], the id of the document of each.
+        embeddings: [n sections, d].
+        documents: [n sections], the document id of each section.
         pairs: random pairs, see :func:`random_pair_distance`.
 
     Raises:
@@ -246,6 +248,6 @@ def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None 
         raise ValueError("no document has two sections")
     random = random_pair_distance(embeddings, documents, pairs=pairs, seed=seed)
     if random <= 1e-12:
-        raise ValueError("sections of different documents all point the same way; the ratio has no meaning")
+        raise ValueError("all sections have the same direction; the ratio is undefined")
     intra = float(distances.mean())
     return IDA(intra / random, intra, random, len(names), len(np.unique(np.asarray(documents))) - len(names))

@@ -1,10 +1,9 @@
-"""InScope@k: how many of the first k retrieved patents share an IPC code with the query (Sophia-Bench, section 4.32,
-eq. 1).
+"""InScope@k: share of the first k patents with an IPC code of the query (Sophia-Bench, section 4.32, eq. 1).
 
-Codes are compared after truncation to a level. The paper measures section, subclass and subgroup at k in 1, 5, 10, 20,
-50, 100. The denominator is always k, as in the equation: places that a short ranking leaves empty count as out of
-scope. The mean is over the queries that have a code at the level; the equation divides by all of them, which is the
-same where each has one, as in the paper (:func:`inscope_scores` gives both numbers of queries).
+Codes are compared after truncation to a level. The paper uses section, subclass and subgroup at k in 1, 5, 10, 20, 50,
+100. The denominator is always k, as in the equation: missing ranks of a short ranking count as out of scope. The mean
+is over the queries with a code at the level. The equation divides by all queries, which is the same if each has a code,
+as in the paper (:func:`inscope_scores` returns both numbers of queries).
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ _PAIRS = 1 << 18
 def code_matrices(
     queries: Sequence[Collection[str]], documents: Sequence[Collection[str]]
 ) -> tuple[csr_array, csr_array]:
-    """Which codes each query and each document carries, as sparse boolean matrices [n queries, codes] and [n documents,
-    codes].
+    """Return the codes of queries and of documents as sparse boolean matrices, [queries or documents, codes].
 
     Args:
         queries, documents: the codes of each, all truncated to one level (:func:`patent_mteb.patents.ipc.codes_at`).
@@ -56,7 +54,7 @@ def code_matrices(
 
     def matrix(rows: Sequence[Collection[str]]) -> csr_array:
         sets = [sorted({column[code] for code in codes}) for codes in rows]
-        columns = np.array([place for places in sets for place in places], dtype=np.int64)
+        columns = np.array([number for numbers in sets for number in numbers], dtype=np.int64)
         ends = np.cumsum([0, *map(len, sets)])
         return csr_array((np.ones(len(columns), dtype=bool), columns, ends), shape=(len(rows), max(1, len(column))))
 
@@ -64,14 +62,14 @@ def code_matrices(
 
 
 def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_array) -> NDArray[np.bool_]:
-    """[n queries, depth]: whether the document at each place shares a code with the query.
+    """Whether the document at each rank shares a code with the query, [n queries, depth].
 
     Args:
-        ranked: [n queries, depth] places of documents, -1 where the ranking has ended.
+        ranked: [n queries, depth] document indices, -1 after the end of a ranking.
         query_codes: [n queries, codes]; document_codes: [n documents, codes]; of :func:`code_matrices`.
 
     Raises:
-        ValueError: shapes that do not fit, or a place that is no document.
+        ValueError: shapes do not match, or an index is out of range.
 
     Example:
         >>> from patent_mteb.metrics.inscope import code_matrices, in_scope
@@ -90,7 +88,7 @@ def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_arra
         )
     if places.size and not (places.min() >= -1 and places.max() < document_codes.shape[0]):
         raise ValueError(
-            f"the ranking holds places from {places.min()} to {places.max()} of {document_codes.shape[0]} documents"
+            f"the ranking has indices from {places.min()} to {places.max()} of {document_codes.shape[0]} documents"
         )
     rows, columns = np.nonzero(places >= 0)
     shared = np.zeros(places.shape, dtype=bool)
@@ -102,7 +100,7 @@ def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_arra
 
 
 def in_scope_at(shared: NDArray[np.bool_], ks: Sequence[int] = KS) -> dict[int, NDArray[np.float64]]:
-    """k -> [n queries] InScope@k of each query, from the matrix of :func:`in_scope`; its mean is the paper's score.
+    """Return InScope@k of each query for each k, from the matrix of :func:`in_scope`. The mean is the paper's score.
 
     Example:
         >>> import numpy as np
@@ -124,17 +122,16 @@ def inscope_scores(
 ) -> dict[str, float]:
     """Mean InScope@k of a run at section, subclass and subgroup for the paper's six depths.
 
-    The denominator is k, also where a ranking is shorter. The mean is over the queries that have a code at the level;
-    documents without one are out of scope. Codes that cannot be read, or that stop above the level, are counted and
-    logged.
+    The denominator is k, also for shorter rankings. The mean is over the queries with a code at the level; documents
+    without one are out of scope. Codes that are invalid, or that end above the level, are counted and logged.
 
     Args:
-        docs: [queries, depth] numbers of documents, best first, -1 behind the last one.
-        query_ids, doc_ids: what the rows and the numbers stand for.
+        docs: [queries, depth] document indices in descending score, -1 after the last one.
+        query_ids, doc_ids: ids of the rows and of the indices.
         query_codes, document_codes: IPC codes as written.
 
     Returns:
-        ``inscope_<level>_at_<k>`` and ``inscope_<level>_n_queries``; no score for a level that no query reaches.
+        ``inscope_<level>_at_<k>`` and ``inscope_<level>_n_queries``. Levels without a query have no score.
 
     Example:
         >>> import numpy as np

@@ -1,39 +1,32 @@
-"""Measures of rankings, each once, on arrays: for every query, for slices, and all scores of mteb's retrieval tasks.
+"""Retrieval measures on arrays: per query, for slices, and all scores of mteb's retrieval tasks.
 
-nDCG, recall, precision, average precision and reciprocal rank depend on nothing but the ranks at which judged documents
-stand. :class:`Judged` finds them once for a run; any part of the judgements (a slice, other gains) is then scored
-without looking at the run again. Documents that a slice does not judge keep their places in the ranking.
+nDCG, recall, precision, average precision and reciprocal rank depend only on the ranks of judged documents.
+:class:`Judged` computes the ranks of a run once. Any subset of the judgements, or other gains, is then scored without
+the run. Documents without a judgement in a slice keep their ranks.
 
-The definitions are trec_eval's: linear gains, ``log2(rank + 1)`` discount, ideal ranking over all positive judgements
-of the query, the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats, equal ones by document id,
-descending). Names and rounding of :func:`retrieval_scores` are those of mteb 2.26 (means of nDCG, MAP, recall,
-precision and hit rate rounded to five decimals, MRR and nAUC, of :mod:`patent_mteb.metrics.measures`, not rounded); a
-query without positive judgements counts as 0 there.
+The definitions are trec_eval's: linear gains, ``log2(rank + 1)`` discount, and the ideal ranking of all positive
+judgements of the query. Rankings are in the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats,
+ties by document id, descending). Names and rounding of :func:`retrieval_scores` are those of mteb 2.26. Means of nDCG,
+MAP, recall, precision and hit rate are rounded to five decimals, MRR and nAUC are not. Queries without positive
+judgements count as 0.
 
-**PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551): where the relevant documents of a query stand between the
-best ranking, all of them first (1), and the worst, all of them behind the ``k`` documents that a searcher reads (0).
-What was not found within ``k`` counts as in the worst ranking: the n-th relevant document at rank ``k + n``. Any
-positive gain is relevant.
+**PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551) is 1 if all relevant documents are ranked first, and 0 if all
+are ranked below the ``k`` documents that a searcher reads. Relevant documents outside the first ``k`` count as in the
+worst ranking: the n-th relevant document at rank ``k + n``. Any positive gain is relevant.
 
-How well a model knows on which queries it should abstain.
+**nAUC** (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997) evaluates a confidence, computed from the scores of a
+ranking, as a criterion for abstention. The curve is the mean of a measure over the remaining queries, after the least
+confident 0 %, 10 %, ..., 90 % are excluded. Its area is scaled to 1 for the best order of queries and 0 for a random
+one. There are three confidences: the highest score (``max``), the standard deviation of the scores (``std``), and the
+difference of the first two (``diff1``). Queries of equal confidence count with their mean.
 
-**nAUC** (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997): how well a confidence, computed from the scores of a query's
-ranking, tells on which queries a model should abstain. The curve is the mean of a measure over the queries that remain
-when the least confident 0 %, 10 %, ..., 90 % are left out; of the area under it 1 is what the best order gives and 0
-what a random one gives. Three confidences: the highest score (``max``), the standard deviation of the ranking's scores
-(``std``), and the distance between the first two (``diff1``). Queries of equal confidence count with their mean.
+**Incomplete judgements.** Most documents of an open corpus are unjudged, and may be relevant without being cited.
 
-Measures for collections that are judged in part only: how much of a ranking is judged, and what the judged documents
-alone say.
-
-Nobody has looked at most documents of an open corpus; one that nobody cited may be relevant all the same.
-
-* ``judged@k``: share of the first k documents that are judged, whatever the grade (of fewer than k, of as many as there
-  are).
-* ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as trec_eval computes it): of R relevant and N not
-  relevant judged documents, the mean over the relevant ones of 1 - n / min(R, N), where n, at most R, counts the judged
-  not relevant documents ranked above; 0 for one that was not retrieved, 1 for one with none above it. Unjudged
-  documents play no part. Without a judged not relevant document it is the share of relevant ones that was retrieved.
+* ``judged@k``: share of the first k documents that are judged, with any grade. For shorter rankings, k is their length.
+* ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval): for R relevant and N non-relevant
+  judged documents, the mean over relevant documents of 1 - n / min(R, N). Here n, at most R, is the number of
+  non-relevant judged documents above it. A relevant document that is not retrieved counts as 0, one with n = 0 as 1.
+  Unjudged documents are ignored. With N = 0 it is the share of relevant documents that is retrieved.
 """
 
 from __future__ import annotations
@@ -65,12 +58,12 @@ _ABSTENTION = np.linspace(0, 1, 11)[:-1]
 
 
 def starts_of_runs(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Where a run of equal numbers begins."""
+    """Return the start indices of runs of equal numbers."""
     return np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
 
 
 def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict[str, Floats]:
-    """[queries] the confidences ``max``, ``std`` and ``diff1`` of each ranking; 0 for an empty one."""
+    """Return the confidences ``max``, ``std`` and ``diff1`` of each ranking; 0 for an empty one."""
     lengths = (docs >= 0).sum(axis=1)
     found: dict[str, Floats] = {name: np.zeros(len(docs)) for name in ("max", "std", "diff1")}
     for length in np.unique(lengths[lengths > 0]):
@@ -84,9 +77,9 @@ def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict
 
 
 def _curves(confidence: Floats, values: Floats) -> Floats:
-    """[measures, rates] mean of ``values`` [measures, queries] over the queries that remain at each rate of abstention.
+    """Mean of ``values`` [measures, queries] over the remaining queries at each rate of abstention, [measures, rates].
 
-    ``confidence`` [queries] is in ascending order, and ``values`` is in the same.
+    ``confidence`` [queries] is in ascending order, and ``values`` has the same order of queries.
     """
     starts = starts_of_runs(confidence)
     sizes = np.diff(starts, append=len(confidence))
@@ -100,9 +93,7 @@ def _areas(curves: Floats) -> Floats:
 
 
 def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dict[str, float]:
-    """nAUC of each measure [queries] and each confidence [queries], named ``nauc_<measure>_<confidence>``; NaN where
-    all orders are equally good.
-    """
+    """Return nAUC of each measure and confidence as ``nauc_<measure>_<confidence>``; NaN if all orders are equal."""
     columns = np.stack(list(values.values()))
     best = np.concatenate([_curves(column, column[None]) for column in np.sort(columns, axis=1)])
     flat = best[:, 0] * (_ABSTENTION[-1] - _ABSTENTION[0])
@@ -120,14 +111,14 @@ def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dic
 
 
 def nauc(confidence: Floats, values: Floats) -> float:
-    """nAUC of one measure; NaN if all orders are equally good."""
+    """Return nAUC of one measure; NaN if all orders are equal."""
     if not len(values):
         raise ValueError("nAUC needs at least one query")
     return naucs({"": confidence}, {"": values})["nauc__"]
 
 
 MEASURES = ("ndcg", "recall", "precision", "map", "mrr", "hit_rate", "pres")
-"""Those of single queries (:meth:`JudgedRanks.score`)."""
+"""Measures of single queries (:meth:`JudgedRanks.score`)."""
 
 Gains = Mapping[str, Mapping[str, int]]
 """Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
@@ -150,13 +141,13 @@ class QueryScores:
 
 @dataclass(frozen=True)
 class Judgements:
-    """Judged pairs, all of a task or those of a slice.
+    """The judgements of a task or slice as arrays.
 
     Attributes:
         n_queries: number of queries.
-        query: [pairs] number of the query.
-        document: [pairs] number of the document, -1 if it is not in the corpus.
-        gain: [pairs] as judged; what is not positive is not relevant.
+        query: [pairs] index of the query.
+        document: [pairs] index of the document, -1 if it is not in the corpus.
+        gain: [pairs] gain; only positive ones are relevant.
     """
 
     n_queries: int
@@ -166,11 +157,7 @@ class Judgements:
 
     @classmethod
     def of(cls, qrels: Gains, query_ids: Sequence[str], number: Mapping[str, int]) -> Judgements:
-        """The judgements of these queries; a query that ``qrels`` lacks has none.
-
-        Args:
-            number: of each document of the corpus.
-        """
+        """Convert the judgements of these queries; ``number`` is the index of each document of the corpus."""
         judged = [qrels.get(query, {}) for query in query_ids]
         query = np.repeat(np.arange(len(judged)), [len(documents) for documents in judged])
         size = len(query)
@@ -180,7 +167,7 @@ class Judgements:
 
 
 def ranks_of(docs: NDArray[np.integer], judgements: Judgements) -> NDArray[np.int64]:
-    """[pairs] the rank of each judged document in its query's ranking, from 1; 0 if it was not retrieved.
+    """Return the rank of each judged document in its query's ranking, from 1; 0 if it is not retrieved.
 
     Example:
         >>> import numpy as np
@@ -202,13 +189,13 @@ def ranks_of(docs: NDArray[np.integer], judgements: Judgements) -> NDArray[np.in
 
 
 def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Position of each entry among the entries of its owner, from 1; ``owner`` is sorted."""
+    """Position of each entry among the entries of its owner, from 1. ``owner`` is sorted."""
     starts = starts_of_runs(owner)
     return np.arange(1, len(owner) + 1) - np.repeat(starts, np.diff(starts, append=len(owner)))
 
 
 def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quotient; 0 for a query that has nothing to be found."""
+    """Quotient; 0 for a query without relevant documents."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
@@ -232,7 +219,7 @@ class JudgedRanks:
 
     @classmethod
     def of(cls, judgements: Judgements, ranks: NDArray[np.int64]) -> JudgedRanks:
-        """The positive judgements, with the ranks that :func:`ranks_of` gives for all."""
+        """Select the positive judgements, given the ranks of all (:func:`ranks_of`)."""
         positive = np.flatnonzero(judgements.gain > 0)
         best = positive[np.lexsort((-judgements.gain[positive], judgements.query[positive]))]
         found = positive[ranks[positive] > 0]
@@ -255,7 +242,7 @@ class JudgedRanks:
 
     @cached_property
     def _nth(self) -> NDArray[np.int64]:
-        """Each found one is its query's so-and-so-many-th."""
+        """Number of each retrieved relevant document among those of its query, from 1."""
         return _position_within(self.owner)
 
     @cached_property
@@ -263,7 +250,7 @@ class JudgedRanks:
         return _position_within(self.ideal_owner)
 
     def score(self, measure: str) -> NDArray[np.float64]:
-        """[n_queries] a measure such as ``ndcg@10``, 0 for a query without positive judgements.
+        """Return a measure such as ``ndcg@10`` of each query, 0 for a query without positive judgements.
 
         Raises:
             ValueError: the measure is unknown.
@@ -294,7 +281,7 @@ class JudgedRanks:
         if name == "mrr":
             first = self._nth == 1
             return self._sum(self.owner, np.where(inside & first, 1 / self.rank, 0.0))
-        raise ValueError(f"unknown measure {measure!r}: know {', '.join(MEASURES)}")
+        raise ValueError(f"unknown measure {measure!r}: expected one of {', '.join(MEASURES)}")
 
 
 class Judged:
@@ -365,9 +352,7 @@ class Judged:
 
 
 def _mean(values: Floats) -> float:
-    """The mean, summed one by one as mteb does: a mean of simple fractions can lie on the border between two
-    roundings.
-    """
+    """The mean by sequential summation as in mteb: a mean of simple fractions may be a tie for rounding."""
     total: float = sum(values.tolist())
     return total / len(values)
 

@@ -1,4 +1,4 @@
-"""Is one model better than another? The paired bootstrap of WIPO-AT (section 3.7), intervals, corrections.
+"""Significance tests for paired scores: the bootstrap of WIPO-AT (section 3.7), intervals, corrections.
 
 The queries are resampled ``resamples`` times with replacement, each time the same queries for all models, and every
 model's mean is taken over each resample. The one-sided p value of a pair is (b + 1) / (B + 1): b of the B resamples
@@ -11,17 +11,12 @@ independent Poisson count of a rate a little under 1, and the rest up to n is dr
 independent Poisson counts of equal rate are multinomial, so the sum is the multinomial asked for; a row whose Poisson
 counts alone exceed n is drawn again.
 
-Other tests than the bootstrap on the same queries: paired t and sign-flip permutation; and what a task can tell
-apart at all.
+:data:`TESTS` also has the paired t test and the sign-flip permutation test. A test is a function from scores [queries,
+models] to a :class:`Compared`. All p values are one-sided, in favour of the model with the higher mean; models of equal
+mean have p = 1. :func:`detectable` estimates the smallest difference that a task can detect.
 
-A test is a function from scores, [queries, models], to what :class:`Compared` has, so that a report takes any of
-:data:`TESTS`. All p values are one-sided, that of a pair speaks for the model with the higher mean, and models of equal
-mean have p = 1, as in :mod:`patent_mteb.metrics.significance`.
-
-When a score stands on too little: on fewer than 50 queries, 30 test rows or 2 classes.
-
-Such a score is shown with a mark and its interval, is never best or second, and is left out of means. Every table asks
-here.
+Scores on fewer than 50 queries, 30 test rows or 2 classes are too small (:func:`too_small`). Tables show them with a
+mark and their interval, never rank them first or second, and exclude them from means.
 """
 
 from __future__ import annotations
@@ -444,9 +439,11 @@ TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t"
 
 
 def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
-    """[m]: the mean difference of each model to model ``base`` in standard deviations of the differences by query
-    (Cohen's d of paired samples); 0 for no difference, NaN for one query, infinite for a difference that is the same on
-    all queries. What is no more than the rounding of the scores is no difference and no spread.
+    """Return Cohen's d of paired samples for each model against model ``base``.
+
+    It is the mean difference in standard deviations of the differences by query. It is 0 without a difference, NaN for
+    one query, and infinite for an equal difference on all queries. Differences within the rounding of scores count as
+    0.
     """
     values = checked_scores(scores)
     rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
@@ -503,7 +500,7 @@ LEAST = (
     Least("test row", "test rows", 30, ("n_test", "n_pairs")),
     Least("class", "classes", 2, ("n_classes",)),
 )
-"""The one place that says what is too little."""
+"""Minimum counts of a score."""
 
 
 def explained() -> str:
@@ -516,7 +513,7 @@ def explained() -> str:
 
 
 def too_small(scores: Mapping[str, Any], part: str = "") -> str:
-    """What a score has too little of, empty if of nothing; what a result does not count is not too little."""
+    """Name the counts that are too small for a score; empty if none is. Missing counts are ignored."""
     counts = {name: scores.get(f"{part}_{name}" if part else name) for kind in LEAST for name in kind.counts}
     lacking = [
         kind.said(int(count))

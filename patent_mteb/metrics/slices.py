@@ -1,8 +1,8 @@
 """Named slices of judgements and of queries.
 
-A slice is a part of the judgements of a task. All slices of a task are scored on the same ranking of the full corpus;
-documents whose judgement is not in the slice count as not relevant there, and a query without a positive judgement in a
-slice is left out of that slice's mean.
+A slice is a subset of the judgements of a task. All slices of a task are scored on the same ranking of the full corpus.
+Documents whose judgement is not in the slice count as not relevant. Queries without a positive judgement in a slice are
+excluded from its mean.
 
 Judgements (qrels) are ``{query id: {document id: gain}}`` with integer gains, as in trec_eval.
 """
@@ -61,8 +61,8 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
 
     Args:
         coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent
-            labels the alphabetically first is taken (the paper does not say).
-        ipc_codes: raw IPC codes in the order of the document; codes that cannot be parsed are passed over.
+            labels the alphabetically first is taken (the paper does not state it).
+        ipc_codes: raw IPC codes in the order of the document; invalid codes are skipped.
 
     Example:
         >>> from patent_mteb.metrics.slices import domain
@@ -81,7 +81,7 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
 
 
 def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
-    """The positive judgements, of the queries that have one.
+    """Return the positive judgements, of the queries that have one.
 
     Example:
         >>> from patent_mteb.metrics.slices import positive
@@ -97,7 +97,7 @@ def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
 def own_family(
     family: Mapping[str, str], queries: Iterable[str], documents: Iterable[str]
 ) -> dict[str, frozenset[str]]:
-    """What each query must not retrieve: itself and the documents of its own family.
+    """Return the documents to exclude for each query: itself and the documents of its own family.
 
     Args:
         family: family of documents and queries, empty or missing where unknown.
@@ -107,21 +107,21 @@ def own_family(
         >>> own_family({"q": "F1", "d1": "F1", "d2": "F2"}, ["q"], ["d1", "d2"])
         {'q': frozenset({'d1'})}
     """
-    asking = list(queries)
-    families = {family.get(query, "") for query in asking} - {""}
+    query_ids = list(queries)
+    families = {family.get(query, "") for query in query_ids} - {""}
     members: dict[str, set[str]] = {}
-    themselves = set()
-    alone = set(asking)
+    known = set(query_ids)
+    in_corpus = set()
     for document in documents:
-        if (its := family.get(document, "")) in families:
-            members.setdefault(its, set()).add(document)
-        if document in alone:
-            themselves.add(document)
-    return {query: frozenset(members.get(family.get(query, ""), set()) | ({query} & themselves)) for query in asking}
+        if (name := family.get(document, "")) in families:
+            members.setdefault(name, set()).add(document)
+        if document in known:
+            in_corpus.add(document)
+    return {query: frozenset(members.get(family.get(query, ""), set()) | ({query} & in_corpus)) for query in query_ids}
 
 
 def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str | None]) -> dict[str, Qrels]:
-    """Split judgements by a property of the query: ``keep`` names the slice of a query, or None for none.
+    """Split judgements by query: ``keep`` returns the slice of a query, or None.
 
     Example:
         >>> from patent_mteb.metrics.slices import by_query
@@ -139,7 +139,7 @@ def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str |
 def by_judgement(
     qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]
 ) -> dict[str, Qrels]:
-    """Split judgements pair by pair: ``names`` gives the slice (or slices) of a (query, document) pair, or None.
+    """Split judgements by pair: ``names`` returns the slice (or slices) of a (query, document) pair, or None.
 
     Example:
         >>> from patent_mteb.metrics.slices import by_judgement
@@ -159,11 +159,11 @@ def by_judgement(
 def in_and_out(
     qrels: Mapping[str, Mapping[str, int]], query_domain: Mapping[str, str], document_domain: Mapping[str, str]
 ) -> tuple[dict[str, Qrels], int]:
-    """IN-domain and OUT-of-domain judgements (WIPO-AT §3.3.1), decided for each (query, document) pair.
+    """Split judgements into IN-domain and OUT-of-domain pairs (WIPO-AT §3.3.1).
 
     Returns:
-        the slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs with an unresolvable
-        domain on either side, which stay in ALL but belong to no slice.
+        The slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs without a domain on
+        either side, which belong to ALL only.
 
     Example:
         >>> from patent_mteb.metrics.slices import in_and_out

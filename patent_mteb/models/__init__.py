@@ -1,12 +1,10 @@
-"""Model wrappers: mteb models with identities of their own.
+"""Models and model wrappers, for use with mteb.
 
-The names below are what a user combines, from here or from their modules::
+The names below can be combined, and are imported on first use::
 
     from patent_mteb.models import Hybrid, Passages, Reranked, Truncated, bm25, load, stored
 
     Hybrid(bm25("dapfam"), stored(load("sentence-transformers/all-MiniLM-L6-v2")), alpha=0.7)
-
-They are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# mteb comes first: the registration that follows its import must not meet half-imported modules of this package.
+# mteb is imported first: its import triggers the registration, which needs fully imported modules of this package.
 import mteb  # noqa: F401
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from patent_mteb.search.rerank import Reranked
     from patent_mteb.store import stored
 
-_HOMES = {
+_MODULES = {
     "RRF": "search.fusion",
     "Hybrid": "search.fusion",
     "Linear": "search.fusion",
@@ -60,10 +58,10 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_MODULES})
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"patent_mteb.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"patent_mteb.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""The patent models of the papers that mteb does not know, one row a model: facts only, nothing is loaded."""
+"""Facts about the patent models of the papers that mteb does not know, one row per model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,22 @@ Prompts = Literal["table11", "none"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One published model.
+    """A published model. None means that no source states the value.
 
     Attributes:
         name: hub id.
-        dim: embedding dimensions.
-        max_tokens: context of the encoder.
-        pooling: how token vectors become one vector.
         licence: as mteb spells it.
-        parameters: total parameters, in millions; None where no source says.
-        revision: commit the facts were read at; None where none is known.
-        modules: the checkpoint ships sentence-transformers modules; otherwise it is a bare transformer, pooled as
-            stated here.
-        prompts: the setting that the model was made for.
+        parameters: total parameters, in millions.
+        revision: commit at which the facts were read.
+        modules: the checkpoint ships sentence-transformers modules; otherwise it is a bare transformer, and ``pooling``
+            applies.
+        prompts: the setting that the model was trained for.
         trained_on: rows of Table 11 whose training data the model has seen.
-        adapted_from: the model it was initialised with.
-        tagged: texts carry section tags (see :func:`section_tags`).
-        tagged_in_paper: the PatentMap paper evaluated it with section tags, though nothing else does.
-        released: ISO date, or None where no source says.
-        source: key of the BibTeX entry.
+        adapted_from: the model that it was initialised with.
+        tagged: texts carry section tags (:func:`~patent_mteb.models.robustness.section_tags`).
+        tagged_in_paper: the PatentMap paper, and only that paper, evaluates it with section tags.
+        released: ISO date.
+        source: key in :data:`SOURCES`.
     """
 
     name: str
@@ -95,12 +92,10 @@ SOURCES = {
     ),
     "legal-bert": (
         """@inproceedings{chalkidis2020legalbert,
-  author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion Androutsopoulos},
-  booktitle = {Findings of EMNLP},
-  doi = {10.18653/v1/2020.findings-emnlp.261},
-  title = {LEGAL-BERT: The Muppets straight out of Law School},
-  year = {2020},
-}"""  # noqa: E501
+  author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion
+  Androutsopoulos}, booktitle = {Findings of EMNLP}, doi = {10.18653/v1/2020.findings-emnlp.261}, title = {LEGAL-BERT:
+  The Muppets straight out of Law School}, year = {2020},
+}"""
     ),
 }
 

@@ -1,4 +1,4 @@
-"""One model from several: what the options of ``patent-mteb run`` mean, and in which order they apply."""
+"""Compose a search model from the options of ``patent-mteb run``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["compose", "in_store"]
 
 
 def in_store(model: Any, store: Path | str | None) -> Any:
-    """A model that keeps what it computes in a store: embeddings, token vectors, scores of pairs.
+    """Let a model keep its embeddings, token vectors or pair scores in a store.
 
-    Without a store, or anything to keep, it is given back as it is.
+    The model is returned unchanged if ``store`` is None, or if it computes none of these.
     """
     from mteb.models import CrossEncoderProtocol
     from mteb.models.model_meta import ModelMeta
@@ -53,24 +53,23 @@ def compose(
 
     Args:
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
-        store: folder of the embedding store, of scores of pairs too; None encodes anew. Ignored by models that have
-            neither.
-        section_tags: encode PatentMap's section tags too (:func:`~patent_mteb.models.section_tags.with_section_tags`).
+        store: folder of the store of embeddings and pair scores; None encodes every text again. Ignored by models that
+            compute neither.
+        section_tags: add PatentMap's section tags (:func:`~patent_mteb.models.robustness.with_section_tags`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
         passages: search windows of this many tokens, aggregated by ``aggregate``
             (:class:`~patent_mteb.search.passages.Passages`).
-        stride: tokens between the starts of two windows; without overlap if None.
-        fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages``
-            is given.
+        stride: tokens between the starts of two windows; None for windows without overlap.
+        fuse: a second search model, usually the lexical one; it is searched by passages too if ``passages`` is given.
         alpha: weight of ``model`` in linear fusion; 0.5 if neither this nor ``rrf_k`` is given.
-        rrf_k: constant of reciprocal rank fusion, which is used instead of linear fusion.
-        rerank: what orders the first ``rerank_depth`` documents anew: a cross-encoder, or a late-interaction model,
-            which keeps its token vectors in the store.
-        ann: search an inverted file of faiss with so many probes instead of all documents
+        rrf_k: constant of reciprocal rank fusion, which replaces linear fusion.
+        rerank: a cross-encoder or late-interaction model that reranks the first ``rerank_depth`` documents. A
+            late-interaction model keeps its token vectors in the store.
+        ann: number of probes of a faiss inverted file, which replaces the search of all documents
             (:class:`~patent_mteb.search.approximate.Approximate`).
 
     Raises:
-        ModelError: options that do not go together, or that the model cannot serve.
+        ModelError: options exclude each other, or the model does not support one of them.
 
     Example:
         >>> from patent_mteb.models import bm25
@@ -80,7 +79,7 @@ def compose(
     """
     from mteb.models.model_meta import ModelMeta
 
-    from patent_mteb.models.section_tags import with_section_tags
+    from patent_mteb.models.robustness import with_section_tags
     from patent_mteb.models.truncation import Truncated
     from patent_mteb.search.fusion import Hybrid
     from patent_mteb.search.passages import Passages
@@ -88,7 +87,7 @@ def compose(
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     embeds = isinstance(model, ModelMeta) or is_encoder(model)
     if fuse is None and (alpha is not None or rrf_k is not None):
-        raise ModelError("--alpha and --rrf need a second system. Remedy: name it with --fuse")
+        raise ModelError("--alpha and --rrf need a second model. Remedy: name it with --fuse")
     if alpha is not None and rrf_k is not None:
         raise ModelError(
             "--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other. Remedy: give one of them"
@@ -101,7 +100,7 @@ def compose(
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
     if ann is not None and (not embeds or passages is not None):
         raise ModelError(
-            "--ann is of whole texts that are embedded. Remedy: leave it out, or name an encoder and leave out"
+            "--ann needs an encoder and searches whole texts. Remedy: leave it out, or name an encoder and leave out"
             " --passages"
         )
     if section_tags:

@@ -1,9 +1,8 @@
-"""A language model as a reranker: it grades each pair of query and document by itself (pointwise), from 0 to 4.
+"""A language model as a pointwise reranker: it grades each pair of query and document from 0 to 4.
 
-Pointwise grading is the one way offered: a pair's grade depends on no other pair, so that answers can be kept one by
-one, a run that was cut off loses nothing, and a deeper one asks only for what is new. Documents of one grade stay in
-the order of the first stage (:class:`~patent_mteb.search.rerank.Reranked`). The wording is the suite's own; it tells
-the model what the task asks for.
+A pair's grade depends on no other pair. Answers can therefore be cached one by one, an interrupted run loses nothing,
+and a deeper run sends only the new pairs. Documents of equal grade keep the order of the first stage
+(:class:`~patent_mteb.search.rerank.Reranked`). The instruction is our own wording, and includes the task's prompt.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from patent_mteb.endpoints.chat import Answer, Chat, Usage, spoken, who_answered
+from patent_mteb.endpoints.chat import Answer, Chat, Usage, models_and_days, visible_answer
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 
@@ -47,32 +46,23 @@ _UNREADABLE_AT_LEAST = 5
 
 
 def grade_in(text: str) -> int | None:
-    """The grade that an answer holds; None if it says anything else. What a model thinks aloud before it does not
-    count.
-    """
-    said = spoken(text) or ""
-    first, last = _WORD.search(said), _WORD.search(said[::-1])
-    found = _GRADE.fullmatch(said, first.start(), len(said) - last.start()) if first and last else None
-    return int(found[1]) if found else None
+    """Return the grade in an answer, None if the answer says anything else. Reasoning before it is ignored."""
+    answer = visible_answer(text) or ""
+    first, last = _WORD.search(answer), _WORD.search(answer[::-1])
+    match = _GRADE.fullmatch(answer, first.start(), len(answer) - last.start()) if first and last else None
+    return int(match[1]) if match else None
 
 
 class Judge:
-    """A cross-encoder of mteb that asks a language model.
+    """A cross-encoder of mteb that queries a language model.
 
-    An answer without a grade, that was cut off, or that is a refusal counts as grade 0 and is counted by kind
-    (``unreadable`` in the evidence of a result); a model that gives more than 5% of them is refused. The evidence names
-    the models that the server says have answered, and their days: a hosted name moves from one to another.
+    Truncated answers, refusals and answers without a grade count as grade 0. They are counted by kind (``unreadable``
+    in the evidence of a result), and more than 5% of them are an error. The evidence names the models and days that the
+    server reports, because a hosted name may move to another model.
 
     Args:
-        chat: the model, with its budget and its kept answers.
-        characters: of query and of document that it reads.
-
-    Example:
-        >>> from patent_mteb.endpoints.chat import Chat
-        >>> from patent_mteb.endpoints.client import Endpoint
-        >>> from patent_mteb.models.judge import Judge
-        >>> Judge(Chat(Endpoint("http://localhost:8000/v1"), "org/my-model")).mteb_model_meta.name
-        'chat/org-my-model'
+        chat: the language model, with its budget and cached answers.
+        characters: maximum length of a query and of a document.
     """
 
     graded = True
@@ -80,11 +70,11 @@ class Judge:
 
     def __init__(self, chat: Chat, *, characters: int = 8000) -> None:
         if characters < 1:
-            raise ModelError(f"a model cannot read {characters} characters. Remedy: give a positive number")
+            raise ModelError(f"cannot read {characters} characters of a text. Remedy: give a positive number")
         self.chat = chat
         self.characters = characters
         self.unreadable: Counter[str] = Counter()
-        self._asked: dict[str, Answer] = {}
+        self._answers: dict[str, Answer] = {}
         settings = {**chat.identity, "characters": characters, "prompt": digest(_INSTRUCTION)}
         self.mteb_model_meta = ModelMeta.create_empty(
             overwrites={
@@ -97,26 +87,24 @@ class Judge:
         )
 
     def effort(self) -> dict[str, Any]:
-        """What the answers since the last call of this method took, those from disk included, each once.
+        """Return the usage of the distinct answers since the last call, including cached answers.
 
-        ``seconds`` are of one after the other, ``models`` the answers of each model that the server named, ``days`` the
-        first and the last of them.
+        ``seconds`` is the sum over answers, ``models`` counts answers by the model that the server names, ``days``
+        holds the first and the last day.
         """
-        answers, self._asked = list(self._asked.values()), {}
+        answers, self._answers = list(self._answers.values()), {}
         unreadable, self.unreadable = self.unreadable, Counter()
-        asked = sum((answer.usage for answer in answers), Usage())
-        cost = asked.cost(self.chat.meter.prices)
-        counts = {"calls": asked.calls, "input_tokens": asked.input_tokens, "output_tokens": asked.output_tokens}
+        usage = sum((answer.usage for answer in answers), Usage())
+        cost = usage.cost(self.chat.meter.prices)
+        counts = {"calls": usage.calls, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
         kinds = {"unreadable": unreadable.total(), **({"unreadable_kinds": dict(unreadable)} if unreadable else {})}
-        took = {**counts, "seconds": asked.seconds, **kinds, **({"cost": cost} if cost else {})}
-        return took | who_answered(self.chat.model, ((answer.model, answer.day) for answer in answers))
+        effort = {**counts, "seconds": usage.seconds, **kinds, **({"cost": cost} if cost else {})}
+        return effort | models_and_days(self.chat.model, ((answer.model, answer.day) for answer in answers))
 
     def fixed_answers(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """The grades of some pairs and the models that the server names, asked now: kept answers would hide that it
-        moved.
+        """Grade pairs without the cache, and name the models that answer.
 
-        Raises:
-            EndpointError: the server gives no answer, or the budget is spent.
+        Cached answers would hide a change of the served model.
         """
         answers = [self.chat.ask_now(_INSTRUCTION, self._message(_ANYTHING_RELEVANT, *pair)) for pair in pairs]
         grades = [0 if answer.fault else grade_in(answer.text) or 0 for answer in answers]
@@ -133,20 +121,20 @@ class Judge:
         prompt_type: Any = None,
         **kwargs: Any,
     ) -> NDArray[np.float64]:
-        """The grades of pairs.
+        """Grade pairs of query and document.
 
         Raises:
-            ModelError: too many answers hold no grade.
-            EndpointError: the server gives no answer, or the budget is spent; what was answered is kept.
+            ModelError: too many answers have no grade.
+            EndpointError: the server does not answer, or the budget is spent. Earlier answers stay cached.
         """
-        wanted = _wanted(task_metadata)
-        grades, asked, unreadable = list[int](), dict[str, Answer](), Counter[str]()
+        goal = _goal(task_metadata)
+        grades, received, unreadable = list[int](), dict[str, Answer](), Counter[str]()
         questions = (
-            (_INSTRUCTION, self._message(wanted, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True)
+            (_INSTRUCTION, self._message(goal, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True)
         )
         with contextlib.closing(self.chat.ask_all(questions)) as answers:
             for answer in tqdm(answers, desc="Grading pairs", disable=not kwargs.get("show_progress_bar", True)):
-                asked[answer.key] = answer
+                received[answer.key] = answer
                 grade = None if answer.fault else grade_in(answer.text)
                 if grade is None:
                     unreadable[answer.fault or _NO_GRADE] += 1
@@ -154,24 +142,24 @@ class Judge:
                 if (n := unreadable.total()) > max(_UNREADABLE_AT_LEAST, _UNREADABLE * len(grades)):
                     kinds = ", ".join(f"{number} {kind}" for kind, number in unreadable.most_common())
                     raise ModelError(
-                        f"{self.chat.model} gave {n} of {len(grades)} answers without a grade from 0 to {GRADES}, "
+                        f"{n} of {len(grades)} answers of {self.chat.model} have no grade from 0 to {GRADES}; "
                         f"the last is {answer.text[:100]!r} ({kinds}). Remedy: use a model that follows instructions, "
-                        "or give it room to answer: --request '{\"max_tokens\": 1024}'"
+                        "or allow longer answers: --request '{\"max_tokens\": 1024}'"
                     )
-        self._asked |= asked
+        self._answers |= received
         self.unreadable.update(unreadable)
         return np.array(grades, np.float64)
 
-    def _message(self, wanted: str, query: str, document: str) -> str:
-        return f"SEARCH: {wanted}\n\nQUERY:\n{query[: self.characters]}\n\nDOCUMENT:\n{document[: self.characters]}"
+    def _message(self, goal: str, query: str, document: str) -> str:
+        return f"SEARCH: {goal}\n\nQUERY:\n{query[: self.characters]}\n\nDOCUMENT:\n{document[: self.characters]}"
 
 
 def _texts(batches: Iterable[dict[str, Any]]) -> Iterator[str]:
     return chain.from_iterable(batch["text"] for batch in batches)
 
 
-def _wanted(task: TaskMetadata) -> str:
-    """What the task tells instruction models about its queries."""
+def _goal(task: TaskMetadata) -> str:
+    """The task's prompt for queries."""
     prompt: Any = getattr(task, "prompt", None)
     if isinstance(prompt, dict):
         prompt = prompt.get("query")

@@ -1,28 +1,12 @@
-"""From what a user names (a hub id, a registered name, a directory) to an mteb model with an identity of its own.
+"""Load an mteb model by its hub id, registered name, directory or server address.
 
-Late-interaction models that mteb knows, searched exactly.
+Settings of the papers (a cap on tokens, fewer layers, edited inputs) become part of the model's identity. The caps are
+512 tokens for all models of Sophia-Bench (§4.2) and for DAPFAM's reference scores, and 8,192 for PatenTEB. A cap above
+the length that the model reads changes nothing, so the identity stays the same.
 
-mteb searches ColBERT checkpoints with PyLate's approximate index, which needs another sentence-transformers than the
-suite's default. :func:`exact` gives such an entry the suite's own loader: exact MaxSim, with either backend
-(:mod:`patent_mteb.search.late_interaction`). The plain ``mteb`` command keeps mteb's entry; the two are told apart by
-``maxsim=exact``.
-
-What the files of a checkpoint directory say of the model, without loading it.
-
-An encoder under the papers' settings: a cap on its tokens, fewer layers, edited inputs, each part of its identity.
-
-Caps of the papers: 512 tokens for all models of Sophia-Bench (§4.2) and of DAPFAM's reference scores, 8,192 for
-PatenTEB. A model that reads fewer tokens anyway is not changed by a cap, and keeps its identity.
-
-An encoder behind an ``/embeddings`` address of the OpenAI protocol (vLLM, TEI, llama.cpp, Ollama, hosted models),
-for ``-m --server``.
-
-The identity is the model's name at the server, the settings, and the revision that the user states: with one, the same
-model may move between servers; without one the address stands in its place, so that two servers never share vectors or
-results. What the server computes with (type of number, batches) it does not say, so the revision is the place to say
-it. In front of the store a run asks for no text twice, and goes on after a kill where it stopped.
-
-Checkpoints of ``patent-mteb train``: what their leak check found goes with the model into its results.
+Late-interaction models are searched by exact MaxSim (:mod:`patent_mteb.search.late_interaction`). mteb's own entries
+use PyLate's approximate index, which needs another version of sentence-transformers. The setting ``maxsim=exact``
+distinguishes the two.
 """
 
 from __future__ import annotations
@@ -69,7 +53,7 @@ _UNDERSTOOD = {"trust_remote_code"}
 
 
 def exact(meta: ModelMeta) -> ModelMeta:
-    """The entry with exact search, if it is one of mteb's ColBERT checkpoints for texts; any other as it is."""
+    """Replace the loader of one of mteb's text ColBERT checkpoints by exact search; return other entries unchanged."""
     loader = f"{getattr(meta.loader, '__module__', '')}.{getattr(meta.loader, '__qualname__', '')}"
     known = meta.name in KNOWN_SETTINGS
     if loader != _LOADER or meta.experiment_kwargs or not (known or set(meta.loader_kwargs) <= _UNDERSTOOD):
@@ -87,10 +71,10 @@ def exact(meta: ModelMeta) -> ModelMeta:
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1}
 
 _BUFFERS = ("I64", "I32", "BOOL")
-"""Types of what is kept beside weights, such as the numbers of positions."""
+"""Types of buffers, such as position indices."""
 
 _SIMILARITIES = {"cosine": ScoringFunction.COSINE, "dot": ScoringFunction.DOT_PRODUCT}
-"""Those that mteb computes itself; with any other it asks the model, if its description says none."""
+"""Similarities that mteb computes itself; for others it calls the model."""
 
 _EMBEDDINGS = (
     "word_embeddings.weight",
@@ -103,63 +87,61 @@ _EMBEDDINGS = (
 
 
 def folder_facts(folder: Path) -> dict[str, Any]:
-    """Fields of mteb's ``ModelMeta`` that can be read: dimensions, tokens, parameters, memory, similarity; what cannot
-    is left out.
+    """Read fields of ``ModelMeta`` from a checkpoint directory, without loading the model.
+
+    These are dimensions, tokens, parameters, memory and similarity. Fields that cannot be read are missing.
     """
     modules = read_json(folder / "modules.json") or []
-    inner = folder / next(
-        (str(one.get("path", "")) for one in modules if one.get("type", "").endswith("Transformer")), ""
-    )
-    config = _first(inner / "config.json", folder / "config.json")
-    read = _first(inner / "sentence_bert_config.json", folder / "sentence_bert_config.json")
-    widths = [_width(folder / str(one.get("path", "")), str(one.get("type", ""))) for one in modules]
-    told = _first(folder / "config_sentence_transformers.json")
-    found = {
-        "embed_dim": next((width for width in reversed(widths) if width), None) or config.get("hidden_size"),
-        "max_tokens": read.get("max_seq_length") or config.get("max_position_embeddings"),
-        "similarity_fn_name": _SIMILARITIES.get(str(told.get("similarity_fn_name"))),
+    paths = (str(module.get("path", "")) for module in modules if module.get("type", "").endswith("Transformer"))
+    transformer = folder / next(paths, "")
+    config = _first(transformer / "config.json", folder / "config.json")
+    length = _first(transformer / "sentence_bert_config.json", folder / "sentence_bert_config.json")
+    dims = [_output_dim(folder / str(module.get("path", "")), str(module.get("type", ""))) for module in modules]
+    settings = _first(folder / "config_sentence_transformers.json")
+    fields = {
+        "embed_dim": next((dim for dim in reversed(dims) if dim), None) or config.get("hidden_size"),
+        "max_tokens": length.get("max_seq_length") or config.get("max_position_embeddings"),
+        "similarity_fn_name": _SIMILARITIES.get(str(settings.get("similarity_fn_name"))),
         **_weights(folder),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _first(*paths: Path) -> dict[str, Any]:
-    """The first of some files that holds a JSON object."""
-    return next((found for path in paths if isinstance(found := read_json(path), dict)), {})
+    """The content of the first file that holds a JSON object."""
+    return next((content for path in paths if isinstance(content := read_json(path), dict)), {})
 
 
-def _width(folder: Path, kind: str) -> int | None:
-    """Width of what a module gives: a projection's, that of the pooled vectors, or that of a table of word vectors."""
+def _output_dim(folder: Path, kind: str) -> int | None:
+    """Output dimension of a sentence-transformers module: a projection, a pooling, or a table of word vectors."""
     if kind.endswith("StaticEmbedding"):
-        return _table_width(folder / "model.safetensors")
+        try:
+            with safe_open(folder / "model.safetensors", "np") as weights:
+                return int(weights.get_slice("embedding.weight").get_shape()[1])
+        except (SafetensorError, OSError):
+            return None
     config = _first(folder / "config.json")
     return config.get("out_features") or config.get("word_embedding_dimension") or config.get("embedding_dimension")
 
 
-def _table_width(path: Path) -> int | None:
-    try:
-        with safe_open(path, "np") as weights:
-            return int(weights.get_slice("embedding.weight").get_shape()[1])
-    except (SafetensorError, OSError):
-        return None
-
-
 def _weights(folder: Path) -> dict[str, Any]:
-    """Numbers of parameters and the memory that they take, by the headers of the files of weights."""
+    """Parameter counts and memory, read from the headers of the weight files."""
     total, embedded, size = 0, 0, 0
     try:
         for path in sorted(folder.rglob("*.safetensors")):
             with safe_open(path, "np") as weights:
-                parts = ((name, weights.get_slice(name)) for name in weights.keys())  # noqa: SIM118  (no mapping)
-                for name, part in ((name, part) for name, part in parts if part.get_dtype() not in _BUFFERS):
-                    count = math.prod(part.get_shape())
+                for name in weights.keys():  # noqa: SIM118  (safe_open is not a mapping)
+                    tensor = weights.get_slice(name)
+                    if tensor.get_dtype() in _BUFFERS:
+                        continue
+                    count = math.prod(tensor.get_shape())
                     total += count
-                    size += count * _BYTES.get(part.get_dtype(), 4)
+                    size += count * _BYTES.get(tensor.get_dtype(), 4)
                     embedded += count if name.endswith(_EMBEDDINGS) else 0
     except (SafetensorError, OSError):
         return {}
-    known = {"n_parameters": total, "memory_usage_mb": round(size / 2**20, 1)} if total else {}
-    return {**known, "n_embedding_parameters": embedded} if embedded else known
+    counts = {"n_parameters": total, "memory_usage_mb": round(size / 2**20, 1)} if total else {}
+    return {**counts, "n_embedding_parameters": embedded} if embedded else counts
 
 
 AUTOCAST = "bfloat16-autocast"
@@ -173,25 +155,25 @@ def adjusted(
     input: str | None = None,
     autocast: bool = False,
 ) -> Any:
-    """A loaded encoder under other settings; the given one is changed and must not be used any more."""
+    """Apply settings to a loaded encoder. The encoder is changed in place: use the returned one only."""
     if max_tokens is None and layers is None and input is None and not autocast:
         return model
     encodes: bool = is_encoder(model)
     if not encodes:
         name = model.mteb_model_meta.name
         raise ModelError(
-            f"'{name}' is no encoder of texts. Remedy: leave out --max-tokens, --layers, --input and --precision"
+            f"'{name}' does not encode texts. Remedy: leave out --max-tokens, --layers, --input and --precision"
         )
     meta, settings = model.mteb_model_meta, dict[str, Any]()
-    if max_tokens is not None and _capped(_owner(model).model, max_tokens, meta.name):
+    if max_tokens is not None and _cap_tokens(_wrapper(model).model, max_tokens, meta.name):
         settings["max_tokens"] = max_tokens
     if layers is not None:
-        owner = _owner(model)
-        cut = pruned(owner.model, layers)
-        if cut is not owner.model:
-            owner.model, settings["layers"] = cut, layers
+        wrapper = _wrapper(model)
+        network = pruned(wrapper.model, layers)
+        if network is not wrapper.model:
+            wrapper.model, settings["layers"] = network, layers
     if autocast:
-        network = _owner(model).model
+        network = _wrapper(model).model
         network.forward = functools.partial(_autocast, network.forward, network.device.type)
         settings["precision"] = AUTOCAST
     if settings:
@@ -207,22 +189,22 @@ def _autocast(forward: Callable[..., Any], device: str, *arguments: Any, **optio
         return forward(*arguments, **options)
 
 
-def _owner(model: Any) -> Any:
-    """What holds the sentence-transformers model, the model itself or something inside it."""
+def _wrapper(model: Any) -> Any:
+    """The innermost wrapper, whose ``model`` is a SentenceTransformer."""
     from sentence_transformers import SentenceTransformer
 
-    owner = model
-    while owner is not None:
-        inner = getattr(owner, "model", None)
+    wrapper = model
+    while wrapper is not None:
+        inner = getattr(wrapper, "model", None)
         if isinstance(inner, SentenceTransformer):
-            return owner
-        owner = inner
+            return wrapper
+        wrapper = inner
     name = model.mteb_model_meta.name
-    raise ModelError(f"'{name}' is no sentence-transformers model. Remedy: leave out --max-tokens and --layers")
+    raise ModelError(f"'{name}' is not a sentence-transformers model. Remedy: leave out --max-tokens and --layers")
 
 
-def _capped(network: Any, max_tokens: int, name: str | None) -> bool:
-    """Cap the tokens of a text; whether that changes anything."""
+def _cap_tokens(network: Any, max_tokens: int, name: str | None) -> bool:
+    """Cap the tokens of a text. Returns whether the cap changes anything."""
     if isinstance(max_tokens, bool) or max_tokens < 1:
         raise ModelError(f"cannot read {max_tokens!r} tokens of a text. Remedy: give a positive whole number")
     length = network.max_seq_length
@@ -238,7 +220,12 @@ _PATH = "/embeddings"
 
 
 class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
-    """An mteb encoder whose vectors a server makes."""
+    """An encoder behind an ``/embeddings`` address of the OpenAI protocol, such as vLLM, TEI, llama.cpp or Ollama.
+
+    The identity consists of the model's name at the server, the settings, and the revision that the user states.
+    Without a revision the address takes its place, so that two servers never share vectors or results. A server does
+    not say what it computes with (type of number, batches): the revision is the place to say it.
+    """
 
     def __init__(
         self,
@@ -252,7 +239,9 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         at_once: int = 4,
     ) -> None:
         if min(texts_at_once, at_once, 1 if dimensions is None else dimensions) < 1:
-            raise ModelError("dimensions, and texts and requests at once, are positive numbers. Remedy: give such")
+            raise ModelError(
+                "dimensions, texts_at_once and at_once must be positive. Remedy: give positive whole numbers"
+            )
         self.endpoint, self.served_model = endpoint, model
         self.dimensions, self.prompts = dimensions, dict(prompts or {})
         self.texts_at_once, self.at_once = texts_at_once, at_once
@@ -270,30 +259,31 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
 
     @property
     def store_settings(self) -> dict[str, Any]:
-        """What changes vectors, beside the prompt."""
+        """Settings that change vectors, other than the prompt."""
         return {"dimensions": self.dimensions}
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
-        """What is put before a text of this side."""
+        """The prompt of queries or documents."""
         return self.prompts.get(prompt_type.value, "") if prompt_type else ""
 
     def encode(
         self, inputs: Iterable[Any], *, task_metadata: Any, prompt_type: Any = None, **kwargs: Any
     ) -> NDArray[np.float32]:
-        """The vectors of the texts, in their order."""
+        """Embed texts, with several requests at once."""
         prompt = self.store_prompt(task_metadata, prompt_type)
         texts = [prompt + text for batch in inputs for text in batch["text"]]
         requests = [texts[start : start + self.texts_at_once] for start in range(0, len(texts), self.texts_at_once)]
         with ThreadPoolExecutor(self.at_once) as pool:
-            waiting = [pool.submit(self._vectors, request) for request in requests]
+            futures = [pool.submit(self._vectors, request) for request in requests]
             try:
-                found = [one.result() for one in waiting]
+                blocks = [future.result() for future in futures]
             finally:
-                for one in waiting:
-                    one.cancel()
-        if len({vectors.shape[1] for vectors in found}) > 1:
-            raise self._unusable(f"vectors of {sorted({vectors.shape[1] for vectors in found})} dimensions")
-        return np.concatenate(found) if found else np.zeros((0, self.dimensions or 1), np.float32)
+                for future in futures:
+                    future.cancel()
+        dims = {vectors.shape[1] for vectors in blocks}
+        if len(dims) > 1:
+            raise self._unusable(f"vectors of {sorted(dims)} dimensions")
+        return np.concatenate(blocks) if blocks else np.zeros((0, self.dimensions or 1), np.float32)
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         body = {"model": self.served_model, "input": list(texts), "encoding_format": "float"}
@@ -310,50 +300,48 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     def _unusable(self, what: str) -> EndpointError:
         return EndpointError(
             f"{self.endpoint.url}{_PATH} answered {what} by {self.served_model}. "
-            "Remedy: see that the model embeds texts, and in as many dimensions as were asked for"
+            "Remedy: check that the model embeds texts, with the requested number of dimensions"
         )
 
 
 RECORD = "patent_mteb_training.json"
-"""File of a checkpoint that says how it was trained."""
+"""File of a checkpoint that records its training."""
 
 
 class TrainedMeta(ModelMeta):
-    """The facts of a model with the record of its leak check in a phrase."""
+    """ModelMeta of a checkpoint of ``patent-mteb train``, with a summary of its leak check for the results."""
 
     contamination: str | None = None
 
 
 def training_record(folder: Path) -> dict[str, Any] | None:
-    """How a checkpoint was trained, None for one that was not trained here."""
-    found = read_json(folder / RECORD)
-    return found if isinstance(found, dict) else None
+    """The training record of a checkpoint of ``patent-mteb train``, None for other checkpoints."""
+    record = read_json(folder / RECORD)
+    return record if isinstance(record, dict) else None
 
 
 WEIGHTS = ("float32", "bfloat16", "float16")
 
 PRECISIONS = (*WEIGHTS, AUTOCAST, *VECTOR_PRECISIONS)
-"""Of an encoder's weights, of its products, or of its vectors (:class:`~patent_mteb.models.quantised.Quantised`)."""
-
+"""Precisions of an encoder's weights, of its products, or of its vectors (:class:`~patent_mteb.models.Quantised`)."""
 
 BACKENDS: dict[str, tuple[str, ...]] = {
     "torch": (),
     "onnx": ("optimum", "onnxruntime"),
     "openvino": ("optimum", "openvino"),
 }
-"""What can run an encoder, with the packages that it needs."""
-
+"""Backends that can run an encoder, with the packages that each needs."""
 
 _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
-"""Architectures whose tokens sentence-transformers averages where a checkpoint does not say what becomes of them."""
-
+"""Architectures of a bare transformer, for which sentence-transformers uses mean pooling."""
 
 _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
 
 def kind_of_checkpoint(folder: Path) -> str:
-    """What a checkpoint directory holds: ``encoder``, ``sparse``, ``late-interaction``, ``cross-encoder``, or ``nli``
-    for a cross-encoder that has a class named *entailment*.
+    """Return ``encoder``, ``sparse``, ``late-interaction``, ``cross-encoder`` or ``nli`` for a checkpoint directory.
+
+    A cross-encoder with a class named *entailment* is ``nli``.
     """
     if is_late_interaction(folder):
         return "late-interaction"
@@ -361,20 +349,19 @@ def kind_of_checkpoint(folder: Path) -> str:
     config = folder / "config.json"
     if not modules.is_file() and not config.is_file():
         raise ModelError(
-            f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name the directory that does"
+            f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name a checkpoint directory"
         )
     try:
         settings = folder / "config_sentence_transformers.json"
         model_type = json.loads(settings.read_text("utf-8")).get("model_type", "") if settings.is_file() else ""
-        types = (
-            [module.get("type", "") for module in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
-        )
+        declared = json.loads(modules.read_text("utf-8")) if modules.is_file() else []
+        types = [module.get("type", "") for module in declared]
         configured = json.loads(config.read_text("utf-8")) if config.is_file() else {}
         architectures = configured.get("architectures") or [""]
         classes = {str(name).lower() for name in configured.get("label2id") or ()}
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(
-            f"the configuration of the checkpoint {folder} cannot be read ({error}). Remedy: copy it again"
+            f"the configuration of the checkpoint {folder} is corrupt ({error}). Remedy: copy the checkpoint again"
         ) from error
     if model_type == "CrossEncoder" or (not types and "ForSequenceClassification" in architectures[0]):
         return "nli" if "entailment" in classes else "cross-encoder"
@@ -395,7 +382,7 @@ class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ig
     """The encoder of a checkpoint directory."""
 
     stored_as = f"{SentenceTransformerEncoderWrapper.__module__}.{SentenceTransformerEncoderWrapper.__qualname__}"
-    """Stores of the first version know it by this class."""
+    """Class name in store keys: stores of the first version hold mteb's class."""
 
 
 def _load_encoder(
@@ -438,7 +425,7 @@ def _load_sparse(
 
 
 def local_meta(folder: Path) -> ModelMeta:
-    """ModelMeta of a checkpoint directory: its name is the directory's, its revision the hash of its content."""
+    """ModelMeta of a checkpoint directory. The name is the directory's, the revision a hash of its content."""
     kind = kind_of_checkpoint(folder)
     common = {"name": local_name(folder), "revision": content_revision(folder), "open_weights": None}
     if kind == "late-interaction":
@@ -468,9 +455,7 @@ def local_meta(folder: Path) -> ModelMeta:
 
 
 def find_meta(name: str, revision: str | None = None) -> ModelMeta:
-    """The ModelMeta of a directory, of a model that mteb or this suite knows, or of any model on the hub; ColBERT
-    models search exactly.
-    """
+    """Return the ModelMeta of a directory, of a registered model, or of any model on the hub."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         if revision is not None:
@@ -496,53 +481,54 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
         raise ModelError(
-            f"mteb does not know the model '{name}'{did_you_mean(name, _known())}, it is no directory here, and the hub"
-            f" did not give it ({error}). Remedy: check the name with 'patent-mteb list models', or name a directory"
+            f"unknown model '{name}'{did_you_mean(name, _known_names())}: mteb does not know it, there is no such"
+            f" directory, and the hub does not provide it ({error}). Remedy: check the name with 'patent-mteb list"
+            " models', or name a directory"
         ) from error
 
 
-def _known() -> list[str]:
-    """The names that ``-m`` takes, with and without their organisation."""
+def _known_names() -> list[str]:
+    """The names that ``-m`` accepts, with and without their organisation."""
     names = [*_SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
     return names + [name.rpartition("/")[2] for name in names]
 
 
-def _run_by(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of sentence-transformers for a backend and a way to compute attention."""
+def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of sentence-transformers for a backend and an attention implementation."""
     if backend is not None and backend not in BACKENDS:
-        raise ModelError(f"backend '{backend}' is none of {', '.join(BACKENDS)}. Remedy: choose one of them")
+        raise ModelError(f"unknown backend '{backend}'. Remedy: choose one of {', '.join(BACKENDS)}")
     if missing := [package for package in BACKENDS.get(backend or "torch", ()) if find_spec(package) is None]:
         raise ModelError(
             f"the backend {backend} needs {' and '.join(missing)}. Remedy: pip install"
             f" 'sentence-transformers[{backend}]'"
         )
-    found: dict[str, Any] = {} if backend in (None, "torch") else {"backend": backend}
+    arguments: dict[str, Any] = {} if backend in (None, "torch") else {"backend": backend}
     if attention is not None:
-        found["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "attn_implementation": attention}
-    return found
+        arguments["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "attn_implementation": attention}
+    return arguments
 
 
-def _usual_attention(model: Any) -> Any:
-    """The model, under the identity that it has without ``attention`` where it computes it that way anyway."""
+def _drop_default_attention(model: Any) -> Any:
+    """Remove ``attention`` from the identity of a model if it is the model's default."""
     meta = model.mteb_model_meta
     settings = dict((meta.experiment_kwargs or {}).get("model_kwargs") or {})
-    network = next((one for one in _networks(model) if hasattr(one, "_supports_sdpa")), None)
-    usual = None if network is None else "sdpa" if network._supports_sdpa else "eager"
-    if settings.pop("attn_implementation", None) != usual or usual is None:
+    network = next((module for module in _modules(model) if hasattr(module, "_supports_sdpa")), None)
+    default = None if network is None else "sdpa" if network._supports_sdpa else "eager"
+    if settings.pop("attn_implementation", None) != default or default is None:
         return model
     changed: dict[str, Any] = {}
     for name in ("experiment_kwargs", "loader_kwargs"):
-        kept = {
+        others = {
             key: value for key, value in (getattr(meta, name) or {}).items() if key not in ("model_kwargs", "digest")
         }
-        changed[name] = {**kept, **({"model_kwargs": settings} if settings else {})}
+        changed[name] = {**others, **({"model_kwargs": settings} if settings else {})}
     model.mteb_model_meta = meta.model_copy(
         update={**changed, "experiment_kwargs": changed["experiment_kwargs"] or None}
     )
     return model
 
 
-def _networks(model: Any) -> Iterator[Any]:
+def _modules(model: Any) -> Iterator[Any]:
     from torch.nn import Module
 
     inner = getattr(model, "model", None)
@@ -565,20 +551,26 @@ def load(
     attention: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Load a model by what :func:`find_meta` accepts.
+    """Load a model by hub id, registered name or directory.
+
+    Every setting that changes vectors becomes part of the model's identity.
 
     Args:
-        prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
-        max_tokens, layers, input: see :func:`~patent_mteb.models.loading.adjusted`.
-        server: address of a server in the OpenAI protocol that has the model
-            (:class:`~patent_mteb.models.loading.Served`).
-        backend: what runs an encoder, one of :data:`BACKENDS`; ``attention``: how torch computes it (``eager``,
-            ``sdpa``, ``flash_attention_2``). Each another identity, for each changes bits.
-        precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; of the token vectors of late
-            interaction, int8 only; another than float32 is an identity of its own.
+        name: a hub id, a registered name, a checkpoint directory, or with ``server`` the model's name there.
+        revision: commit on the hub; with ``server``, any text that stands for the state of the model.
+        device: as in torch.
+        prompts: False loads a patent model of the suite without its prompts.
+        precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; of the token vectors of a
+            late-interaction model, int8 only.
+        max_tokens: cap on the tokens of a text.
+        layers: number of transformer layers to keep, counted from the first.
+        input: name of an input variant of PatenTEB's Table 10, such as ``noSEP``.
+        server: address of a server in the OpenAI protocol that serves the model.
+        backend: library that runs an encoder, one of :data:`BACKENDS`.
+        attention: implementation in torch (``eager``, ``sdpa``, ``flash_attention_2``).
 
     Raises:
-        ModelError: the model cannot be found or loaded; says what to do.
+        ModelError: the model cannot be found or loaded.
 
     Example:
         >>> from patent_mteb.models.loading import load
@@ -592,37 +584,37 @@ def load(
             or any(one is not None for one in (max_tokens, layers, input))
         ):
             raise ModelError(
-                "a server's model is taken as it is. Remedy: leave out --no-prompts, --precision, --max-tokens,"
-                " --layers and --input"
+                "the settings of a served model cannot be changed. Remedy: leave out --no-prompts, --precision,"
+                " --max-tokens, --layers and --input"
             )
         if backend or attention:
-            raise ModelError("a server computes as it likes. Remedy: leave out --backend and --attention")
+            raise ModelError("a server chooses its own backend. Remedy: leave out --backend and --attention")
         return note(Served(Endpoint(server), name, revision))
     meta = find_meta(name, revision)
     if not prompts:
         if meta.name not in CHECKPOINTS:
             raise ModelError(
-                f"'{name}' is no patent model of the suite, whose prompts could be left out. Remedy: leave out"
+                f"'{name}' is not a patent model of the suite, so it has no prompts to remove. Remedy: leave out"
                 " --no-prompts"
             )
         meta = without_prompts(meta)
     if precision not in (None, *PRECISIONS):
-        raise ModelError(f"precision '{precision}' is none of {', '.join(PRECISIONS)}. Remedy: choose one of them")
-    of_tokens = precision == "int8" and "late-interaction" in meta.model_type
-    if precision not in (None, "float32") and "dense" not in meta.model_type and not of_tokens:
-        raise ModelError(f"'{name}' is no encoder, so it has no {precision}. Remedy: leave out --precision")
-    if of_tokens:
+        raise ModelError(f"unknown precision '{precision}'. Remedy: choose one of {', '.join(PRECISIONS)}")
+    int8_tokens = precision == "int8" and "late-interaction" in meta.model_type
+    if precision not in (None, "float32") and "dense" not in meta.model_type and not int8_tokens:
+        raise ModelError(f"'{name}' is not an encoder, so it has no {precision}. Remedy: leave out --precision")
+    if int8_tokens:
         kwargs["vectors"] = precision
-    kwargs |= _run_by(backend, attention, kwargs)
+    kwargs |= _backend_arguments(backend, attention, kwargs)
     if (backend not in (None, "torch") or attention) and "dense" not in meta.model_type:
-        raise ModelError(f"'{name}' is no encoder. Remedy: leave out --backend and --attention")
+        raise ModelError(f"'{name}' is not an encoder. Remedy: leave out --backend and --attention")
     if precision in WEIGHTS[1:]:
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     try:
         model: Any = meta.load_model(device=device, **kwargs)
     except ModelError:
         raise
-    except (Exception, SystemExit) as error:  # code of a checkpoint may give up for the whole process
+    except (Exception, SystemExit) as error:  # code of a checkpoint may call sys.exit
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local"
             " directory"
@@ -630,6 +622,6 @@ def load(
     if isinstance(model, SparseEncoderWrapper):
         model = SparseSearch(model)
     if attention is not None:
-        model = _usual_attention(model)
-    made = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)
-    return Quantised(made, precision) if precision in VECTOR_PRECISIONS and not of_tokens else made
+        model = _drop_default_attention(model)
+    model = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)
+    return Quantised(model, precision) if precision in VECTOR_PRECISIONS and not int8_tokens else model

@@ -1,7 +1,7 @@
-"""What a model really puts before the texts of a task, asked of the model itself: it is filed with each result.
+"""Record the prompts that a model applies to a task, for the evidence of each result.
 
-The same code resolves it that resolves it when a text is encoded: a store has noted what it hashed with the text, and
-any other encoder is asked as :mod:`patent_mteb.store.resolve` says.
+A store reports the prompt that it hashed with each text. For other encoders, :mod:`patent_mteb.store.resolve` finds the
+prompt, as it does when a text is encoded.
 """
 
 from __future__ import annotations
@@ -25,36 +25,35 @@ WITHOUT_ROLE = "text"
 def prompts_put(
     model: Any, task: TaskMetadata, roles: Sequence[PromptType | None], hf_split: str, hf_subset: str
 ) -> dict[str, Any]:
-    """What a model puts before the texts of a task, by role."""
-    found: dict[str, dict[str, str | None]] = {}
+    """Return the prompts of a task by role; by encoder and role if the model combines several encoders."""
+    prompts: dict[str, dict[str, str | None]] = {}
     for encoder in _encoders(model):
         name = str(encoder.mteb_model_meta.name)
-        number = sum(other == name or other.startswith(f"{name} #") for other in found) + 1
-        texts = {
-            role.value if role else WITHOUT_ROLE: _text(encoder, task, role, hf_split, hf_subset) for role in roles
+        number = sum(other == name or other.startswith(f"{name} #") for other in prompts) + 1
+        prompts[name if number == 1 else f"{name} #{number}"] = {
+            role.value if role else WITHOUT_ROLE: _prompt(encoder, task, role, hf_split, hf_subset) for role in roles
         }
-        found[name if number == 1 else f"{name} #{number}"] = texts
-    if len(found) == 1:
-        (texts,) = found.values()
-        return dict(texts)
-    return dict(found)
+    if len(prompts) == 1:
+        (only,) = prompts.values()
+        return dict(only)
+    return dict(prompts)
 
 
 def _encoders(model: Any) -> Iterator[Any]:
-    """The encoders that a model is made of, and that are made of none."""
+    """The innermost encoders of a model. A stored encoder counts as one, loaded or not."""
     seen: set[int] = set()
 
-    def below(one: Any) -> Iterator[Any]:
-        if id(one) in seen:
+    def below(outer: Any) -> Iterator[Any]:
+        if id(outer) in seen:
             return
-        seen.add(id(one))
-        values = getattr(one, "__dict__", {}).values()
-        parts = [part for value in values for part in (value if isinstance(value, (list, tuple)) else [value])]
-        inside = [] if isinstance(one, StoredEncoder) else [part for part in parts if _is_model(part)]
-        for part in inside:
-            yield from below(part)
-        if not inside and hasattr(one, "encode"):
-            yield one
+        seen.add(id(outer))
+        values = getattr(outer, "__dict__", {}).values()
+        attributes = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
+        components = [] if isinstance(outer, StoredEncoder) else [item for item in attributes if _is_model(item)]
+        for component in components:
+            yield from below(component)
+        if not components and hasattr(outer, "encode"):
+            yield outer
 
     yield from below(model)
 
@@ -63,13 +62,12 @@ def _is_model(value: Any) -> bool:
     return hasattr(type(value), "mteb_model_meta") or "mteb_model_meta" in getattr(value, "__dict__", {})
 
 
-def _text(encoder: Any, task: TaskMetadata, role: PromptType | None, hf_split: str, hf_subset: str) -> str | None:
+def _prompt(encoder: Any, task: TaskMetadata, role: PromptType | None, hf_split: str, hf_subset: str) -> str | None:
     if isinstance(encoder, StoredEncoder):
-        noted = encoder.prompts_used.get((task.name, role.value if role else None))
-        if noted is not None or not encoder.loaded:
-            return noted
-        inside = next(_encoders(encoder.model))
-        return _text(inside, task, role, hf_split, hf_subset)
+        recorded = encoder.prompts_used.get((task.name, role.value if role else None))
+        if recorded is not None or not encoder.loaded:
+            return recorded
+        return _prompt(next(_encoders(encoder.model)), task, role, hf_split, hf_subset)
     if isinstance(encoder, PatentEncoder):
         return (encoder.model_prompts or {}).get(encoder.get_prompt_name(task, role) or "", "")
     if isinstance(encoder, LateInteraction):

@@ -1,15 +1,14 @@
-"""Embeddings in one byte a number, or in one bit: the precision of every dense number of DAPFAM (§5.3).
+"""Embeddings quantised to one byte or one bit per dimension, as for every dense score of DAPFAM (§5.3).
 
-**Calibration.** ``int8`` and ``uint8`` need a range for each dimension. The papers do not say how theirs was found;
-taken from the texts of a task, as mteb's ``CompressionWrapper`` does call by call, vectors of two calls could not be
-compared. Here it is fixed: title and abstract of the first 256 publications of the built-in sample, each encoded as a
-query and as a document of ``PatentCitationRetrieval``; the range of a dimension is their mean, four standard deviations
-to either side. Texts of your own may take their place; repetitions and order do not matter. A digest of the texts is in
-the identity. ``binary`` keeps signs and needs none.
+**Calibration.** ``int8`` and ``uint8`` need a range for each dimension. The papers do not describe theirs. mteb's
+``CompressionWrapper`` takes it from the texts of each call, so that vectors of two calls cannot be compared. Here the
+range is fixed. Title and abstract of the first 256 publications of the built-in sample are encoded as queries and as
+documents of ``PatentCitationRetrieval``. The range of a dimension is their mean plus and minus four standard
+deviations. Users may pass other texts; repetitions and order do not matter, and a digest of the texts is part of the
+identity. ``binary`` keeps signs and needs no calibration.
 
-**Scores.** What :meth:`Quantised.encode` gives are the values that the bytes stand for
-(:mod:`patent_mteb.store.codecs`), and the wrapped model's own similarity compares them: no score depends on which texts
-were encoded together, in which order or chunks.
+**Scores.** :meth:`Quantised.encode` returns the values that the codes represent (:mod:`patent_mteb.store.codecs`). The
+wrapped model's similarity compares them. A score does not depend on batches or on the order of texts.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ _NEUTRAL = NEUTRAL | {"hf_split", "hf_subset", "prompt_type"}
 
 
 def calibration_texts() -> list[str]:
-    """What a model is calibrated on unless it is given other texts."""
+    """The texts of the default calibration."""
     return [view_text(patent, "TA") for patent in generate()[0][:_TEXTS]]
 
 
 class Quantised(LiveIdentity):
-    """An encoder whose vectors are kept, and compared, as bytes or bits.
+    """An encoder with quantised vectors.
 
-    In front of a store (``stored(Quantised(model, "int8"))``) a number takes a byte of it.
+    In a store (``stored(Quantised(model, "int8"))``) each dimension takes one byte.
 
     Args:
         model: an mteb encoder; one with a store keeps its full vectors there.
@@ -64,8 +63,8 @@ class Quantised(LiveIdentity):
         calibration: texts instead of :func:`calibration_texts`.
 
     Raises:
-        ModelError: ``model`` is no encoder or quantised already, the precision is unknown, or there are fewer than two
-            texts; on encoding, if the model gives no finite vectors of numbers.
+        ModelError: ``model`` is not an encoder, or is already quantised; the precision is unknown; or there are fewer
+            than two texts. On encoding, if the model returns vectors that are not finite.
 
     Example:
         >>> import mteb
@@ -83,20 +82,18 @@ class Quantised(LiveIdentity):
     ) -> None:
         if not is_encoder(model):
             raise ModelError(
-                f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it."
+                f"{type(model).__name__} is not an encoder. Remedy: quantise the encoder, and wrap it in search models."
             )
         if isinstance(model, Quantised):
-            raise ModelError(f"{model.mteb_model_meta.name} is quantised already. Remedy: give the model itself.")
+            raise ModelError(f"{model.mteb_model_meta.name} is already quantised. Remedy: pass the model inside it.")
         if precision not in VECTOR_PRECISIONS:
-            raise ModelError(
-                f"precision {precision!r} is none of {', '.join(VECTOR_PRECISIONS)}. Remedy: choose one of them."
-            )
+            raise ModelError(f"unknown precision {precision!r}. Remedy: choose one of {', '.join(VECTOR_PRECISIONS)}.")
         self.model = model
         self.precision = precision
         self._texts = None if calibration is None else sorted(set(calibration))
         if self._texts is not None and len(self._texts) < 2:
             raise ModelError(
-                "a range cannot be taken from fewer than two texts. Remedy: give more, or none for the built-in ones."
+                "calibration needs at least two different texts. Remedy: give more, or None for the built-in ones."
             )
         self._store: EmbeddingStore | None = None
         self._encoders: dict[str, tuple[Codec, StoredEncoder | None]] = {}
@@ -107,7 +104,7 @@ class Quantised(LiveIdentity):
 
     @property
     def settings(self) -> dict[str, str]:
-        """What tells the vectors from others of the model; those cut first from those cut afterwards, too."""
+        """Settings that change vectors. They also state the dimensions of a model that was truncated before."""
         vectors = self.precision if self._dims is None else f"{self.precision}-of-{self._dims}"
         if self.precision == "binary":
             return {"vectors": vectors}
@@ -115,49 +112,42 @@ class Quantised(LiveIdentity):
         return {"vectors": vectors, "calibration": name}
 
     def with_store(self, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32") -> Quantised:
-        """The same model, whose codes are kept in a store, a byte a number (:func:`patent_mteb.store.stored` calls
-        this).
-
-        Raises:
-            ModelError: another type than the store's usual one was asked for.
-        """
+        """Return a copy that keeps its codes in a store (called by :func:`patent_mteb.store.stored`)."""
         if dtype != "float32":
-            raise ModelError(f"quantised vectors are kept as bytes, not as {dtype}. Remedy: leave the type out")
-        twin = copy.copy(self)
-        twin._store = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path)
-        twin._encoders = {}
-        return twin
+            raise ModelError(f"a store keeps quantised vectors as bytes, not as {dtype}. Remedy: leave out the type")
+        stored_copy = copy.copy(self)
+        stored_copy._store = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path)
+        stored_copy._encoders = {}
+        return stored_copy
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> NDArray[np.float32]:
-        """What the codes of the vectors stand for, [n, width]; arguments as in mteb's ``EncoderProtocol``."""
-        codec, keeper = self._encoder(kwargs)
-        if keeper is not None:
-            kept: NDArray[np.float32] = keeper.encode(inputs, task_metadata=task_metadata, **kwargs)
-            return kept
+        """Return the values that the codes represent, [n, width]; arguments as in mteb's ``EncoderProtocol``."""
+        codec, encoder = self._encoder(kwargs)
+        if encoder is not None:
+            values: NDArray[np.float32] = encoder.encode(inputs, task_metadata=task_metadata, **kwargs)
+            return values
         return codec.value(self.codes(self.model.encode(inputs, task_metadata=task_metadata, **kwargs), codec))
 
     def codes(self, vectors: Any, codec: Codec | None = None) -> NDArray[np.int8]:
-        """The codes of vectors that the wrapped model gave, [n, width], one byte each."""
+        """Quantise vectors of the wrapped model, [n, width]."""
         return (codec or self._encoder({})[0]).code(self._checked(vectors))
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of every pair, as the wrapped model computes it."""
+        """Similarity of every pair, by the wrapped model."""
         return self.model.similarity(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of the pairs of equal position, as the wrapped model computes it."""
+        """Similarity of the pairs of equal position, by the wrapped model."""
         return self.model.similarity_pairwise(embeddings1, embeddings2)
 
     def _encoder(self, kwargs: Mapping[str, Any]) -> tuple[Codec, StoredEncoder | None]:
-        """The codec for vectors that are encoded with such arguments, and what keeps their codes if there is a
-        store.
-        """
-        changing = {name: value for name, value in kwargs.items() if name not in _NEUTRAL and value is not None}
-        key = digest({name: plain(value) for name, value in changing.items()})
+        """The codec for vectors encoded with these arguments, and the stored encoder if there is a store."""
+        effective = {name: value for name, value in kwargs.items() if name not in _NEUTRAL and value is not None}
+        key = digest({name: plain(value) for name, value in effective.items()})
         if key not in self._encoders:
-            codec: Codec = Signs(self.settings) if self.precision == "binary" else self._levels(changing)
-            keeper = None if self._store is None else StoredEncoder(self.model, self._store, "int8", codec=codec)
-            self._encoders[key] = codec, keeper
+            codec: Codec = Signs(self.settings) if self.precision == "binary" else self._levels(effective)
+            encoder = None if self._store is None else StoredEncoder(self.model, self._store, "int8", codec=codec)
+            self._encoders[key] = codec, encoder
         return self._encoders[key]
 
     def _levels(self, kwargs: Mapping[str, Any]) -> Levels:
@@ -173,7 +163,7 @@ class Quantised(LiveIdentity):
             "batch_size": _BATCH,
             "show_progress_bar": False,
         }
-        found = [
+        blocks = [
             self._checked(
                 encoder.encode(
                     DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH),
@@ -184,18 +174,18 @@ class Quantised(LiveIdentity):
             )
             for role in (PromptType.query, PromptType.document)
         ]
-        vectors = np.concatenate(found).astype(np.float64)
-        middle, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)
-        return Levels((middle - reach).astype(np.float32), (middle + reach).astype(np.float32), self.settings)
+        vectors = np.concatenate(blocks).astype(np.float64)
+        mean, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)
+        return Levels((mean - reach).astype(np.float32), (mean + reach).astype(np.float32), self.settings)
 
     def _checked(self, vectors: Any) -> NDArray[np.float32]:
         if hasattr(vectors, "detach"):
             vectors = vectors.detach().cpu()
             vectors = vectors.float().numpy() if vectors.is_floating_point() else vectors.numpy()
-        found = np.asarray(vectors)
-        if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating) or not np.isfinite(found).all():
+        array = np.asarray(vectors)
+        if array.ndim != 2 or not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all():
             raise ModelError(
-                f"{self.mteb_model_meta.name} gave an array of {found.dtype} {found.shape} that cannot be quantised:"
-                " one finite vector a text is. Remedy: run the model without --precision, or look at its input"
+                f"{self.mteb_model_meta.name} returned an array of {array.dtype} {array.shape}, not one finite vector"
+                " per text, so it cannot be quantised. Remedy: run the model without --precision, or check its input"
             )
-        return found.astype(np.float32, copy=False)
+        return array.astype(np.float32, copy=False)

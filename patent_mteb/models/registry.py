@@ -1,13 +1,13 @@
-"""The patent models of the papers that mteb does not know: their metadata, and loaders that apply the right prompts.
+"""Metadata and loaders of the patent models that mteb does not know.
 
-``METAS`` is built from :data:`CHECKPOINTS`, one row a model. Sources of the rows: the model cards and the modules of
-the checkpoints as published, parameter counts from PatenTEB Table 13. Where the paper and a checkpoint differ the
-checkpoint counts (PatenTEB §4.2 says mean pooling for all of patembed; the ``base_long`` checkpoints pool the CLS
-token).
+``METAS`` is built from :data:`~patent_mteb.models.checkpoints.CHECKPOINTS`. Its facts come from the model cards and the
+published checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the
+checkpoint counts: PatenTEB §4.2 states mean pooling for all of patembed, but the ``base_long`` checkpoints pool the CLS
+token.
 
-A loaded model is a :class:`PatentEncoder`. Its prompts are looked up by task name when a task is encoded, so neither
-the order of registration nor the nested prompts of patembed's own configuration (which sentence-transformers drops
-silently) can lose them; ``prompts_used`` records what was put before the texts of each task and side.
+A loaded model is a :class:`PatentEncoder`. It looks up its prompts by task name when it encodes a task, so they do not
+depend on the order of registration. The nested prompts of patembed's configuration, which sentence-transformers drops
+silently, are not used. ``prompts_used`` records the prompt of each task and role.
 
 Settings that change scores are loader arguments, and mteb makes them part of the result path::
 
@@ -18,38 +18,45 @@ Settings that change scores are loader arguments, and mteb makes them part of th
 Without a hub, ``PATENT_MTEB_MODELS`` names a directory that holds copies under their hub ids
 (``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
 
-Not here: ``allenai/specter2`` (an adapter that needs the ``adapters`` package; its base model is), late-interaction
-models (:mod:`patent_mteb.search.late_interaction`), and models without public weights (QaECTER, SEARCHFORMER).
+Other modules hold late-interaction models (:mod:`patent_mteb.search.late_interaction`) and zero-shot classifiers.
+Missing are ``allenai/specter2``, an adapter that needs the ``adapters`` package (its base model is included), and
+models without public weights (QaECTER, SEARCHFORMER).
 """
 
 from __future__ import annotations
 
 import importlib
 import logging
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import mteb
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
+from patent_mteb import published
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
+from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.robustness import (
     NO_PROMPTS,
-    PARTS,
     EditedInput,
     InputVariant,
-    named_sections,
     pruned,
+    section_tags,
     with_settings,
 )
-from patent_mteb.patents.views import SEPARATOR
+from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
+from patent_mteb.search.bm25 import BM25_METAS
+from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
 from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
@@ -57,7 +64,6 @@ if TYPE_CHECKING:
     from mteb.types import Array, BatchedInput, PromptType
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
-from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
 
 logger = logging.getLogger(__name__)
 
@@ -65,35 +71,20 @@ _LOCAL = "local-"
 _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
 
 
-def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
-    """Put PatentMap's section tags into a text of the suite.
-
-    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``; the title, and
-    any section that PatentMap has no tag for, carries none. A text that carries a tag already is left as it is.
-    """
-    if not text or any(tag in text for tag in SECTION_TAGS.values()):
-        return text
-    sections = text.split(SEPARATOR)
-    tags = (SECTION_TAGS.get(name, "") for name in named_sections(sections, parts))
-    return SEPARATOR.join(f"{tag} {section}".strip() for tag, section in zip(tags, sections, strict=True))
-
-
 class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
     """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
 
-    ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded; those of a
-    task that is registered later are added when they are asked for.
+    ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded. Prompts of
+    tasks that are registered later are added on first use.
 
     Attributes:
-        prompts_used: (task name, ``"query"``, ``"document"`` or None) -> the prompt put before those texts, ``""`` for
-            none.
+        prompts_used: prompt by (task name, ``"query"``, ``"document"`` or None); ``""`` for none.
     """
 
     usual_settings = NO_PROMPTS
 
     def __init__(self, model: SentenceTransformer, *, prompts: Prompts = "table11") -> None:
-        # The checkpoint's own prompts are out of play: nested ones cannot be applied, and mteb would drop them with a
-        # warning.
+        # Clear the checkpoint's own prompts: mteb would drop nested ones with a warning.
         model.prompts = {}
         model.default_prompt_name = None
         super().__init__(model)
@@ -104,19 +95,19 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
 
     @property
     def own_prompts(self) -> dict[str, str]:
-        """Prompts that are not those of the setting: somebody has set them."""
+        """Prompts that differ from Table 11, because the user has set them."""
         prompts = self.model_prompts or {}
         tasks = [re.sub(r"-(query|document)$", "", key) for key in prompts]
         known = patenteb_prompts(tasks)
         return {key: prompt for key, prompt in prompts.items() if known.get(key) != prompt}
 
     def get_prompt_name(self, task_metadata: TaskMetadata, prompt_type: PromptType | None) -> str | None:
-        """The key of the task's prompt in ``model_prompts``, None without a prompt."""
+        """Return the key of the task's prompt in ``model_prompts``, None without a prompt."""
         if self.model_prompts is not None:
             row = prompt_for(task_metadata.name)
             if row is not None and prompt_type is None and not row.one_sided:
                 raise ModelError(
-                    f"task '{task_metadata.name}' has a query and a document prompt; encode it with a prompt type"
+                    f"task '{task_metadata.name}' has a query and a document prompt. Remedy: encode with a prompt type"
                 )
             self.model_prompts |= patenteb_prompts([task_metadata.name])
         return super().get_prompt_name(task_metadata, prompt_type)
@@ -146,25 +137,24 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
 
 
 def without_prompts(meta: ModelMeta) -> ModelMeta:
-    """The same model without prompts, as an identity of its own (``experiment_kwargs={"prompts": "none"}``)."""
+    """Add the setting ``prompts="none"`` to the identity of a model."""
     return with_settings(meta, prompts="none")
 
 
 def _local_copy(name: str) -> Path | None:
-    root = os.environ.get("PATENT_MTEB_MODELS")  # asked for at every load
+    root = os.environ.get("PATENT_MTEB_MODELS")  # read at every load
     local = Path(root).expanduser() / name if root else None
     return local if local is not None and local.is_dir() else None
 
 
 class CheckpointMeta(ModelMeta):
-    """Metadata of a registered checkpoint, whose revision was found when it was registered: a copy may be put in its
-    place, or exchanged, at any time, and the hub's branch may move.
+    """Metadata of a registered checkpoint.
+
+    The revision is that of the time of registration. A local copy may change later, and so may the hub's branch.
     """
 
     def placed(self) -> ModelMeta:
-        """The same with the revision of what would be loaded now: the content of a local copy, else the commit of the
-        hub.
-        """
+        """Return the metadata with the present revision: the content of a local copy, else the commit on the hub."""
         found = _revision_now(str(self.name), self.revision)
         return self if found == self.revision else self.model_copy(update={"revision": found})
 
@@ -175,13 +165,13 @@ def _revision_now(name: str, revision: str | None) -> str | None:
         return f"{_LOCAL}{content_revision(local)}"
     try:
         return _location(CHECKPOINTS[name], revision)[1]
-    except Exception as error:  # the hub's client has many; loading says what is missing
-        logger.debug("the commit of %s is not known: %s", name, error)
+    except Exception as error:  # huggingface_hub raises many types; loading reports the problem
+        logger.debug("the commit of %s is unknown: %s", name, error)
         return CHECKPOINTS[name].revision if (revision or "").startswith(_LOCAL) else revision
 
 
 def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
-    """Path or hub id, and the commit to load from the hub (None for a directory)."""
+    """Return a path or hub id, and the commit to load from the hub (None for a directory)."""
     local = _local_copy(checkpoint.name)
     if local is not None:
         logger.info("%s is loaded from %s", checkpoint.name, local)
@@ -192,7 +182,7 @@ def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | 
 
 
 def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
-    """The commit that a branch, or no revision at all, stands for: the one whose files are there now."""
+    """Return the commit of a branch (the default branch for None): the one of the files on the hub or in its cache."""
     if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
         return revision
     from huggingface_hub import hf_hub_download
@@ -219,7 +209,7 @@ def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
 
 
 def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | None) -> SentenceTransformer:
-    """The bare transformer of a repository without modules of its own, with the pooling stated here."""
+    """Add pooling to a bare transformer from a repository without sentence-transformers modules."""
     import sentence_transformers
 
     try:
@@ -229,7 +219,7 @@ def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | No
     transformer: Any = model[0]
     if checkpoint.tagged or checkpoint.tagged_in_paper:
         known = [tag for tag in SECTION_TAGS.values() if tag in transformer.tokenizer.get_vocab()]
-        transformer.tokenizer.add_tokens(known, special_tokens=True)  # what the vocabulary holds is one token
+        transformer.tokenizer.add_tokens(known, special_tokens=True)  # so that a tag is never split
     pooling = modules.Pooling(transformer.auto_model.config.hidden_size, pooling_mode=checkpoint.pooling)
     pooled = sentence_transformers.SentenceTransformer(modules=[transformer, pooling], device=device)
     pooled.max_seq_length = checkpoint.max_tokens
@@ -239,7 +229,7 @@ def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | No
 def _load_weights(
     checkpoint: Checkpoint, revision: str | None, device: str | None, **options: Any
 ) -> tuple[SentenceTransformer, str | None]:
-    """The model, and what it was loaded from: a commit, or the content of a directory."""
+    """Return the model and its revision: a commit, or a hash of the content of a directory."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.util import is_sentence_transformer_model
 
@@ -247,11 +237,11 @@ def _load_weights(
         path, pinned = _location(checkpoint, revision)
         complete = not checkpoint.modules or is_sentence_transformer_model(path, revision=pinned)
         model = SentenceTransformer(path, revision=pinned, device=device, **options) if complete else None
-    except Exception as error:  # transformers, huggingface_hub and httpx each have errors of their own for "not there"
+    except Exception as error:  # transformers, huggingface_hub and httpx each raise their own types
         raise ModelError(f"'{checkpoint.name}' cannot be loaded ({error}). {_remedy(checkpoint, revision)}") from error
     if model is None:
         raise ModelError(
-            f"'{checkpoint.name}' has no modules.json at {path}; without it the pooling would be guessed."
+            f"'{checkpoint.name}' has no modules.json at {path}, so its pooling is unknown."
             f" {_remedy(checkpoint, revision)}"
         )
     model = _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
@@ -262,8 +252,8 @@ def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> S
     dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     if dimension() != checkpoint.dim:
         raise ModelError(
-            f"the checkpoint at {path} gives {dimension()} dimensions, '{checkpoint.name}' has {checkpoint.dim}: it is"
-            " another model. Remedy: run it under its own name with 'patent-mteb run -m DIR'."
+            f"the checkpoint at {path} has {dimension()} dimensions, '{checkpoint.name}' has {checkpoint.dim}: they are"
+            " different models. Remedy: run it under its own name with 'patent-mteb run -m DIR'."
         )
     found = next((mode for module in model if (mode := getattr(module, "pooling_mode", None))), None)
     if found is not None and found not in (checkpoint.pooling, (checkpoint.pooling,), [checkpoint.pooling]):
@@ -276,7 +266,7 @@ def _prompt_setting(prompts: str | bool | None, checkpoint: Checkpoint) -> Promp
         return checkpoint.prompts
     known: dict[str | bool, Prompts] = {True: "table11", False: "none", "table11": "table11", "none": "none"}
     if prompts not in known:
-        raise ModelError(f"prompts={prompts!r} is no prompt setting; use 'table11' (or True) or 'none' (or False)")
+        raise ModelError(f"invalid setting prompts={prompts!r}. Remedy: use 'table11' (or True) or 'none' (or False)")
     return known[prompts]
 
 
@@ -292,12 +282,17 @@ def load_plain(
 ) -> PatentEncoder | EditedInput:
     """Load a registered checkpoint (mteb calls this for ``mteb.get_model`` and ``mteb run -m``)."""
     if model_name not in CHECKPOINTS:
-        raise ModelError(f"'{model_name}' is not a registered patent model. Known: {', '.join(sorted(CHECKPOINTS))}.")
+        raise ModelError(
+            f"'{model_name}' is not a registered patent model. Remedy: choose one of {', '.join(sorted(CHECKPOINTS))}."
+        )
     checkpoint = CHECKPOINTS[model_name]
     setting = _prompt_setting(prompts, checkpoint)
     embed_dim, _ = options.pop("embed_dim", None), options.pop("digest", None)
     if embed_dim not in (None, checkpoint.dim):
-        raise ModelError(f"'{model_name}' has {checkpoint.dim} dimensions; truncate them with the truncation wrapper")
+        raise ModelError(
+            f"'{model_name}' has {checkpoint.dim} dimensions, not {embed_dim}. Remedy: truncate them with"
+            " patent_mteb.models.Truncated"
+        )
     model, loaded = _load_weights(checkpoint, revision, device, **options)
     if layers is not None:
         model = pruned(model, layers)
@@ -313,9 +308,7 @@ def load_plain(
 
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
-    """ModelMeta of a checkpoint. A local copy is its own revision, by content: nothing says that it is the pinned
-    one.
-    """
+    """ModelMeta of a checkpoint. The revision of a local copy is a hash of its content, since its commit is unknown."""
     local = _local_copy(checkpoint.name)
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on
@@ -347,3 +340,61 @@ METAS: tuple[ModelMeta, ...] = tuple(map(_meta, CHECKPOINTS.values()))
 """The metadata of every registered patent model."""
 
 _META_BY_NAME = dict(zip(CHECKPOINTS, METAS, strict=True))
+
+
+def suite_metas() -> tuple[ModelMeta, ...]:
+    """The metadata of all models that :func:`patent_mteb.register` adds to mteb's registry."""
+    return (*METAS, *BM25_METAS, *LATE_INTERACTION_METAS, *ZERO_SHOT_METAS)
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A row of ``patent-mteb list models``. Values are empty or None where they are unknown.
+
+    Attributes:
+        model: name for ``-m`` and :func:`patent_mteb.models.load`, empty where the weights are not released.
+        printed: spelling in the WIPO-AT paper (Table 3), empty for models that it does not evaluate.
+        category: category in that paper.
+        dims, max_tokens: values in mteb's registry.
+        paper_dims, paper_max_tokens: values in the paper.
+        runs: ``yes`` for registered models, ``by hub id`` for others on the hub, ``no: not released``.
+    """
+
+    model: str
+    printed: str
+    category: str
+    dims: int | None
+    max_tokens: int | None
+    paper_dims: int | None
+    paper_max_tokens: int | None
+    runs: str
+
+
+def models() -> list[ModelRow]:
+    """The 22 models of the WIPO-AT paper in its order, then the other models of the suite."""
+    known = {str(meta.name): meta for meta in mteb.get_model_metas()}
+    rows = [
+        ModelRow(
+            model=row["model_id"],
+            printed=row["model"],
+            category=row["category"],
+            dims=_whole(getattr(known.get(row["model_id"]), "embed_dim", None)),
+            max_tokens=_whole(getattr(known.get(row["model_id"]), "max_tokens", None)),
+            paper_dims=_whole(row["dim"]),
+            paper_max_tokens=_whole(row["max_tokens"]),
+            runs="yes" if row["model_id"] in known else "by hub id" if row["model_id"] else "no: not released",
+        )
+        for row in published.printed("wipo_at", 3).iter_rows(named=True)
+    ]
+    printed = {row.model for row in rows}
+    return rows + [
+        ModelRow(str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), None, None, "yes")
+        for meta in (*METAS, *BM25_METAS)
+        if meta.name not in printed
+    ]
+
+
+def _whole(value: float | Sequence[int] | None) -> int | None:
+    if isinstance(value, Sequence):
+        return max(value, default=None)
+    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else None

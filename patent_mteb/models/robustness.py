@@ -1,17 +1,25 @@
-"""Robustness settings of PatenTEB §7.3–7.4: changed inputs and pruned layers, each with an identity of its own.
+"""Input variants, section tags and layer pruning. Each setting is part of the model's identity.
 
-A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``. Table 10 changes it in two ways: ``noSEP`` takes the
-separators away, ``trim[...]`` drops sections by their position, counted as in Python (``1`` the abstract, ``-1`` the
-claim). Trimming comes first, since it needs the separators.
+**Input variants** (PatenTEB §7.4, Table 10). A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``.
+``noSEP`` removes the separators. ``trim[...]`` drops sections by their position, counted as in Python (``1`` is the
+abstract, ``-1`` the claim). Trimming is applied first, since it needs the separators.
 
-Which sections a text has says the task (``text_parts`` of its metadata): ``trim[1]`` drops the abstract wherever it
-stands, also where it comes first because the title was taken away (Title2Full). A text of a task that does not say it
-is read as title, abstract, claim.
+The task's metadata name the sections of its texts (``text_parts``). ``trim[1]`` drops the abstract at any position,
+also where it comes first because the task removes the title (Title2Full). Without ``text_parts`` the sections are
+title, abstract and claim.
 
-Readings, where the paper is silent: a section that a text does not have is ignored; a text without separators (a
-fragment, a title) stays as it is, and so does one that would lose everything; a removed separator leaves one blank.
+The paper leaves three cases open. Here a missing section is ignored. A text without separators, or one that would lose
+all sections, stays unchanged. A removed separator leaves one blank.
 
-Dimension truncation, the other post-training setting of §7.3, works on embeddings and is a wrapper of its own.
+**Section tags** (PatentMap): ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of a patent. The
+authors' models were trained with tags; the paper's baselines read the same texts without them. The registered PatentMap
+checkpoints read tags, every other model reads none. :func:`with_section_tags` changes this for any model and writes
+``section_tags=True`` into its ``experiment_kwargs``, so that the two settings never share a result. The authors
+evaluated one other model with tags, bert-for-patents: it reads them for the ``paper_`` scores
+(:func:`reads_section_tags_in_paper`).
+
+**Pruned layers** are from PatenTEB §7.3. Truncated dimensions have their own wrapper,
+:class:`~patent_mteb.models.Truncated`.
 """
 
 from __future__ import annotations
@@ -20,11 +28,13 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import unambiguous_settings
+from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
+from patent_mteb.recipes.patentmap_content import SECTION_TAGS
 from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
@@ -37,20 +47,22 @@ if TYPE_CHECKING:
 
 
 NO_PROMPTS = {"prompts": "none"}
-"""The setting of a model that is run without its prompts; its path needs no digest."""
+"""The setting of a model that is run without its prompts; its result path needs no digest."""
 
 PARTS = ("title", "abstract", "claim")
-"""The sections of a text whose task does not say which it has."""
+"""The sections of a text if its task's metadata do not name them."""
 
 TABLE_10 = ("noSEP", "trim[1]", "trim[-1]", "trim[1,-1]", "noSEP+trim[1]", "noSEP+trim[-1]", "noSEP+trim[1,-1]")
 """The input variants of Table 10 by name."""
 
+_TAGS_SETTING = "section_tags"
+_Model = TypeVar("_Model")
 _NAME = re.compile(r"(?P<nosep>noSEP)?((?(nosep)\+)trim\[(?P<trim>-?[1-9]\d*(,-?[1-9]\d*)*)\])?")
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An input variant: which sections go, and whether the separators do."""
+    """An input variant: the sections to drop, and whether to keep the separators."""
 
     trim: tuple[int, ...] = ()
     keep_separators: bool = True
@@ -60,7 +72,7 @@ class Variant:
         """Read a name such as ``noSEP``, ``trim[-1]`` or ``noSEP+trim[1,-1]``."""
         found = _NAME.fullmatch(name.replace(" ", ""))
         if found is None or not (found["nosep"] or found["trim"]):
-            raise ModelError(f"'{name}' is no input variant. Known forms: {', '.join(TABLE_10)}.")
+            raise ModelError(f"invalid input variant '{name}'. Remedy: use one of the forms {', '.join(TABLE_10)}.")
         return cls(tuple(int(part) for part in (found["trim"] or "").split(",") if part), not found["nosep"])
 
     @property
@@ -71,7 +83,7 @@ class Variant:
         return "+".join(parts)
 
     def __call__(self, text: str, parts: Sequence[str] = PARTS) -> str:
-        """The text as the variant leaves it; ``parts`` are the sections that it may have, in order."""
+        """Apply the variant to a text; ``parts`` names its sections in order."""
         dropped = {PARTS[at] for at in self.trim if -len(PARTS) <= at < len(PARTS)}
         sections = text.split(SEPARATOR)
         kept = [
@@ -83,27 +95,23 @@ class Variant:
 
 
 def named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """The name of each section of a text: those of ``parts`` in order; of fewer sections the last are missing, of more
-    the rest is the last one's.
-    """
+    """Name the sections of a text by ``parts``, in order. Sections beyond the last name belong to it."""
     return [parts[min(position, len(parts) - 1)] for position in range(len(sections))]
 
 
 def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
-    """A model's metadata with settings added to its identity (``experiment_kwargs``, part of mteb's result path)."""
+    """Add settings to a model's identity (``experiment_kwargs``, which are part of mteb's result path)."""
     return meta.model_copy(
         update={"experiment_kwargs": unambiguous_settings({**(meta.experiment_kwargs or {}), **settings}, NO_PROMPTS)}
     )
 
 
 class EditedInput(LiveIdentity):
-    """An encoder whose texts are edited before they are encoded; prompts are added to the edited text.
+    """An encoder whose texts are edited before they are encoded. Prompts are added to the edited text.
 
-    ``edit(text, parts)`` gets the sections that the task says its texts of this role have (:data:`PARTS` if it says
-    nothing).
-
-    Only the ``text`` of a batch is passed on: a model that reads other columns fails instead of seeing unedited text.
-    Everything else is the wrapped model's.
+    ``edit(text, parts)`` receives the names of the sections that the task's metadata give for this role, else
+    :data:`PARTS`. Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of
+    reading unedited text.
     """
 
     usual_settings = NO_PROMPTS
@@ -159,53 +167,99 @@ class EditedInput(LiveIdentity):
 
     @property
     def prompts_used(self) -> dict[tuple[str, str | None], str]:
-        """What the wrapped model recorded (see :mod:`patent_mteb.models.registry`), empty if it records nothing."""
+        """The prompts that the wrapped model recorded (see :mod:`patent_mteb.models.registry`)."""
         return getattr(self.model, "prompts_used", {})
 
 
 class InputVariant(EditedInput):
-    """Any mteb encoder under one of the input variants of Table 10, an identity of its own (``input=noSEP`` and so
-    on).
-    """
+    """Any mteb encoder under an input variant of Table 10, which is part of its identity (such as ``input=noSEP``)."""
 
     def __init__(self, model: EncoderProtocol, variant: str | Variant) -> None:
-        """Wrap an encoder."""
         variant = Variant.parse(variant) if isinstance(variant, str) else variant
         if "input" in (model.mteb_model_meta.experiment_kwargs or {}):
             raise ModelError(
-                f"model '{model.mteb_model_meta.name}' is an input variant already; combine them in one name"
+                f"model '{model.mteb_model_meta.name}' already has an input variant. Remedy: combine both in one name,"
+                " such as noSEP+trim[1]"
             )
         super().__init__(model, variant, with_settings(model.mteb_model_meta, input=variant.name))
 
 
 def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
-    """A copy of a model that keeps the first ``layers`` transformer layers (§7.3, Table 9); the model itself for all of
-    them.
+    """Return a copy with the first ``layers`` transformer layers (§7.3, Table 9) and all later modules.
 
-    The modules behind them stay.
+    The model itself is returned if it has no more layers than that.
     """
     from torch.nn import ModuleList
 
     transformer: Any = getattr(model[0], "auto_model", None)
     depth = getattr(getattr(transformer, "config", None), "num_hidden_layers", None)
     if depth is None:
-        raise ModelError("cannot prune layers: the model does not start with a transformer")
+        raise ModelError("cannot prune layers: the first module of the model is not a transformer")
     stacks = [
         (name, module)
         for name, module in transformer.named_modules()
         if isinstance(module, ModuleList) and len(module) == depth
     ]
     if len(stacks) != 1:
-        raise ModelError(f"cannot prune layers: found {len(stacks)} stacks of {depth} layers where one is expected")
+        raise ModelError(f"cannot prune layers: found {len(stacks)} stacks of {depth} layers, expected one")
     if not 1 <= layers <= depth:
         raise ModelError(f"cannot keep {layers} layers of a model that has {depth}")
     if layers == depth:
         return model
-    cut = copy.deepcopy(model)
-    transformer = cut[0].auto_model
+    shortened = copy.deepcopy(model)
+    transformer = shortened[0].auto_model
     name = stacks[0][0]
     stack = transformer.get_submodule(name)
     parent, _, attribute = name.rpartition(".")
     setattr(transformer.get_submodule(parent), attribute, stack[:layers])
     transformer.config.num_hidden_layers = layers
-    return cut
+    return shortened
+
+
+def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
+    """Put PatentMap's section tags into a text.
+
+    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``. The title, and
+    every section without a tag in PatentMap, stays as it is. So does a text that already contains a tag.
+    """
+    if not text or any(tag in text for tag in SECTION_TAGS.values()):
+        return text
+    sections = text.split(SEPARATOR)
+    tags = (SECTION_TAGS.get(name, "") for name in named_sections(sections, parts))
+    return SEPARATOR.join(f"{tag} {section}".strip() for tag, section in zip(tags, sections, strict=True))
+
+
+def _trained_with_tags(meta: ModelMeta) -> bool:
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    return checkpoint is not None and checkpoint.tagged
+
+
+def reads_section_tags(meta: ModelMeta) -> bool:
+    """Whether a model of this identity receives texts with section tags."""
+    setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
+    return _trained_with_tags(meta) if setting is None else bool(setting)
+
+
+def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
+    """Whether the PatentMap paper gives a model of this identity texts with section tags."""
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    unset = _TAGS_SETTING not in (meta.experiment_kwargs or {})
+    return reads_section_tags(meta) or (unset and checkpoint is not None and checkpoint.tagged_in_paper)
+
+
+def with_section_tags(model: _Model, tags: bool = True) -> _Model:
+    """A shallow copy of a model with the setting ``section_tags`` in its identity."""
+    meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
+    if not tags and _trained_with_tags(meta):
+        raise ModelError(
+            f"'{meta.name}' was trained with section tags, and its loader adds them. Remedy: leave the setting alone"
+        )
+    tagged = copy.copy(model)
+    settings = {**(meta.experiment_kwargs or {}), _TAGS_SETTING: tags}
+    try:
+        tagged.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": settings})  # type: ignore[attr-defined]
+    except AttributeError as error:
+        raise ModelError(
+            f"the identity of a {type(model).__name__} cannot be changed. Remedy: set section tags on the inner model"
+        ) from error
+    return tagged

@@ -1,10 +1,9 @@
-"""Models that score label names instead of embedding texts, for ``-m``: NLI cross-encoders and GLiNER2 taggers
-(WIPO-AT, section 4.4).
+"""Zero-shot classifiers: NLI cross-encoders and GLiNER2 taggers (WIPO-AT, section 4.4).
 
-A multi-label classification task asks them by :mod:`patent_mteb.protocols.zero_shot`; other tasks they cannot do. Known
-are the four of the paper's Table 8; any directory of a sequence classifier with a class named *entailment* is one, too.
-The paper prints no hypothesis: ours is :data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, another one is an identity
-of its own.
+They score label names instead of embedding texts, and run multi-label classification tasks only
+(:mod:`patent_mteb.protocols.zero_shot`). The four models of the paper's Table 8 are registered. A directory with a
+sequence classifier that has a class named *entailment* works too. The paper states no hypothesis; the default is
+:data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, and any other is part of the model's identity.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ from patent_mteb.protocols.zero_shot import HYPOTHESIS, Scorer, cross_encoder_sc
 from patent_mteb.store.settings import LiveIdentity
 
 _LOWEST = 0.01
-"""Confidence from which a tagger reports a span: below every threshold that the validation split could choose."""
+"""Minimum confidence of a reported span, below every threshold that the validation split could choose."""
 
 
 class ZeroShotModel(LiveIdentity):
-    """A model of mteb's form that gives texts a score for each label name.
+    """An mteb model that scores label names: ``score_labels(texts, labels) -> [n texts, n labels]``.
 
-    Attributes:
-        model: the network, whose weights are part of the identity.
-        score_labels: ``score(texts, labels) -> [n texts, n labels]``.
+    The weights of ``model`` are part of the identity.
     """
 
     def __init__(self, meta: ModelMeta, scorer: Scorer, model: Any = None, loaded_revision: str | None = None) -> None:
@@ -41,11 +38,11 @@ class ZeroShotModel(LiveIdentity):
 
 
 def gliner2_scorer(model: Any) -> Scorer:
-    """The scorer of a GLiNER2 model: the highest confidence of a span that it finds for a label."""
+    """Score a label by the highest confidence among the spans that a GLiNER2 model finds for it."""
 
     def tag(text: str, labels: list[str]) -> Iterable[tuple[str, float]]:
-        found = model.extract_entities(text, labels, threshold=_LOWEST, include_confidence=True)["entities"]
-        return [(label, float(span["confidence"])) for label, spans in found.items() for span in spans]
+        entities = model.extract_entities(text, labels, threshold=_LOWEST, include_confidence=True)["entities"]
+        return [(label, float(span["confidence"])) for label, spans in entities.items() for span in spans]
 
     return tagger_scorer(tag)
 
@@ -64,12 +61,12 @@ def load_nli(
     try:
         model = CrossEncoder(folder or model_name, revision=revision, device=device)
         scorer = cross_encoder_scorer(model, hypothesis=hypothesis)
-    except Exception as error:  # transformers, huggingface_hub and httpx each have errors of their own for "not there"
+    except Exception as error:  # transformers, huggingface_hub and httpx each raise their own types
         raise ModelError(f"'{model_name}' cannot be loaded as an NLI cross-encoder ({error}). {_REMEDY}") from error
     commit = getattr(model.config, "_commit_hash", None)
     if folder:
-        return ZeroShotModel(_meta_of(local_nli_meta(Path(folder)), hypothesis), scorer, model)
-    return ZeroShotModel(_meta_of(_KNOWN[model_name], hypothesis), scorer, model, commit)
+        return ZeroShotModel(_with_hypothesis(local_nli_meta(Path(folder)), hypothesis), scorer, model)
+    return ZeroShotModel(_with_hypothesis(_KNOWN[model_name], hypothesis), scorer, model, commit)
 
 
 def load_gliner2(model_name: str, revision: str | None = None, device: str | None = None) -> ZeroShotModel:
@@ -91,9 +88,7 @@ def load_gliner2(model_name: str, revision: str | None = None, device: str | Non
 
 
 def local_nli_meta(folder: Path) -> ModelMeta:
-    """ModelMeta of a directory that holds an NLI cross-encoder: named after the directory, its revision the hash of its
-    content.
-    """
+    """ModelMeta of a directory that holds an NLI cross-encoder. The revision is a hash of its content."""
     loader = functools.partial(load_nli, folder=str(folder))
     return _entry(local_name(folder), content_revision(folder), loader, open_weights=None)
 
@@ -111,10 +106,10 @@ def _entry(
     return ModelMeta.create_empty(fields)
 
 
-def _meta_of(meta: ModelMeta, hypothesis: str) -> ModelMeta:
-    return (
-        meta if hypothesis == HYPOTHESIS else meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
-    )
+def _with_hypothesis(meta: ModelMeta, hypothesis: str) -> ModelMeta:
+    if hypothesis == HYPOTHESIS:
+        return meta
+    return meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
 
 
 METAS: tuple[ModelMeta, ...] = (
@@ -123,9 +118,8 @@ METAS: tuple[ModelMeta, ...] = (
     _entry("fastino/gliner2-multi-v1", None, load_gliner2),
     _entry("fastino/gliner2-base-v1", None, load_gliner2),
 )
-"""The zero-shot models of Table 8, with whatever commit the hub has; the commit that was loaded is what results are
-filed under."""
+"""The zero-shot models of Table 8, without a fixed commit. Results are stored under the commit that was loaded."""
 
 _KNOWN = {str(meta.name): meta for meta in METAS}
 
-_REMEDY = "Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or give -m a directory that holds the model"
+_REMEDY = "Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or pass -m a directory that holds the model"

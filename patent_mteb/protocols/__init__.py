@@ -1,16 +1,16 @@
-"""Frozen-embedding protocols: what is measured on embeddings that stay as they are.
+"""Evaluation protocols for frozen embeddings.
 
 ======================  ================================================================================================
-:mod:`.linear_probe`    multi-label one-vs-rest logistic regression, all labels at once by :mod:`.logistic` (WIPO-AT,
-section 3.3.2) :mod:`.knn` exact neighbour table, majority vote and ranked classes (WIPO-AT, section 3.3.2;
-PatentMap) :mod:`.clustering` k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
+:mod:`.linear_probe`    one-vs-rest logistic regression of all labels (WIPO-AT, section 3.3.2; PatenTEB, table 14)
+:mod:`.mlp_probe`       a perceptron with one hidden layer (PatentMap, appendix C.1)
+:mod:`.knn`             exact neighbours, majority vote and ranked classes (WIPO-AT, section 3.3.2; PatentMap)
+:mod:`.clustering`      k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
 :mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
-:mod:`.intervals`       how sure macro F1 and V-measure are, by bootstrap over the test documents :mod:`.mlp_probe`
-one hidden layer (PatentMap, appendix C.1) :mod:`.threads` one thread for small work
+:mod:`.intervals`       confidence intervals by bootstrap over the test documents
 ======================  ================================================================================================
 
-Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. mteb is not imported; torch
-only by the functions that need it.
+Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. The package does not import
+mteb, and torch only where needed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Labels = NDArray[np.bool_]
 
 
 def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> Labels:
-    """[n, L]: which of the ``classes`` each document carries."""
-    column = {name: place for place, name in enumerate(classes)}
+    """Return the labels of each document as a boolean matrix [n, L]."""
+    column = {name: number for number, name in enumerate(classes)}
     if len(column) < len(classes):
-        raise ValueError("the classes hold a name twice")
+        raise ValueError("the classes are not distinct")
     matrix = np.zeros((len(label_sets), len(classes)), dtype=bool)
     for row, labels in enumerate(label_sets):
         for label in labels:
@@ -40,19 +40,19 @@ def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> 
 
 
 def label_matrix(values: ArrayLike, *, rows: int, name: str = "labels", classes: int | None = None) -> Labels:
-    """``values`` as a boolean matrix [rows, L], or a ValueError that says what is wrong."""
+    """Convert ``values`` to a boolean matrix [rows, L]. Raises ValueError."""
     matrix = np.asarray(values)
     if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] == 0:
         raise ValueError(f"{name} must be [{rows}, classes], a row for each embedding, got shape {matrix.shape}")
     if classes is not None and matrix.shape[1] != classes:
-        raise ValueError(f"{name} have {matrix.shape[1]} classes where {classes} are expected")
+        raise ValueError(f"{name} have {matrix.shape[1]} classes, expected {classes}")
     if matrix.dtype != np.bool_ and not np.isin(matrix, (0, 1)).all():
         raise ValueError(f"{name} must hold only 0 and 1")
     return matrix.astype(bool)
 
 
 def f1_per_label(true: Labels, predicted: Labels) -> NDArray[np.float64]:
-    """[L]: F1 of each class, 2 tp / (2 tp + fp + fn); 0 for a class that is neither true nor predicted anywhere."""
+    """Return F1 of each class, 2 tp / (2 tp + fp + fn); 0 for a class without true or predicted labels."""
     hits = np.sum(true & predicted, axis=0)
     named = np.sum(true, axis=0) + np.sum(predicted, axis=0)
     f1 = np.zeros(true.shape[1])
@@ -61,9 +61,9 @@ def f1_per_label(true: Labels, predicted: Labels) -> NDArray[np.float64]:
 
 
 def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]:
-    """[n]: the share of each document's k best-scored classes that it carries, |true and top k| / k (PatentMap, P@k).
+    """Return |true and top k| / k of the classes of each document (PatentMap, P@k).
 
-    Equal scores are ordered by class. Where there are fewer than k classes the denominator stays k.
+    Ties are ordered by class. The denominator is k, also with fewer than k classes.
     """
     top = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :k]
     hits = np.take_along_axis(true, top, axis=1).sum(axis=1)

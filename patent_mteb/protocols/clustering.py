@@ -1,13 +1,12 @@
 """k-means on frozen embeddings against the true classes, with as many clusters as there are classes.
 
 :func:`cluster` is the protocol of WIPO-AT (section 3.3.3): k-means, seed 42. :func:`minibatch_cluster` is that of
-PatenTEB (table 14): mini-batch k-means, batches of 16,384, seed 42. Restarts are given by neither paper: 10 and
-scikit-learn's choice are taken.
+PatenTEB (table 14): mini-batch k-means, batches of 16,384, seed 42. Neither paper states the number of restarts; here
+it is 10, and scikit-learn's default.
 
-Neither the paper's ranking of models (tables 9 and 26) nor ours is defined without a reading of documents that carry
-several labels, on which it is silent. There are three: the rarest label (:func:`single_label`, the main score's), the
-most frequent one (:func:`most_frequent_label`), and each label of a document as a document of its own
-(:func:`every_label`).
+WIPO-AT does not state how documents with several labels are treated, although its ranking of models (tables 9 and 26)
+depends on it. There are three ways here: the rarest label (:func:`single_label`, for the main score), the most frequent
+one (:func:`most_frequent_label`), and one copy of the document for each label (:func:`every_label`).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ BATCH = 16_384
 
 
 def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
-    """One class for each multi-label document: its rarest label, of equally rare ones the alphabetically first.
+    """Return the rarest label of each document, of equally rare ones the alphabetically first.
 
     WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest
     label is the most specific thing said of a document, and the rule keeps rare classes alive, as the number of
@@ -66,7 +65,7 @@ def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int
 
 
 def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
-    """As :func:`single_label`, with the most frequent label: how well clusters match the broad classes.
+    """Return the most frequent label of each document, to compare clusters with broad classes.
 
     Example:
         >>> from patent_mteb.protocols.clustering import most_frequent_label
@@ -81,7 +80,7 @@ def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[
     """The class and the document of each pair of a document and one of its labels: a document counts once for each
     label.
 
-    Even perfect clusters score less than 1 here, as a document lies in one cluster only.
+    Even perfect clusters score less than 1, because a document belongs to one cluster only.
 
     Example:
         >>> from patent_mteb.protocols.clustering import every_label
@@ -93,7 +92,7 @@ def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[
 
 
 def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None) -> Mapping[str, int]:
-    """How many documents carry each label; every document has one, and each is counted."""
+    """Number of documents with each label. Every document must have a label, and every label a count."""
     known = Counter(label for labels in label_sets for label in set(labels)) if counts is None else counts
     for row, labels in enumerate(label_sets):
         if not labels:
@@ -116,7 +115,7 @@ class Agreement:
 
 
 def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
-    """How well given clusters match classes.
+    """Compare given clusters with classes.
 
     Example:
         >>> from patent_mteb.protocols.clustering import agreement
@@ -134,7 +133,7 @@ def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
 
 @dataclass(frozen=True)
 class Clustering:
-    """How well clusters match classes.
+    """Agreement of clusters with classes.
 
     Attributes:
         v_measure: harmonic mean of homogeneity and completeness, which is also NMI with the arithmetic mean,
@@ -249,7 +248,7 @@ class Spread:
 def spread(
     embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None, seeds: Sequence[int] = SEEDS
 ) -> Spread:
-    """The V-measure of :func:`cluster` over several seeds: how far a score depends on where k-means starts.
+    """Return the V-measure of :func:`cluster` over several seeds, which shows the effect of the initialisation.
 
     Example:
         >>> from patent_mteb.protocols.clustering import spread

@@ -1,10 +1,10 @@
-"""Intervals of scores on frozen embeddings, by bootstrap over the test documents.
+"""Confidence intervals of scores on frozen embeddings, by bootstrap over the test documents.
 
-The papers give none. Test documents are drawn with replacement, :data:`RESAMPLES` times from seed 42, and the score is
-computed again on each draw; what was fitted stays as it is: no probe, no choice of C or k, no k-means is repeated. The
-limits are the 2.5 and 97.5 percentiles of the draws, moved so that the mean of the draws is the observed score, and cut
-to what a score can be. They are moved because draws are biased: one that repeats documents makes clusters look purer (a
-higher V-measure), and one that loses all documents of a rare label scores it 0 (a lower macro F1).
+The papers state none. Test documents are resampled :data:`RESAMPLES` times with seed 42, and the score is computed for
+each resample. Probes, the choice of C or k, and k-means are not fitted again. The limits are the 2.5 and 97.5
+percentiles of the resamples, shifted so that the mean of the resamples is the observed score, and clipped to the range
+of the score. The shift removes a bias of resampling: repeated documents make clusters look purer (a higher V-measure),
+and a resample without documents of a rare label scores 0 for it (a lower macro F1).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from patent_mteb.protocols import label_matrix
 RESAMPLES = 1_000
 TAIL = 2.5
 _CONSTANT = 1e-12
-"""Spread below which a side of a draw is constant, but for rounding."""
+"""Standard deviation up to which values count as constant."""
 
 Interval = tuple[float, float]
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def limits(name: str, interval: Interval) -> dict[str, float]:
-    """An interval under the names that a result gives it."""
+    """Name the limits of an interval as in a result."""
     return {f"{name}_low": interval[0], f"{name}_high": interval[1]}
 
 
@@ -37,8 +37,8 @@ def macro_f1_interval(
 ) -> Interval:
     """The 95% interval of macro F1."""
     gold = label_matrix(true, rows=len(np.asarray(true)), name="true labels")
-    said = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
-    hits, named = (gold & said).astype(np.float64), gold.astype(np.float64) + said
+    guessed = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
+    hits, named = (gold & guessed).astype(np.float64), gold.astype(np.float64) + guessed
 
     def macro_f1(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
         tp, total = drawn @ hits, drawn @ named
@@ -76,7 +76,7 @@ def mean_interval(values: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 
 
 
 def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
-    """The 95% interval of Pearson's correlation over pairs; a draw in which one side is constant counts as 0."""
+    """The 95% interval of Pearson's correlation over pairs. A resample with a constant variable counts as 0."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape:
         raise ValueError(f"{len(x)} values for {len(y)} others")
@@ -93,7 +93,7 @@ def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
 
 
 def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[rows]: the entropy of each row of shares."""
+    """The entropy of each row of shares."""
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=1))
 
 

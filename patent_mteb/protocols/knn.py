@@ -1,7 +1,7 @@
-"""Nearest neighbours on frozen embeddings: one exact table of neighbours, read for every k.
+"""k nearest neighbours on frozen embeddings, with one exact table of neighbours for every k.
 
 :func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section
-4.3: k = 10; the score of a class is the mean of the neighbours' multi-hot labels), read by
+4.3: k = 10; the score of a class is the mean of the neighbours' multi-hot labels), evaluated by
 :func:`patent_mteb.protocols.precision_at`.
 """
 
@@ -25,7 +25,7 @@ _PAIRS = 1 << 20
 
 
 def _lengths(x: NDArray[np.floating]) -> NDArray[np.float64]:
-    """[n]: the length of each row, 1 for a row of zeros."""
+    """The length of each row, 1 for a row of zeros."""
     squares = np.einsum("ij,ij->i", x, x, dtype=np.float64)
     return np.sqrt(np.where(squares > 0, squares, 1))
 
@@ -93,7 +93,7 @@ def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]
 
 
 def _carriers(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """For each k, [n, L]: how many of the k nearest neighbours carry each label."""
+    """For each k, the number of the k nearest neighbours with each label, [n, L]."""
     counted, carriers = 0, np.zeros((len(table), labels.shape[1]), dtype=np.int64)
     for k in sorted(set(ks)):
         if not 1 <= k <= table.shape[1]:
@@ -105,8 +105,7 @@ def _carriers(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> Ite
 
 
 def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int]) -> dict[int, Labels]:
-    """k -> [n, L]: the labels that more than half of the k nearest neighbours carry (a tie assigns nothing, as in
-    scikit-learn).
+    """Return, for each k, the labels of more than half of the k nearest neighbours. As in scikit-learn, ties fail.
 
     Args:
         table: [n, at least the largest k] of :func:`neighbours`; labels: [n train, L] boolean.
@@ -114,7 +113,7 @@ def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int])
     Example:
         >>> import numpy as np
         >>> from patent_mteb.protocols.knn import majority_vote
-        >>> majority_vote(np.array([[0, 1]]), [[1, 0], [1, 1]], ks=[1, 2])  # one of two is no majority
+        >>> majority_vote(np.array([[0, 1]]), [[1, 0], [1, 1]], ks=[1, 2])  # one of two is a tie
         {1: array([[ True, False]]), 2: array([[ True, False]])}
     """
     known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
@@ -122,7 +121,7 @@ def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int])
 
 
 def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDArray[np.float64]:
-    """[n, L]: the share of the k nearest neighbours that carry each label.
+    """Return the share of the k nearest neighbours with each label, [n, L].
 
     Example:
         >>> import numpy as np

@@ -1,24 +1,21 @@
 """Logistic regression on frozen embeddings.
 
-:func:`linear_probe` is the probe of WIPO-AT (section 3.3.2): one L2-regularised logistic regression a label
-(:mod:`patent_mteb.protocols.linear_probe`), C tuned on the validation split. The paper gives no grid, tolerance or
-refit; here they are :data:`C_GRID`, :data:`~patent_mteb.protocols.linear_probe.TOLERANCE` and none: the model that is
-tested is fitted on the training split alone.
+:func:`linear_probe` is the probe of WIPO-AT (section 3.3.2): one L2-regularised logistic regression per label, with C
+tuned on the validation split. The paper states neither grid nor tolerance; here they are :data:`C_GRID` and
+:data:`TOLERANCE`. The tested model is fitted on the training split only.
 
-**Scaling.** Rows are taken as the model gives them, neither normalised nor standardised, as the paper says nothing of
-either. What C means therefore grows with the squared length of the rows; the grid is wide enough for rows of unit
-length, and ``at_edge`` says when the best C is the smallest or the largest of it.
+**Scaling.** Rows are neither normalised nor standardised, since the paper mentions neither. The effect of C therefore
+grows with the squared length of the rows. The grid is wide enough for rows of unit length, and ``at_edge`` reports a
+best C at the edge of the grid.
+
+**Solver.** The objective of a label is that of scikit-learn's ``LogisticRegression(C)``: C times the sum of the
+logistic losses plus half the squared length of the weights, without a penalty on the intercept. It is strictly convex
+in the weights, so the solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS,
+with one matrix product for all labels. The Hessian of a label is close to the covariance of the embeddings times the
+label's total curvature. The eigenvectors of the covariance, computed once, therefore precondition every label and every
+C.
 
 :func:`logistic_regression_f1` is the single-label probe of PatenTEB (table 14), which is scikit-learn's own.
-
-L2-regularised logistic regressions of many labels at once.
-
-For each label the objective is that of scikit-learn's ``LogisticRegression(C)``: C times the sum of the logistic losses
-plus half the squared length of the weights, the intercept not penalised. It is strictly convex in the weights, so its
-solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS, with a product of the
-embeddings and a matrix of one column a label where a solver for one label has a product with a vector. The Hessian of a
-label is close to the embeddings' covariance times the label's total curvature; the covariance's eigenvectors, computed
-once, thus precondition every label and every C.
 """
 
 from __future__ import annotations
@@ -116,7 +113,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Fits:
-    """One logistic regression a label.
+    """One logistic regression per label.
 
     Attributes:
         weights: [d + 1, L], the intercept in the last row; a label without positive (without negative) examples has
@@ -192,7 +189,7 @@ class _Problem:
 
 
 class _History:
-    """Curvature pairs of L-BFGS, one set a label."""
+    """Curvature pairs of L-BFGS, one set per label."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[Floats, Floats, Floats]] = []
@@ -254,7 +251,7 @@ def fit_logistic(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Fits:
-    """Fit one logistic regression a label to convergence.
+    """Fit one logistic regression per label to convergence.
 
     Single-precision embeddings are used as they are; the last iterations run in double precision, a slice of rows at a
     time.
@@ -399,11 +396,10 @@ def logistic_regression_f1(
     *,
     max_iter: int = 10_000,
 ) -> SingleLabelProbe:
-    """The classifier of PatenTEB (section 5.3, table 14): scikit-learn's logistic regression, L2, C = 1, random state
-    0.
+    """Fit PatenTEB's classifier (section 5.3, table 14): scikit-learn's logistic regression, L2, C = 1, random state 0.
 
-    The solver is lbfgs at a tolerance of 1e-4, and saga where lbfgs does not converge. The table says "multi_class auto
-    (One-vs-Rest)", which contradicts itself: with lbfgs "auto" is one multinomial model, and that is what is fitted.
+    The solver is lbfgs with a tolerance of 1e-4, and saga if lbfgs does not converge. The table says "multi_class auto
+    (One-vs-Rest)", which contradicts itself: with lbfgs, "auto" is one multinomial model. This one is fitted here.
     The mean is over the classes that are true or predicted in the test split, scikit-learn's default.
 
     Raises:

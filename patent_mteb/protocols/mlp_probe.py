@@ -1,18 +1,14 @@
-"""The probe of PatentMap (appendix C.1): a perceptron with one hidden layer on frozen embeddings, classes ranked by its
-scores.
+"""The MLP probe of PatentMap (appendix C.1): one hidden layer on frozen embeddings, classes ranked by score.
 
-From the paper and the authors' evaluation: 1,024 hidden units, ReLU, sigmoid outputs with binary cross-entropy, Adam at
-3e-4, batches of 256, stop after five epochs without a lower validation loss. The weights kept are those of the epoch
-with the lowest loss on the validation split. The authors train for at most 100 epochs, which are 8,500 steps at their
-size; a smaller data set gets as many steps, for 100 epochs of a few hundred rows end long before the loss stops
-falling. :data:`PAPER_SETTINGS` adds what their code does beside: weight decay, clipped gradients, and no batch that is
-not whole.
+The paper and the authors' code use 1,024 hidden units, ReLU, sigmoid outputs with binary cross-entropy, Adam at 3e-4
+and batches of 256. Training stops after five epochs without a lower validation loss, and the weights of the best epoch
+are used. The authors train for at most 100 epochs, which are 8,500 steps with their data. Smaller datasets get as many
+steps, because 100 epochs of a few hundred rows end long before convergence. :data:`PAPER_SETTINGS` adds what only their
+code shows: weight decay, clipped gradients, and no incomplete batches.
 
-How many threads a piece of work takes: threads that share short products wait for each other most of the time.
-
-On two busy cores a linear probe of 1,200 x 256 embeddings takes 1.0 s of processor time on one thread and 5.0 s on two,
-the perceptron of :mod:`.mlp_probe` 5 s and 38 s. On one thread the last digits of a score do not depend on the number
-of cores either.
+**Threads.** Short matrix products are faster on one thread (:func:`one_thread`). On two busy cores a linear probe of
+1,200 x 256 embeddings takes 1.0 s of processor time on one thread and 5.0 s on two, and the MLP probe 5 s and 38 s. On
+one thread, the last digits of a score do not depend on the number of cores either.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ __all__ = ["PAPER_SETTINGS", "MLPProbe", "Settings", "held_out", "mlp_probe"]
 
 
 SMALL_EMBEDDINGS = 1 << 22
-"""Numbers in a matrix of embeddings below which a protocol is short work: 16 MiB."""
+"""Maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB."""
 
 
 @contextlib.contextmanager
@@ -55,10 +51,10 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the probe is trained.
+    """Hyperparameters of the probe.
 
     Attributes:
-        max_epochs, least_steps: training ends after so many epochs, but not before so many steps.
+        max_epochs, least_steps: training ends after ``max_epochs``, but not before ``least_steps``.
         patience: epochs without a lower validation loss after which it stops by itself.
         weight_decay: L2 penalty, as torch's Adam takes it.
         clip: the norm that gradients are cut to; 0: none.
@@ -86,7 +82,7 @@ class Settings:
 
 
 _SMALL_STEP = 1 << 28
-"""Multiplications of a forward pass below which a second thread costs more time than it saves (measured at 2 cores)."""
+"""Multiplications of a forward pass below which a second thread is slower (measured on 2 cores)."""
 
 
 PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)

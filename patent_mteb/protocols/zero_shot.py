@@ -1,10 +1,9 @@
-"""Zero-shot labels: a model scores every pair of a text and a label name, one threshold for all labels turns scores
-into labels.
+"""Zero-shot classification: a model scores pairs of text and label name, and one threshold selects the labels.
 
-WIPO-AT (section 4.4) does so with NLI cross-encoders and GLiNER2 taggers, the threshold tuned on the validation split.
-The paper does not say over which values: here over every score that was observed there, so that no grid is coarser. A
-scorer is any callable ``score(texts, labels) -> [n texts, n labels]``; :func:`nli_scorer`, :func:`cross_encoder_scorer`
-and :func:`tagger_scorer` make one.
+WIPO-AT (section 4.4) uses NLI cross-encoders and GLiNER2 taggers, and tunes the threshold on the validation split. The
+paper does not state the candidate values; here they are all observed scores. A scorer is a callable ``score(texts,
+labels) -> [n texts, n labels]``, such as those of :func:`nli_scorer`, :func:`cross_encoder_scorer` and
+:func:`tagger_scorer`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_text
-from patent_mteb.models.listing import suite_metas
+from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.folders import META, check_meta, parse

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.files import write_text
-from patent_mteb.models.listing import suite_metas
+from patent_mteb.models.registry import suite_metas
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import SHIPPED, PatentTask, shipped, sizes
 

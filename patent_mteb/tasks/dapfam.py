@@ -25,8 +25,7 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.memory import portion
 from patent_mteb.metrics import slices
-from patent_mteb.models.registry import section_tags
-from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.models.robustness import reads_section_tags, section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts

@@ -13,8 +13,7 @@ from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.registry import section_tags
-from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.models.robustness import reads_section_tags, section_tags
 from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.protocols.mlp_probe import SMALL_EMBEDDINGS, one_thread
 from patent_mteb.search.timing import phase

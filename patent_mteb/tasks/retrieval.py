@@ -37,8 +37,7 @@ from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
 from patent_mteb.metrics.slices import Qrels, positive
-from patent_mteb.models.registry import section_tags
-from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.models.robustness import reads_section_tags, section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts, text_column, text_dataset
 from patent_mteb.protocols.intervals import limits

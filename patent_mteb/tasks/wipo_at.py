@@ -26,7 +26,7 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
-from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.models.robustness import reads_section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.protocols import multi_hot

@@ -1,18 +1,18 @@
-"""Training: from records to pairs, to a checkpoint, to rows with intervals.
+"""Train embedding models on patents, with a leak check against every test set.
 
-===========================  ====================================================================================
-:mod:`.corpus`               records with the split of their families, from records, a built directory or the sample
-:mod:`.views`, :mod:`.pairs` the views of a patent, and one function a training signal
-:mod:`.shingles`, :mod:`.testsets`, :mod:`.leaks`   what may not be trained on, and what is found of it in pairs
-:mod:`.recipes`              the recipes of the papers as one table of data
-:mod:`.losses`, :mod:`.bases`, :mod:`.running`      losses, models and the trainers of sentence-transformers
-:mod:`.comparing`            before and after: difference, interval, p
-===========================  ====================================================================================
+=====================================  ============================================================================
+:mod:`.recipes`                        the recipes of the papers as a table of data
+:mod:`.corpus`, :mod:`.pairs`          training data: records with a split by family, and the pairs of each signal
+:mod:`.leaks`                          test data among the training pairs
+:mod:`.preparing`                      a job, its folder and its tables of pairs
+:mod:`.bases`, :mod:`.losses`          the model that is trained, and the losses
+:mod:`.running`, :mod:`.jobs`          a run of one seed, and a job of all seeds
+:mod:`.multitask`, :mod:`.distilling`, :mod:`.late`  PatenTEB's tasks, distillation, late interaction
+:mod:`.checkpoints`, :mod:`.comparing` saved models, and scores before and after training
+=====================================  ============================================================================
 """
 
 from __future__ import annotations
 
-# mteb comes first: the registration that follows its import must not meet half-imported modules of this package.
+# mteb is imported first: its import triggers the registration, which needs fully imported modules of this package.
 import mteb  # noqa: F401
-
-__all__: list[str] = []

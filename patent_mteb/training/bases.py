@@ -1,8 +1,7 @@
-"""The model that is trained: loaded, checked for what the recipe needs, with a head or adapters on top, and saved
-without them.
+"""Load a base model, check it for a recipe, and add or remove a head and adapters.
 
-A base is trained in float32 whatever type its files have: a step of 2e-5 is lost in the rounding of bfloat16, and
-float16 overflows. fp16 and bf16 are autocast of the trainer.
+A base is trained in float32 regardless of the type in its files. Steps of 2e-5 are lost in the rounding of bfloat16,
+and float16 overflows. fp16 and bf16 mean the trainer's autocast.
 """
 
 from __future__ import annotations
@@ -28,28 +27,25 @@ from patent_mteb.training.recipes import Settings
 
 logger = logging.getLogger(__name__)
 
-
 HEAD = "patent_mteb_head"
-"""Name of the module that is dropped when a model is saved."""
+"""Name of the projection, which a saved model does not contain."""
 
 _HEADS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "linear": nn.Identity}
-
-
 _TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _ONE_DIRECTION = 1.0001
-"""Effective rank below which embeddings are said to have collapsed: cosines are of about .99995 in size."""
+"""Effective rank below which embeddings count as collapsed: absolute cosines are about .99995."""
 _COMPARED = 1_000
 DISTINCT = 10
-"""Distinct texts below which equal vectors may be those of texts that differ after their last token only."""
+"""Minimum number of distinct texts for a check of equal vectors: a few texts may differ after the last token only."""
 
 
 def is_static(model: SentenceTransformer) -> bool:
-    """Whether the model looks its words up in a table, without a transformer."""
+    """Whether the model is a table of word vectors, without a transformer."""
     return isinstance(model[0], StaticEmbedding)
 
 
 def pooling_of(model: SentenceTransformer) -> str:
-    """How the model pools its tokens, empty where it has no such module."""
+    """The pooling mode of the model, empty without a pooling module."""
     return next((str(module.pooling_mode) for module in model if isinstance(module, Pooling)), "")
 
 
@@ -60,7 +56,7 @@ def open_model(
     kind: Callable[..., Any] = SentenceTransformer,
     what: str = "sentence-transformers",
 ) -> Any:
-    """Load a model in float32, with finite weights."""
+    """Load a model in float32 and check that its weights are finite."""
     try:
         model = kind(name, device=device, model_kwargs={"dtype": "float32"}).float()
     except (OSError, ValueError, KeyError, ImportError) as error:
@@ -70,18 +66,15 @@ def open_model(
 
 
 def check_weights(model: nn.Module, who: str, remedy: str) -> None:
-    """Refuse a model with a weight that is not a finite number."""
+    """Raise ModelError if a weight is NaN or infinite."""
     for name, weight in model.named_parameters():
-        if broken := int((~weight.detach().isfinite()).sum()):
-            which = f"{broken} of {weight.numel()} in {name}"
+        if invalid := int((~weight.detach().isfinite()).sum()):
+            which = f"{invalid} of {weight.numel()} in {name}"
             raise ModelError(f"{who} has NaN or infinite weights ({which}). Remedy: {remedy}")
 
 
 def stored_type(name: str) -> str:
-    """Return the types of the weights in a model's files, or the type in its configuration.
-
-    The headers of safetensors say the types; for other files the configuration does.
-    """
+    """Return the types of the weights by the headers of safetensors, or else the type in the configuration."""
     found = load_file_path(name, "modules.json", local_files_only=True)
     modules = read_json(Path(found)) if found else [{"path": ""}]
     found = found or load_file_path(name, "config.json", local_files_only=True)
@@ -99,32 +92,32 @@ def stored_type(name: str) -> str:
 
 
 def vectors_of(model: Any, texts: Sequence[str], who: str) -> NDArray[np.float32]:
-    """Encode texts for an evaluation."""
+    """Encode texts and check the vectors."""
     found = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
     several = len(set(texts)) >= DISTINCT
     try:
         vectors: NDArray[np.float32] = as_tensor(checked_vectors(found, len(texts), who, refuse_equal=several)).numpy()
     except ModelError as error:
-        raise ModelError(f"{error}. {BROKEN}") from error
+        raise ModelError(f"{error}. {BROKEN_MODEL}") from error
     return vectors
 
 
-BROKEN = (
+BROKEN_MODEL = (
     "Remedy: if it is the base, copy it again or choose another one; if it is a checkpoint, train again with a lower "
     "rate (--set lr=VALUE) and another --out"
 )
 
 
-def say_collapse(vectors: NDArray[np.float32], who: str) -> None:
-    """Warn of vectors that all have one direction, up to their sign.
+def warn_of_collapse(vectors: NDArray[np.float32], who: str) -> None:
+    """Warn if all vectors have one direction, up to their sign.
 
     The effective rank of vectors of length one is 1 / (mean squared cosine of all pairs): 1 for one direction.
     """
-    some = unit(vectors[:: -(-len(vectors) // _COMPARED)])
-    rank = 1 / np.mean(np.square(some @ some.T, dtype=np.float64))
-    if len(some) >= DISTINCT and rank < _ONE_DIRECTION:
+    sample = unit(vectors[:: -(-len(vectors) // _COMPARED)])
+    rank = 1 / np.mean(np.square(sample @ sample.T, dtype=np.float64))
+    if len(sample) >= DISTINCT and rank < _ONE_DIRECTION:
         logger.warning(
-            "%s: the embeddings have collapsed to one direction (effective rank %.6f of %d), scores hang on rounding",
+            "%s: the embeddings collapsed to one direction (effective rank %.6f of %d), so scores are rounding noise",
             who,
             rank,
             vectors.shape[1],
@@ -138,9 +131,7 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load_base(name: str, settings: Settings, recipe: str, device: str | None = None) -> SentenceTransformer:
-    """A base for a recipe. A bare transformer gets the pooling that the recipe asks for, the mean where it asks for
-    none.
-    """
+    """Load the base of a recipe. A bare transformer gets the recipe's pooling, or else mean pooling."""
     bare = not is_sentence_transformer_model(name)
     model: SentenceTransformer = open_model(name, device)
     if bare and settings.pooling != "any":
@@ -155,13 +146,13 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
             remedy="choose another base, or --set pooling=any",
         )
     if settings.max_length is not None and not is_static(model):
-        own = model.get_max_seq_length()
-        model.max_seq_length = min(settings.max_length, own) if own else settings.max_length
+        limit = model.get_max_seq_length()
+        model.max_seq_length = min(settings.max_length, limit) if limit else settings.max_length
     return model
 
 
 def add_head(model: SentenceTransformer, settings: Settings) -> None:
-    """Put the projection of the recipe on top, if it has one; its weights are drawn by the seed that is set."""
+    """Add the projection of the recipe, if it has one. Its weights depend on the seed of torch."""
     if settings.head == "none":
         return
     width = int(model.get_embedding_dimension() or 0)
@@ -170,9 +161,9 @@ def add_head(model: SentenceTransformer, settings: Settings) -> None:
 
 
 def add_lora(model: SentenceTransformer, rank: int = 16) -> None:
-    """Train low-rank adapters instead of all weights (peft); they are merged when the model is saved."""
+    """Add low-rank adapters (peft), which are trained instead of all weights and merged on saving."""
     if not isinstance(model[0], Transformer):
-        raise DataError("the base has no transformer, so that there is nothing to adapt", remedy="leave out --lora")
+        raise DataError("the base has no transformer to add adapters to", remedy="leave out --lora")
     try:
         from peft import LoraConfig
     except ImportError as error:
@@ -183,8 +174,7 @@ def add_lora(model: SentenceTransformer, rank: int = 16) -> None:
     model.add_adapter(config)
 
 
-def _merged(model: SentenceTransformer) -> None:
-    """Fold adapters into the weights that they adapt."""
+def _merge_adapters(model: SentenceTransformer) -> None:
     try:
         from peft.tuners.tuners_utils import BaseTunerLayer
     except ImportError:
@@ -193,8 +183,8 @@ def _merged(model: SentenceTransformer) -> None:
     for name, module in adapted:
         with torch.no_grad():
             module.merge()
-        parent, _, own = name.rpartition(".")
-        setattr(model.get_submodule(parent), own, module.get_base_layer())
+        parent, _, attribute = name.rpartition(".")
+        setattr(model.get_submodule(parent), attribute, module.get_base_layer())
     if adapted:
         inner: Any = model[0].model
         inner._hf_peft_config_loaded = False
@@ -202,14 +192,14 @@ def _merged(model: SentenceTransformer) -> None:
 
 
 def without_head(model: SentenceTransformer) -> SentenceTransformer:
-    """The model as it is used: without the projection, adapters merged. Modules are those of the model itself."""
-    _merged(model)
+    """Return the model for inference: adapters merged, without the projection. It shares modules with the given one."""
+    _merge_adapters(model)
     modules: list[Any] = [module for name, module in model.named_children() if name != HEAD]
-    kept = SentenceTransformer(
+    inference = SentenceTransformer(
         modules=modules,
         device=str(model.device),
         prompts={name: prompt for name, prompt in model.prompts.items() if prompt is not None},
         default_prompt_name=model.default_prompt_name,
         similarity_fn_name=model.similarity_fn_name,
     )
-    return kept.eval()
+    return inference.eval()

@@ -1,7 +1,6 @@
-"""Finished checkpoints: saved without head or adapters, with a card and a record, under a name that their content
-gives.
+"""Save finished checkpoints with a model card and a training record.
 
-Where a run differs from its recipe; the card of a checkpoint says so.
+The name of a checkpoint contains a hash of its content. Record and card state how the run differs from its recipe.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from patent_mteb.training.running import Run, optimiser_of, precision_of
 
 
 def deviations_of(job: Job) -> list[str]:
-    """Where a job differs from its recipe, each in a phrase."""
-    own, asked = asdict(job.recipe.settings), asdict(job.settings)
-    told = [f"{name}={asked[name]} instead of {own[name]}" for name in own if own[name] != asked[name]]
+    """List the differences of a job from its recipe."""
+    default, chosen = asdict(job.recipe.settings), asdict(job.settings)
+    found = [f"{name}={chosen[name]} instead of {default[name]}" for name in default if default[name] != chosen[name]]
     if (precision := precision_of(job)) != job.settings.precision:
-        told.append(f"precision {precision}: {job.settings.precision} needs a GPU")
+        found.append(f"precision {precision}: {job.settings.precision} needs a GPU")
     if (optimiser := optimiser_of(job)) != job.settings.optimiser:
-        told.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
+        found.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
     if job.max_steps is not None:
-        told.append(f"at most {job.max_steps} steps")
+        found.append(f"at most {job.max_steps} steps")
     if job.lora:
-        told.append(f"LoRA of rank {job.lora} instead of all weights")
+        found.append(f"LoRA of rank {job.lora} instead of all weights")
     if job.base not in job.recipe.bases:
-        told.append(f"base {Path(job.base).name} is none of the paper's ({', '.join(job.recipe.bases)})")
-    return told
+        found.append(f"base {Path(job.base).name} is none of the paper's ({', '.join(job.recipe.bases)})")
+    return found
 
 
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
@@ -50,7 +49,7 @@ _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "p
 
 
 def finished(job: Job, seed: int) -> Path | None:
-    """The checkpoint that a run ended with, None if it did not end."""
+    """The checkpoint of a finished run, None if the run has not finished."""
     done = read_json(job.out / f"seed-{seed}" / "done.json")
     folder = job.out / "models" / str(done["model"]) if isinstance(done, dict) else None
     return folder if folder is not None and folder.is_dir() else None
@@ -63,32 +62,31 @@ def save_checkpoint(
     prepared: Prepared,
     seed: int,
     run: Run,
-    told: Sequence[str] = (),
+    deviations: Sequence[str] = (),
 ) -> Path:
-    """Save a trained model below ``OUT/models``, and return its folder: ``RECIPE-BASE-seedN-HASH``, the hash of its
-    weights and settings.
+    """Save a trained model in ``OUT/models/RECIPE-BASE-seedN-HASH``, and return the folder.
 
-    A model that was trained with prompts carries those of PatenTEB's tasks in a flat form, which sentence-transformers
-    and mteb read. The record says so, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks.
+    A model that was trained with prompts gets those of PatenTEB's tasks in a flat form, which sentence-transformers and
+    mteb read. The record states this, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks.
 
-    The record and the card hold no time and no place, so that the same run gives the same bytes.
+    Record and card contain neither times nor paths, so that equal runs give equal bytes.
     """
     check_weights(model, "the trained model", "a lower rate (--set lr=VALUE) and another --out")
     prompted = any(one.prompts for one in prepared.sets)
     if prompted:
         model.prompts, model.default_prompt_name = patenteb_prompts(TASK_PROMPTS), None
-    home = job.out / "models"
-    home.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".saving-", dir=home))
+    models = job.out / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=".saving-", dir=models))
     try:
         model.save_pretrained(str(partial / "new"), create_model_card=False)
         base = Path(job.base).resolve().name if Path(job.base).is_dir() else job.base.rpartition("/")[2]
         name = f"{job.recipe.name}-{base}-seed{seed}-{content_hash(partial / 'new', 8)}"
-        record = _record(job, corpus, prepared, seed, run, [*deviations_of(job), *told])
+        record = _record(job, corpus, prepared, seed, run, [*deviations_of(job), *deviations])
         record["prompts"] = "table11" if prompted else "none"
         write_json(partial / "new" / RECORD, record)
         write_text(partial / "new" / "README.md", _card(name, job, record))
-        target = home / name
+        target = models / name
         shutil.rmtree(target, ignore_errors=True)
         (partial / "new").rename(target)
     finally:
@@ -98,13 +96,13 @@ def save_checkpoint(
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {"patent-mteb": version()}
     for name in _LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return {"patent-mteb": version(), **found}
+    return versions
 
 
 def _record(
@@ -143,11 +141,11 @@ def _record(
 
 
 def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
-    """The model card: front matter of the hub, then recipe, data, leaks and versions."""
+    """The model card, with front matter for the hub."""
     settings = ", ".join(f"{key}={written(getattr(job.settings, key))}" for key in record["settings"])
     pairs = ", ".join(f"{number} {split}" for split, number in record["pairs"].items())
     weights = record["weights"]
-    kept = {None: "the last one", 0: "step 0, before training"}.get(record["best_step"], f"step {record['best_step']}")
+    best = {None: "the last one", 0: "step 0, before training"}.get(record["best_step"], f"step {record['best_step']}")
     lists = (record["deviations"], record["warnings"])
     deviations, warnings = ("".join(f"\n* {phrase}" for phrase in phrases) or "\n* none" for phrases in lists)
     versions = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
@@ -156,7 +154,7 @@ def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
         f" {record['base']}\n---\n# {name}\n\n`{record['base']}` trained with the recipe `{record['recipe']}`"
         f" ({record['source']}), seed {record['seed']}.\n\n* **Data**: {record['data']}, revision"
         f" {record['data_revision']}; pairs: {pairs}; families: {record['families']}\n* **Contamination**:"
-        f" {record['contamination']}\n* **Settings**: {settings}\n* **Steps**: {record['steps']}, checkpoint: {kept};"
+        f" {record['contamination']}\n* **Settings**: {settings}\n* **Steps**: {record['steps']}, checkpoint: {best};"
         f" prompts: {_PROMPTS[record['prompts']]}\n* **Weights**: the base's are stored in {weights['stored']}, trained"
         f" in {weights['trained']}, autocast {weights['autocast']}\n* **Left open by the paper**: {record['open']}\n*"
         f" **Versions**: {versions}\n\nWarnings:{warnings}\n\nDifferences from the recipe:{deviations}\n"

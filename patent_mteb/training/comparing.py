@@ -1,17 +1,20 @@
-"""Before and after: what training changed, with interval and p.
+"""Compare scores before and after training, with confidence interval and p-value.
 
-Two measurements:
+Two evaluations:
 
-* **held-out pairs** (:func:`known_item`): for each pair of the test split, is the positive found among the positives of
-  all families of the split? Other publications of the pair's own families are left out. Needs no citations, so that any
-  data can be measured. Late interaction searches by MaxSim; a distilled student is measured by its error and its
+* **held-out pairs** (:func:`known_item`): known-item search over the pairs of the test split. The anchor of a pair
+  searches the positives of all pairs for its own. Other publications of the pair's families are excluded. This needs no
+  citations and works for any data. Late interaction uses MaxSim. A distilled student is evaluated by its error and its
   neighbours instead (:mod:`patent_mteb.training.distilling`).
-* **tasks** (:func:`compare_tasks`): the results of ``--evaluate`` by query. Where the task is of the very data that
-  were trained on, only queries of test families count; the corpus stays whole.
+* **tasks** (:func:`compare_tasks`): scores by query of the results of ``--evaluate``. If a task uses the training data,
+  only queries of test families count; the corpus stays complete.
 
-Several seeds: the score is the mean over seeds with its standard deviation (n - 1), as in WIPO-AT's Tables 13 and 14;
-the difference is that of each query's mean over seeds from its score before, resampled by query (WIPO-AT §3.7: paired
+With several seeds, the score is the mean over seeds with its standard deviation (n - 1), as in WIPO-AT's Tables 13 and
+14. The difference compares each query's mean over seeds with its score before, resampled by query (WIPO-AT §3.7: paired
 bootstrap, 10,000 resamples, seed 42).
+
+:func:`printed_of` returns the papers' own means and standard deviations over three seeds (WIPO-AT Tables 13, 14 and
+20).
 """
 
 from __future__ import annotations
@@ -23,27 +26,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow.parquet as pq
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
+from patent_mteb import published
 from patent_mteb.errors import DataError
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.tasks.perquery import path_of
-from patent_mteb.training.bases import say_collapse, unit, vectors_of
+from patent_mteb.training.bases import unit, vectors_of, warn_of_collapse
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair
 
 Floats = NDArray[np.float64]
 _DEPTH = 10
+_SEED_TABLES = (13, 14, 20)
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOutScores:
     """The scores of one model on held-out data, one for each pair or text.
 
-    Attributes:
-        mean: score of a model that gives every text the mean of the training targets; None without targets.
+    ``mean`` is the score of a model that returns the mean of the training targets for every text; None without targets.
     """
 
     what: str
@@ -54,13 +59,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Change:
-    """One measure before and after.
+    """One measure before and after training.
 
     Attributes:
-        before: R0. after: mean over seeds. spread: standard deviation over seeds, None for one seed.
-        difference, low, high: after - before and its 95 % interval.
-        p: one-sided, of the paired bootstrap (:meth:`patent_mteb.metrics.significance.Bootstrap.p_values`).
-        mean: see :class:`Held`.
+        after: mean over seeds.
+        spread: standard deviation over seeds, None for one seed.
+        difference, low, high: after - before, and its 95 % interval.
+        p: one-sided p-value of the paired bootstrap (:meth:`~patent_mteb.metrics.significance.Bootstrap.p_values`).
+        mean: see :class:`HeldOutScores`.
     """
 
     what: str
@@ -78,11 +84,11 @@ class Change:
 
 
 def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mean: float | None = None) -> Change:
-    """The change of one measure."""
+    """Compute the change of one measure."""
     average = np.mean(after, axis=0)
     both = bootstrap(np.column_stack([before, average]))
-    gained = both.resampled[:, 1] - both.resampled[:, 0]
-    low, high = np.percentile(gained, [2.5, 97.5])
+    differences = both.resampled[:, 1] - both.resampled[:, 0]
+    low, high = np.percentile(differences, [2.5, 97.5])
     scores = tuple(float(values.mean()) for values in after)
     return Change(
         what,
@@ -100,12 +106,12 @@ def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mea
     )
 
 
-def changes_of(before: Sequence[Held], after: Sequence[Sequence[Held]]) -> tuple[Change, ...]:
+def changes_of(before: Sequence[HeldOutScores], after: Sequence[Sequence[HeldOutScores]]) -> tuple[Change, ...]:
     """Compare the same measures of the base and of the checkpoint of each seed."""
-    found = []
-    for base, *seeds in zip(before, *after, strict=True):
-        found.append(change(base.what, base.measure, base.scores, [one.scores for one in seeds], base.mean))
-    return tuple(found)
+    return tuple(
+        change(base.what, base.measure, base.scores, [one.scores for one in seeds], base.mean)
+        for base, *seeds in zip(before, *after, strict=True)
+    )
 
 
 def known_item(
@@ -115,25 +121,25 @@ def known_item(
     where: str = "the pairs",
     prompts: Mapping[str, str] | None = None,
 ) -> dict[str, Floats]:
-    """nDCG@10 and P@1 of each pair: the anchor searches the positives of all pairs for its own."""
+    """Return nDCG@10 and P@1 of each pair: the anchor searches the positives of all pairs for its own."""
     sides = (("anchor", [pair.anchor for pair in pairs]), ("positive", [pair.positive for pair in pairs]))
     vectors = []
     for side, texts in sides:
         prompt = (prompts or {}).get(side, "")
         vectors.append(vectors_of(model, [prompt + text for text in texts], f"{who} ({side}s of {where})"))
-    say_collapse(np.concatenate(vectors), who)
+    warn_of_collapse(np.concatenate(vectors), who)
     anchors, positives = (unit(one).astype(np.float64) for one in vectors)
     return scores_of((anchor @ positives.T for anchor in anchors), pairs)
 
 
 def scores_of(rows: Iterable[NDArray[Any]], pairs: Sequence[Pair]) -> dict[str, Floats]:
-    """nDCG@10 and P@1 of each pair by the scores of all positives; equal scores count against the pair."""
+    """Return nDCG@10 and P@1 of each pair, from the scores of all positives. Ties count against the pair."""
     families = np.array([pair.positive_family for pair in pairs])
-    asking = np.array([pair.anchor_family for pair in pairs])
+    anchor_families = np.array([pair.anchor_family for pair in pairs])
     ranks = np.empty(len(pairs))
-    for place, scores in enumerate(rows):
-        rivals = (families != families[place]) & (families != asking[place])
-        ranks[place] = 1 + np.sum(scores[rivals] >= scores[place])
+    for row, scores in enumerate(rows):
+        others = (families != families[row]) & (families != anchor_families[row])
+        ranks[row] = 1 + np.sum(scores[others] >= scores[row])
     return {"ndcg@10": np.where(ranks <= _DEPTH, 1 / np.log2(1 + ranks), 0.0), "p@1": (ranks == 1).astype(np.float64)}
 
 
@@ -142,18 +148,21 @@ def test_queries(corpus: Corpus) -> frozenset[str]:
     return frozenset(patent.publication_number for patent in corpus.members("test"))
 
 
-test_queries.__test__ = False  # type: ignore[attr-defined]
+test_queries.__test__ = False  # type: ignore[attr-defined]  # no test for pytest to collect
 
 
 def compare_tasks(
     results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]
 ) -> list[Change]:
-    """The change of each task's main score, from the scores by query in a results folder."""
+    """Compute the change of each task's main score from the scores by query in a results folder.
+
+    ``only`` names the tasks, with the queries that count (None for all).
+    """
     changes = []
     for task, members in sorted(only.items()):
-        found = [_by_query(path_of(results, meta, task, ".queries.parquet"), task, meta) for meta in (before, *after)]
-        tables = [one for one in found if one]
-        if len(tables) < len(found):
+        scored = [_by_query(path_of(results, meta, task, ".queries.parquet"), task, meta) for meta in (before, *after)]
+        tables = [one for one in scored if one]
+        if len(tables) < len(scored):
             continue
         _check_same_data(tables)
         chosen = [query for query in tables[0].scores if members is None or query in members]
@@ -175,28 +184,58 @@ class _Scores:
 
 
 def _by_query(path: Path, task: str, meta: ModelMeta) -> _Scores | None:
-    """The scores of a file, None where the task has none by query."""
+    """Read the scores by query of a task, None if there are none."""
     if not path.exists():
         return None
     table = pq.read_table(path)
-    known = json.loads((table.schema.metadata or {}).get(b"patent_mteb", b"{}"))
-    wanted = {"task": task, "model": meta.name, "model_revision": meta.revision, "experiment": meta.experiment_name}
+    header = json.loads((table.schema.metadata or {}).get(b"patent_mteb", b"{}"))
+    expected = {"task": task, "model": meta.name, "model_revision": meta.revision, "experiment": meta.experiment_name}
     if differing := [
-        f"{key} {known.get(key)!r} instead of {value!r}" for key, value in wanted.items() if known.get(key) != value
+        f"{key} {header.get(key)!r} instead of {value!r}" for key, value in expected.items() if header.get(key) != value
     ]:
-        remedy = "delete result and per-query scores and train again: what is trained is kept"
+        remedy = "delete result and per-query scores and train again: finished checkpoints are used again"
         raise DataError(f"per-query scores of another run ({', '.join(differing)})", path=path, remedy=remedy)
-    main = str(known["main_score"]).replace("_at_", "@")
+    main = str(header["main_score"]).replace("_at_", "@")
     measure = main if main in table.column_names else "ndcg@10"
     scores = dict(zip(table["query"].to_pylist(), table[measure].to_pylist(), strict=True))
-    return _Scores(path, measure, (known["dataset_revision"], known["subset"]), scores)
+    return _Scores(path, measure, (header["dataset_revision"], header["subset"]), scores)
 
 
 def _check_same_data(tables: Sequence[_Scores]) -> None:
     base = tables[0]
     for one in tables[1:]:
         if one.data != base.data or one.scores.keys() != base.scores.keys():
-            problem = f"the scores are of other data or queries ({one.data[0]}) than the base's ({base.data[0]})"
             raise DataError(
-                problem, path=one.path, remedy="delete the older result and train again: what is trained is kept"
+                f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})",
+                path=one.path,
+                remedy="delete the older result and train again: finished checkpoints are used again",
             )
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A mean over seeds from a paper, with its standard deviation. The latter is None for a single run."""
+
+    table: int
+    model: str
+    measure: str
+    slice: str
+    mean: float
+    spread: float | None
+
+
+def printed_of(recipe: str) -> list[Printed]:
+    """Return the paper's means for a recipe, by table and model; empty for recipes of other papers."""
+    label = recipe.removeprefix("wipo-").replace("r", "R", 1)
+    found = []
+    for number in _SEED_TABLES:
+        rows = published.table("wipo_at", number).filter(pl.col("recipe") == label)
+        spreads = {
+            (row["model"], row["column"]): row["value"] for row in rows.iter_rows(named=True) if row["kind"] == "spread"
+        }
+        for row in rows.filter(pl.col("kind") != "spread").iter_rows(named=True):
+            spread = spreads.get((row["model"], f"{row['column']}_std"))
+            found.append(
+                Printed(number, row["model"], row["metric"].replace("_at_", "@"), row["slice"], row["value"], spread)
+            )
+    return found

@@ -1,14 +1,15 @@
-"""What is trained on: records, their citations, and the split of their families.
+"""Training data: records, their citations, and a split by patent family.
 
-``DATA`` is one of three things:
+``DATA`` is one of three:
 
-* ``sample``: the built-in world, with the split of the sample of WIPO-AT;
-* a built directory (``ROOT`` of ``patent-mteb data build wipo_at``, or its ``WIPO-AT`` folder): texts, labels,
-  citations, split;
-* records (a directory of ``patent-mteb data import``, or ``patents.parquet``): a split of its own, 80/10/10 by family
-  if no other shares are given, drawn by hash; families with one title and abstract stay together.
+* ``sample``: the built-in sample, with the split of its WIPO-AT benchmark;
+* a built directory (``ROOT`` of ``patent-mteb data build wipo_at``, or its ``WIPO-AT`` folder), with its texts, labels,
+  citations and split;
+* records (a directory of ``patent-mteb data import``, or ``patents.parquet``). They are split by family, 80/10/10 by
+default,
+  by a hash. Families with equal title and abstract stay together.
 
-A publication whose text another of its family has is left out, as WIPO-AT's step 0.6 does, and counted.
+Publications with the same text as another of their family are excluded and counted, as in WIPO-AT's step 0.6.
 """
 
 from __future__ import annotations
@@ -37,23 +38,22 @@ from patent_mteb.recipes.sampling import random_key
 from patent_mteb.sample import generate
 
 SHARES = (0.8, 0.1)
-"""Shares of the families in train and validation, where the data have no split of their own; the rest is the test
-split."""
+"""Default shares of families in train and validation. The rest is the test split."""
 
 _OF_BUILT = ("metadata.parquet", "corpus.jsonl")
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Records with the split of their families.
+    """Records with a split by family.
 
     Attributes:
-        name: of the data, for the card.
-        split: by family.
-        families: family by publication number, publications without a record too.
-        folder: the built directory that the split is from; None for records.
-        revision: hash of what was read.
-        left_out: what is not in ``patents``, counted by reason.
+        name: name of the data, for the model card.
+        split: split by family id.
+        families: family by publication number, including publications without a record.
+        folder: the built directory with the split; None for records.
+        revision: hash of the input.
+        left_out: number of excluded publications by reason.
         is_sample: whether these are the records of the built-in sample.
     """
 
@@ -68,29 +68,30 @@ class Corpus:
     is_sample: bool = False
 
     def members(self, split: str) -> Iterator[Patent]:
-        """The publications of a split."""
         return (patent for patent in self.patents if self.split.get(patent.family_id) == split)
 
     def sizes(self) -> dict[str, int]:
-        """Families in each split."""
+        """Number of families in each split."""
         counts = Counter(self.split.values())
         return {name: counts[name] for name in SPLITS}
 
 
 def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> Corpus:
-    """The records of ``DATA`` and their split."""
-    place = Path(data)
-    built = [folder for folder in (place, place / wipo_at.NAME) if all((folder / name).is_file() for name in _OF_BUILT)]
+    """Read ``DATA`` with its split."""
+    path = Path(data)
+    built = [folder for folder in (path, path / wipo_at.NAME) if all((folder / name).is_file() for name in _OF_BUILT)]
     if shares is not None and (str(data) == "sample" or built):
-        raise DataError(f"{data} has a split of its own", remedy="leave out --split")
+        raise DataError(f"{data} already has a split", remedy="leave out --split")
     if str(data) == "sample":
         return _sample()
     if built:
         return _of_built(built[0])
-    if not place.exists():
-        remedy = "give 'sample', a directory of patent-mteb data build wipo_at, or records (patent-mteb data import)"
-        raise DataError("there are no data to train on", path=place, remedy=remedy)
-    return of_records(read_collection(place), place.resolve().name, shares=shares or SHARES)
+    if not path.exists():
+        remedy = (
+            "give 'sample', a directory of patent-mteb data build wipo_at, or records (see patent-mteb data import)"
+        )
+        raise DataError("the training data do not exist", path=path, remedy=remedy)
+    return of_records(read_collection(path), path.resolve().name, shares=shares or SHARES)
 
 
 @lru_cache(maxsize=1)
@@ -100,7 +101,7 @@ def _sample() -> Corpus:
 
 
 def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
-    """A corpus of records with a split of its own."""
+    """Make a corpus of records, and split it."""
     patents, left_out = _without_duplicates([clean_patent(patent) for patent in collection.patents])
     split = split_families(patents, seed, shares)
     revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
@@ -108,9 +109,7 @@ def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[
 
 
 def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[float, float] = SHARES) -> dict[str, str]:
-    """Split by family: a draw that depends on the seed and the ids only; families with one title and abstract stay
-    together.
-    """
+    """Split families by a hash of the seed and their ids. Families with equal title and abstract stay together."""
     groups = Groups()
     for first, *others in near_duplicate_groups(patents):
         for other in others:
@@ -119,38 +118,32 @@ def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[floa
     order = sorted(set(leader.values()), key=lambda family: (random_key(seed, "split", family), family))
     validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
     split = {family: SPLITS[(number >= validation) + (number >= test)] for number, family in enumerate(order)}
-    return {family: split[its] for family, its in leader.items()}
+    return {family: split[group] for family, group in leader.items()}
 
 
 def _without_duplicates(patents: Sequence[Patent]) -> tuple[list[Patent], dict[str, int]]:
-    seen: set[tuple[str, str]] = set()
-    kept = []
+    distinct: dict[tuple[str, str], Patent] = {}
     for patent in sorted(patents, key=age):
-        key = (patent.family_id, VIEWS["TAC"](patent))
-        if key not in seen:
-            seen.add(key)
-            kept.append(patent)
-    kept.sort(key=lambda patent: patent.publication_number)
-    return kept, {"publications whose text another of their family has": len(patents) - len(kept)}
+        distinct.setdefault((patent.family_id, VIEWS["TAC"](patent)), patent)
+    remaining = sorted(distinct.values(), key=lambda patent: patent.publication_number)
+    return remaining, {"publications whose text another of their family has": len(patents) - len(remaining)}
 
 
 def _with_folder(name: str, patents: Sequence[Patent], citations: Sequence[Citation], folder: Path) -> Corpus:
-    """Records whose benchmark is built: the split is the benchmark's."""
+    """Make a corpus of records with the split of a built benchmark."""
     rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
     split = {row["family_id"] or row["_id"]: row["split"] for row in rows}
-    kept, left_out = _without_duplicates([clean_patent(patent) for patent in patents])
-    return Corpus(name, kept, citations, split, {}, folder, input_hash(patents, citations), left_out)
+    distinct, left_out = _without_duplicates([clean_patent(patent) for patent in patents])
+    return Corpus(name, distinct, citations, split, {}, folder, input_hash(patents, citations), left_out)
 
 
 def _of_built(folder: Path) -> Corpus:
-    """The tables of a WIPO-AT directory as records: texts, labels and IPC of each document, its judgements as
-    citations.
-    """
+    """Read the tables of a WIPO-AT directory as records. Judgements become citations."""
     tables = read_beir(folder)
     rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
-    if strange := [row for row in rows if row["split"] not in SPLITS]:
-        problem = f"split '{strange[0]['split']}' is none of {', '.join(SPLITS)}"
-        raise DataError(problem, path=folder / "metadata.parquet", remedy="build the directory anew")
+    if unknown := [row for row in rows if row["split"] not in SPLITS]:
+        problem = f"unknown split '{unknown[0]['split']}', expected {', '.join(SPLITS)}"
+        raise DataError(problem, path=folder / "metadata.parquet", remedy="build the directory again")
     families = {row["_id"]: row["family_id"] or row["_id"] for row in rows}
     labels = _fine_labels(folder, families)
     texts: dict[str, dict[str, str]] = {
@@ -164,10 +157,9 @@ def _of_built(folder: Path) -> Corpus:
         if gain > 0
     ]
     split = {families[row["_id"]]: row["split"] for row in rows}
-    kept, left_out = _without_duplicates(patents)
-    return Corpus(
-        folder.resolve().parent.name, kept, citations, split, families, folder, input_hash(kept, citations), left_out
-    )
+    distinct, left_out = _without_duplicates(patents)
+    revision = input_hash(distinct, citations)
+    return Corpus(folder.resolve().parent.name, distinct, citations, split, families, folder, revision, left_out)
 
 
 def _document(
@@ -184,8 +176,9 @@ def _document(
 
 
 def _fine_labels(folder: Path, families: Mapping[str, str]) -> dict[str, tuple[Label, ...]]:
-    """The labels of each document: of the sets of fine labels, which are those named after another set and a category,
-    or of all.
+    """Read the fine labels of each document.
+
+    The name of a set of fine labels starts with the name of another set. If there are none, all sets count.
     """
     names = label_names(folder) if (folder / "labels").is_dir() else []
     fine = [name for name in names if any(name != other and name.startswith(other) for other in names)] or names

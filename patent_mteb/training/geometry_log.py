@@ -1,8 +1,8 @@
-"""Geometry while training (PatentMap §4.2, Figure 2): how embeddings spread, and what they are worth, every n steps.
+"""Embedding geometry during training (PatentMap §4.2, Figure 2), every n steps.
 
-Measured on the validation split, without the projection head: SSD / log d and uniformity of the abstracts (with
-titles), alignment of abstract and first independent claim, and P@1 of the IPC subclass among the ten nearest
-publications of other families. The paper measures each 250 steps on its IPC test set.
+The measures use the validation split and the model without its projection head. They are SSD / log d and uniformity of
+titles with abstracts, alignment of abstract and first independent claim, and P@1 of the IPC subclass among the ten
+nearest publications of other families. The paper measures every 250 steps on its IPC test set.
 """
 
 from __future__ import annotations
@@ -34,36 +34,35 @@ _MOST = 2_000
 
 
 def neighbour_precision(vectors: NDArray[np.floating[Any]], labels: list[frozenset[str]], families: list[str]) -> float:
-    """How often the label that most of the ten nearest of other families have (each label of each counts once, nearer
-    ones a hair more) is one of a row's own; rows without label ask nothing.
+    """P@1 of the label that most of the ten nearest publications of other families have.
+
+    Ties go to the nearer neighbours. Rows without a label are ignored.
     """
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    nearness = unit @ unit.T
+    cosines = unit @ unit.T
     names = np.array(families)
     hits: list[bool] = []
-    for row, own in enumerate(labels):
-        if not own:
+    for row, correct in enumerate(labels):
+        if not correct:
             continue
         others = np.flatnonzero(names != names[row])
-        nearest = others[np.argsort(-nearness[row, others], kind="stable")[:_NEIGHBOURS]]
+        nearest = others[np.argsort(-cosines[row, others], kind="stable")[:_NEIGHBOURS]]
         votes: dict[str, float] = defaultdict(float)
         for rank, other in enumerate(nearest):
             for label in labels[other]:
                 votes[label] += 1 + 1e-6 * (_NEIGHBOURS - rank)
-        hits.append(bool(votes) and min(votes, key=lambda label: (-votes[label], label)) in own)
+        hits.append(bool(votes) and min(votes, key=lambda label: (-votes[label], label)) in correct)
     return float(np.mean(hits)) if hits else float("nan")
 
 
-class GeometryWatch(TrainerCallback):
-    """Measures the model before the first step, every ``every`` steps, and at the end; writes ``geometry.csv``, and a
-    plot at the end.
-    """
+class GeometryLog(TrainerCallback):
+    """Writes ``geometry.csv`` before the first step, every ``every`` steps, and at the end, with a final plot."""
 
     def __init__(self, model: SentenceTransformer, corpus: Corpus, folder: Path, every: int) -> None:
         patents = [one for one in corpus.members("validation") if VIEWS["TA"](one) and VIEWS["Claim1"](one)][:_MOST]
         if len(patents) < 2:
             raise DataError(
-                "the geometry is measured on validation patents, and there are fewer than two",
+                "the geometry needs two or more validation patents with abstract and claims",
                 remedy="leave out --geometry",
             )
         self.model, self.path, self.every = model, folder / "geometry.csv", every
@@ -74,12 +73,12 @@ class GeometryWatch(TrainerCallback):
         self.rows: dict[int, tuple[float, ...]] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self.path.is_file():  # a run that goes on: what was measured up to its checkpoint stays
+        if self.path.is_file():  # a resumed run keeps the rows up to its checkpoint
             with self.path.open(encoding="utf-8", newline="") as lines:
-                kept = {
+                earlier = {
                     int(row["step"]): tuple(float(row[name]) for name in COLUMNS[1:]) for row in csv.DictReader(lines)
                 }
-            self.rows = {step: row for step, row in kept.items() if step <= state.global_step}
+            self.rows = {step: row for step, row in earlier.items() if step <= state.global_step}
         self._measure(state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -100,14 +99,14 @@ class GeometryWatch(TrainerCallback):
             alignment(texts, claims),
             neighbour_precision(texts, self.labels, self.families),
         )
-        written = io.StringIO()
-        table = csv.writer(written, lineterminator="\n")
+        buffer = io.StringIO()
+        table = csv.writer(buffer, lineterminator="\n")
         table.writerow(COLUMNS)
         table.writerows([step, *(f"{value:.6f}" for value in row)] for step, row in sorted(self.rows.items()))
-        write_text(self.path, written.getvalue())
+        write_text(self.path, buffer.getvalue())
 
     def _encoded(self, texts: list[str], step: int) -> NDArray[np.float32]:
-        """Vectors without the projection head, whatever state the model is in."""
+        """Encode without the projection head, and restore the state of the model."""
         training = self.model.training
         head = self.model._modules.pop(HEAD, None)
         try:
@@ -119,7 +118,7 @@ class GeometryWatch(TrainerCallback):
 
 
 def plot(rows: dict[int, tuple[float, ...]], path: Path) -> bool:
-    """Draw P@1 and SSD over the steps as Figure 2 does, uniformity and alignment below; nothing without matplotlib."""
+    """Draw P@1 and SSD over the steps as in Figure 2, uniformity and alignment below. False without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""``train``: from a job and a corpus to checkpoints, measured on the held-out pairs before and after."""
+"""Run a training job: prepare the pairs, train every seed, and evaluate held-out pairs before and after."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from patent_mteb.files import folder_lock, write_json
 from patent_mteb.training import distilling, late, multitask
 from patent_mteb.training.bases import add_head, add_lora, load_base, without_head
 from patent_mteb.training.checkpoints import finished, save_checkpoint
-from patent_mteb.training.comparing import Change, Held, changes_of, known_item
+from patent_mteb.training.comparing import Change, HeldOutScores, changes_of, known_item
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.geometry_log import GeometryWatch
+from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.losses import make_loss
 from patent_mteb.training.pairs import read_pairs
-from patent_mteb.training.preparing import Job, Prepared, claim_folder, open_folder, prepare
+from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, record_job
 from patent_mteb.training.running import run_seed, set_seeds
 
 __all__ = ["Outcome", "train"]
@@ -32,29 +32,28 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job gave: a checkpoint for each seed, the tables, and the change on the held-out pairs."""
+    """The result of a job: a checkpoint per seed, the tables of pairs, and the changes on held-out pairs."""
 
     checkpoints: tuple[Path, ...]
     prepared: Prepared
     changes: tuple[Change, ...]
 
 
-class _Claim(TrainerCallback):
-    """Notes the job in its folder before the first step."""
+class _RecordJob(TrainerCallback):
+    """Records the job in its folder before the first step."""
 
     def __init__(self, job: Job, corpus: Corpus) -> None:
         self.job, self.corpus = job, corpus
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        claim_folder(self.job, self.corpus)
+        record_job(self.job, self.corpus)
 
 
 def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
-    """Train what a job asks for. Whatever was finished before is taken as it is, what was cut short goes on.
+    """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed.
 
     Raises:
-        DataError: bad input, before a step is trained: options that the recipe does not take, data that lack what it
-            takes, leaks, too few pairs, another base; another training in the same folder.
+        DataError: before training, if options, data, base or folder do not fit the recipe, or if pairs leak.
         ModelError: the base cannot be loaded; a weight, loss, gradient or vector is NaN or infinite; vectors are equal.
     """
     _check_options(job)
@@ -62,48 +61,47 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
         open_folder(job, corpus)
         _check_base(job)
         prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
-        one_seed = _SEEDS.get(job.recipe.loss, _train_seed)
-        measured = _MEASURED.get(job.recipe.loss, _held_out)
-        watching = [_Claim(job, corpus), *callbacks]
-        before = measured(job, prepared, None) if prepared.test else []
+        train_seed = _TRAIN_SEED.get(job.recipe.loss, _train_seed)
+        evaluate = _EVALUATE.get(job.recipe.loss, _held_out)
+        all_callbacks = [_RecordJob(job, corpus), *callbacks]
+        before = evaluate(job, prepared, None) if prepared.test else []
         for one in before:
             logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
         checkpoints = [
-            finished(job, seed) or one_seed(job, corpus, prepared, seed, watching, quiet) for seed in job.seeds
+            finished(job, seed) or train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
         ]
-        after = [measured(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
+        after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
         changes = changes_of(before, after)
         write_json(job.out / "held_out.json", [asdict(one) for one in changes])
     return Outcome(tuple(checkpoints), prepared, changes)
 
 
-_SEEDS = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}
-"""Loss -> what trains one seed with it; the others are trained by :func:`_train_seed`."""
+_TRAIN_SEED = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}
+"""Function that trains one seed, by loss; :func:`_train_seed` for others."""
 
-
-_MEASURED = {"mse": distilling.held_out, "late": late.held_out, "late-distillation": late.held_out}
-"""Loss -> what measures the base, or a checkpoint, on held-out data; the others are measured by :func:`_held_out`."""
+_EVALUATE = {"mse": distilling.held_out, "late": late.held_out, "late-distillation": late.held_out}
+"""Function that evaluates the base or a checkpoint on held-out data, by loss; :func:`_held_out` for others."""
 
 
 def _check_options(job: Job) -> None:
-    """Refuse what the recipe would not read."""
+    """Refuse options that the recipe would ignore."""
     recipe = job.recipe
-    if recipe.loss in _SEEDS and (job.lora or job.geometry):
-        problem = f"{recipe.name} trains no adapters and measures no geometry"
+    if recipe.loss in _TRAIN_SEED and (job.lora or job.geometry):
+        problem = f"{recipe.name} supports neither adapters nor geometry"
         raise DataError(problem, remedy="leave out --lora and --geometry, or choose another recipe")
     if job.teacher and recipe.loss != "late-distillation":
-        problem = f"{recipe.name} asks no other model"
+        problem = f"{recipe.name} has no separate teacher"
         raise DataError(problem, remedy="leave out --teacher; the base of patembed-distill-* is the teacher")
     if job.paraphrases and recipe.signal != "paraphrase":
         raise DataError(
-            f"{recipe.name} reads no paraphrases", remedy="leave out --paraphrases, or train patentmap-paraphrase"
+            f"{recipe.name} does not use paraphrases", remedy="leave out --paraphrases, or train patentmap-paraphrase"
         )
     if not job.settings.lr:
-        raise DataError("a learning rate of 0 changes nothing", remedy="--set lr=2e-5, say")
+        raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
 
 def _check_base(job: Job) -> None:
-    """Load the base once before anything is built, so that a wrong one costs nothing."""
+    """Load the base before the tables are built, so that an unsuitable one fails early."""
     if job.recipe.loss.startswith("late"):
         late.check_base(job)
     else:
@@ -113,7 +111,7 @@ def _check_base(job: Job) -> None:
 def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
-    def begin() -> SentenceTransformer:
+    def fresh() -> SentenceTransformer:
         set_seeds(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
         if job.lora:
@@ -121,22 +119,23 @@ def _train_seed(
         add_head(model, job.settings)
         return model
 
-    model = begin()
+    model = fresh()
     losses: dict[str, nn.Module] = {
         one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets
     }
-    watching = list(callbacks)
+    all_callbacks = list(callbacks)
     if job.geometry:
-        watching.append(GeometryWatch(model, corpus, job.out / f"seed-{seed}", job.geometry))
-    run = run_seed(job, prepared, seed, model, losses, fresh=begin, callbacks=watching, quiet=quiet)
-    own = ", ".join(name for name, text in model.prompts.items() if text)
-    unused = bool(own) and not any(one.prompts for one in prepared.sets)
-    told = [f"the base's own prompts ({own}) are not put before the texts; the checkpoint keeps them"] if unused else []
-    return save_checkpoint(without_head(model), job, corpus, prepared, seed, run, told)
+        all_callbacks.append(GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry))
+    run = run_seed(job, prepared, seed, model, losses, fresh=fresh, callbacks=all_callbacks, quiet=quiet)
+    prompts = ", ".join(name for name, text in model.prompts.items() if text)
+    deviations = []
+    if prompts and not any(one.prompts for one in prepared.sets):
+        deviations.append(f"training does not use the base's own prompts ({prompts}); the checkpoint keeps them")
+    return save_checkpoint(without_head(model), job, corpus, prepared, seed, run, deviations)
 
 
-def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Held]:
-    """Measure the base (None) or a checkpoint on the held-out pairs; multi-task training by task, with its prompts."""
+def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:
+    """Evaluate the base (None) or a checkpoint on the held-out pairs; multi-task training by task, with prompts."""
     if checkpoint is None:
         model, who = load_base(job.base, job.settings, job.recipe.name, job.device), f"the base {job.base}"
     else:
@@ -145,9 +144,9 @@ def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Hel
     pairs = list(read_pairs(path))
     found = []
     for one in prepared.sets:
-        own = [pair for pair in pairs if pair.signal == one.name] if job.recipe.loss == "multitask" else pairs
-        if own:
+        chosen = [pair for pair in pairs if pair.signal == one.name] if job.recipe.loss == "multitask" else pairs
+        if chosen:
             what = f"held-out {one.name}" if job.recipe.loss == "multitask" else "held-out pairs"
-            scores = known_item(model, own, who, f"{what}, {path}", one.prompts)
-            found += [Held(what, measure, values) for measure, values in scores.items()]
+            scores = known_item(model, chosen, who, f"{what}, {path}", one.prompts)
+            found += [HeldOutScores(what, measure, values) for measure, values in scores.items()]
     return found

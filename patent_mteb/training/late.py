@@ -1,11 +1,13 @@
-"""Late interaction, by the multi-vector trainer of sentence-transformers (WIPO-AT §3.5 trains with colbert-ai).
+"""Train late-interaction models with the multi-vector trainer of sentence-transformers.
 
-``colbert-contrastive``: citations with one negative that BM25 finds; in-batch negatives, MaxSim, gradients cached.
-``colbert-distill``: the scores of a dense teacher on the positive and the negative, Kullback-Leibler divergence.
+WIPO-AT §3.5 trains with colbert-ai instead.
 
-What the trainer lacks beside colbert-ai and PyLate: a distillation that takes vectors (it takes scores only),
-compression of the token vectors while training (ColBERTv2's residuals belong to its index), and a cached version of the
-distillation, so that memory bounds its batch. Matryoshka and layer-dropping losses are for one vector a text.
+* ``colbert-contrastive``: citations with one BM25 negative; in-batch negatives, MaxSim, cached gradients.
+* ``colbert-distill``: scores of a dense teacher on the positive and the negative, Kullback-Leibler divergence.
+
+Compared with colbert-ai and PyLate, the trainer lacks three features: distillation from vectors, compression of token
+vectors during training, and a cached distillation loss, so memory limits the batch. Matryoshka and layer-dropping
+losses work for single-vector models only.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_rows
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.search.maxsim import check_tokens, maxsim
-from patent_mteb.training.bases import BROKEN, open_model, say_collapse, unit, vectors_of
+from patent_mteb.training.bases import BROKEN_MODEL, open_model, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.checkpoints import save_checkpoint
-from patent_mteb.training.comparing import Held, scores_of
+from patent_mteb.training.comparing import HeldOutScores, scores_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared
@@ -48,7 +50,7 @@ def check_base(job: Job) -> None:
         import sentence_transformers.multi_vector_encoder  # noqa: F401
     except ImportError as error:
         raise DataError(
-            "late interaction is trained by sentence-transformers 6 or later",
+            "training of late interaction needs sentence-transformers 6 or later",
             remedy="pip install -U sentence-transformers",
         ) from error
     if not is_late_interaction(job.base):
@@ -57,7 +59,7 @@ def check_base(job: Job) -> None:
             remedy="name one, such as colbert-ir/colbertv2.0",
         )
     if job.recipe.loss == "late-distillation" and not job.teacher:
-        raise DataError("a distillation needs a teacher", remedy="--teacher MODEL, any encoder")
+        raise DataError("distillation needs a teacher", remedy="name an encoder with --teacher MODEL")
     _open(job.base, job)
 
 
@@ -98,17 +100,17 @@ def train_seed(
         arguments_class=MultiVectorEncoderTrainingArguments,
         quiet=quiet,
     )
-    told = [
+    deviations = [
         "the multi-vector trainer of sentence-transformers instead of colbert-ai",
         f"negatives by BM25 from rank {settings.negatives_from}",
     ]
     if job.teacher:
-        told.append(f"scores of the teacher {Path(job.teacher).name}")
-    return save_checkpoint(model.eval(), job, corpus, prepared, seed, run, told)
+        deviations.append(f"scores of the teacher {Path(job.teacher).name}")
+    return save_checkpoint(model.eval(), job, corpus, prepared, seed, run, deviations)
 
 
 def _scored(job: Job, prepared: Prepared) -> Prepared:
-    """The tables with the teacher's scores of positive and negative."""
+    """Add the teacher's scores of positive and negative to the tables."""
     folder, (one,) = job.out / "pairs", prepared.sets
     teacher: SentenceTransformer | None = None
     for file in (one.train, one.validation):
@@ -124,18 +126,18 @@ def _scored(job: Job, prepared: Prepared) -> Prepared:
 
 def _rows(path: Path, teacher: SentenceTransformer) -> Iterator[dict[str, Any]]:
     pairs = read_pairs(path)
-    while some := list(islice(pairs, _AT_ONCE)):
+    while block := list(islice(pairs, _AT_ONCE)):
         vectors = []
         for name in _TEXTS:
-            texts = [getattr(pair, name) for pair in some]
+            texts = [getattr(pair, name) for pair in block]
             vectors.append(unit(vectors_of(teacher, texts, f"the teacher ({name}s of {path})")))
-        for place, pair in enumerate(some):
-            scores = [float(vectors[0][place] @ other[place]) for other in vectors[1:]]
+        for row, pair in enumerate(block):
+            scores = [float(vectors[0][row] @ other[row]) for other in vectors[1:]]
             yield {**{name: getattr(pair, name) for name in _TEXTS}, "label": scores}
 
 
-def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Held]:
-    """Measure the base (None) or a checkpoint on the held-out pairs: anchors search the positives of all by MaxSim."""
+def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:
+    """Evaluate the base (None) or a checkpoint on the held-out pairs: anchors search all positives by MaxSim."""
     path = job.out / "pairs" / prepared.test
     pairs = list(read_pairs(path))
     model = _open(str(checkpoint or job.base), job)
@@ -148,18 +150,18 @@ def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Held
             queries = _tokens(model.encode_query, texts, f"{who} (anchors of {path} from row {start + 1} on)")
             yield from maxsim(queries, documents)
 
-    return [Held("held-out pairs, MaxSim", measure, scores) for measure, scores in scores_of(rows(), pairs).items()]
+    return [HeldOutScores("held-out pairs, MaxSim", name, scores) for name, scores in scores_of(rows(), pairs).items()]
 
 
 def _tokens(encode: Any, texts: list[str], who: str) -> list[NDArray[np.float32]]:
-    """Encode texts to token vectors."""
-    found = [np.asarray(one, np.float32) for one in encode(texts, show_progress_bar=False, convert_to_numpy=True)]
-    check_tokens(found, f"{who}: text")
-    for row, one in enumerate(found, start=1):
-        if not np.isfinite(one).all():
-            raise ModelError(f"{who} gave NaN or infinite token vectors for text {row}. {BROKEN}")
-    whole = np.concatenate(found)
-    if len(whole) > 1 and (whole == whole[0]).all():
-        raise ModelError(f"{who} gave the same vector for all {len(whole)} tokens. {BROKEN}")
-    say_collapse(whole, who)
-    return found
+    """Encode texts to token vectors, and check them."""
+    encoded = [np.asarray(one, np.float32) for one in encode(texts, show_progress_bar=False, convert_to_numpy=True)]
+    check_tokens(encoded, f"{who}: text")
+    for row, vectors in enumerate(encoded, start=1):
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"{who} gave NaN or infinite token vectors for text {row}. {BROKEN_MODEL}")
+    tokens = np.concatenate(encoded)
+    if len(tokens) > 1 and (tokens == tokens[0]).all():
+        raise ModelError(f"{who} gave the same vector for all {len(tokens)} tokens. {BROKEN_MODEL}")
+    warn_of_collapse(tokens, who)
+    return encoded

@@ -1,44 +1,36 @@
-"""Is anything trained on that is measured on? Every pair against every test set that is present.
+"""Leak check: find training publications in every test set on this machine.
 
-A publication leaks into a test set in one of four ways; the first that holds is recorded:
+A publication leaks into a test set in one of four ways. The first that applies is recorded:
 
-* ``number``: the test set has its number, in whatever style, as the name of a file or in an address;
+* ``number``: the test set has its number, in any format, as a file name or in an address;
 * ``family``: the test set has another publication of its patent family, by the family ids of both, or by the families
-  that the training records know; ids that mean "unknown" (``0``, ``-1``, ``None``) join nothing;
-* ``application``: the test set has another publication of its application (same office and serial, another kind code);
-* ``text``: the test set has its title and abstract, its first claim or its whole text, reworded or not
-  (:mod:`patent_mteb.training.leaks`); the field is recorded.
+  in the training records. Ids that mean "unknown" (``0``, ``-1``, ``None``) are ignored;
+* ``application``: the test set has another publication of its application (same office and serial number, another kind
+  code);
+* ``text``: the test set has a near-duplicate of its title and abstract, first claim or whole text. The field is
+recorded.
 
-Near-duplicate texts by the rare shingles they share; a shingle is a run of two words.
+**Test sets.** The check uses the test split of the training data, and every dataset of a registered benchmark in
+``PATENT_MTEB_DATA``, including own data. It reads queries and corpus of retrieval tasks, and the test tables of label
+tasks. Datasets that would have to be downloaded are reported as absent, invalid ones as unreadable. For the sample only
+its own test split counts: all its benchmarks share the same invented families.
 
-Three rules decide whether one text repeats another:
+**Near-duplicates** share rare shingles. A shingle is a sequence of two words.
 
-* **Spelling.** :func:`normal_form` gives all spellings of a text one form: compatibility forms, case, accents, umlauts,
-  letters of other scripts that look Latin, markup, invisible characters, words hyphenated at a line break. Where a
-  script has no blanks, overlapping pieces of three characters replace words, so that a shingle has four characters.
-* **Rarity.** Function words, the formulas of claims and numbers (of claims, of reference signs) are dropped before
-  shingles are formed (:data:`BOILERPLATE`). A shingle that many patent families share identifies none of them and does
-  not count. Many are more than :data:`COMMON`, or than the square root of the number of families, whichever is greater;
-  families of the indexed texts and of the training texts are counted separately.
-* **Share.** Of the ``n`` rare shingles of the text with fewer, at least ``LEAST + 1/sqrt(n)`` must occur in the other
-  one: the fewer there are, the more must be shared. A text of fewer than :data:`FEWEST` shingles must be equal, word by
-  word.
+* **Spelling.** :func:`normal_form` unifies compatibility forms, case, accents, umlauts, letters of other scripts that
+  look Latin, markup, invisible characters, and words hyphenated at a line break. In scripts without blanks, overlapping
+  pieces of three characters replace words, so that a shingle has four characters.
+* **Rarity.** Function words, the formulas of claims, and numbers (of claims and reference signs) are removed first
+  (:data:`BOILERPLATE`). A shingle that many patent families share does not count. The limit is :data:`COMMON` or the
+  square root of the number of families, whichever is greater. Families of test and training texts are counted
+  separately.
+* **Share.** Let ``n`` be the smaller number of rare shingles of two texts. At least the share ``LEAST + 1/sqrt(n)`` of
+  them must occur in the other text, so short texts must share more. A text with fewer than :data:`FEWEST` shingles must
+  be equal, word by word.
 
-Each field (:data:`FIELDS`) is compared with the same field of the other text. A field that one side lacks is compared
-with its whole text. Every shingle of a text counts, and nothing is estimated beyond hashing shingles to 32 bits. A
-look-up reads the entries of rare shingles only, so its cost hardly depends on the size of the index
-(``benchmarks/leaks.py``).
-
-The test sets that are present: what may not be trained on.
-
-* the test split of the data themselves;
-* every data set of every registered benchmark that lies in ``PATENT_MTEB_DATA`` (own data too): queries and corpus of a
-  retrieval task, rows of a label task's test table. A set that would have to be fetched from the hub is not present,
-  and named as such; so is one that cannot be read.
-
-On the sample only its own test split counts: its benchmarks are made of one invented world, so that each holds the
-training families of any other. A model that was trained on the sample is measured on the test families of WIPO-AT's
-sample.
+Each field (:data:`FIELDS`) is compared with the same field of the other text, or with its whole text if the field is
+missing. All shingles of a text are compared, hashed to 32 bits. A query reads the entries of rare shingles only, so its
+cost hardly depends on the size of the index (``benchmarks/leaks.py``).
 """
 
 from __future__ import annotations
@@ -79,22 +71,20 @@ COMMON = 20
 FIELDS = ("title and abstract", "first claim", "whole text")
 
 LEAST = (0.6, 0.6, 0.5)
-"""Least share by field, before ``1/sqrt(n)`` is added. Of 1,813 US applications no two without a common inventor reach
-more than 0.36 (0.27 for whole texts); families of the sample, whose texts a grammar composes, reach 0.54 (0.45)."""
-
+"""Minimum share by field, before ``1/sqrt(n)`` is added. Among 1,813 US applications, no two without a common inventor
+exceed 0.36 (0.27 for whole texts). Families of the sample, whose texts come from a grammar, reach 0.54 (0.45)."""
 
 _WHOLE = len(FIELDS) - 1
 
 _COMPARED = tuple((mine, its) for mine in (2, 0, 1) for its in (2, 0, 1) if mine == its or _WHOLE in (mine, its))
-"""Fields that are compared: the same ones, and any with the whole text of a side that lacks it."""
+"""Pairs of fields to compare: equal fields, and a field with the whole text of a side without it."""
 
 _BITS = np.uint32(len(FIELDS))
 
 _FEWEST_SHARED = ceil(FEWEST * min(LEAST) + sqrt(FEWEST))
 
 _SHORTEST = 5
-"""Words of the shortest text that is compared: a title such as "Display device" identifies no patent."""
-
+"""Minimum words of a compared text: a title such as "Display device" does not identify a patent."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -127,11 +117,11 @@ _FORMULAS = re.compile(
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 _BUCKET = 8
-"""Entries that are read to find a shingle; a binary search waits for the memory at each of its steps."""
+"""Mean entries per bucket. Reading a bucket is faster than a binary search, which waits for memory at each step."""
 
 
 def normal_form(text: str) -> str:
-    """Return one form for all spellings of a text, for comparisons."""
+    """Normalise the spelling of a text for comparisons."""
     text = " ".join(plain_lines(_LINE_BREAK_HYPHEN.sub("", text)))
     if not text.isascii():
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
@@ -163,20 +153,19 @@ BOILERPLATE = frozenset(
         revendications caractérisé caractérisée procédé dispositif comprenant comprend ladite ledit
         """).split()
 )
-"""Words that do not count: function words, the wording of claims in English, German and French, placeholders of
-texts."""
+"""Words that do not count: function words, phrases of claims in English, German and French, and placeholders."""
 
 
 @lru_cache(maxsize=1 << 18)
 def _hashed(word: str) -> int:
-    """A number above 0 for a word that counts, 0 for one that does not."""
+    """A positive hash of a word, 0 for a word that does not count."""
     if word in BOILERPLATE or word.isdigit() or word[:-1].isdigit():
         return 0
     return int(xxhash.xxh64_intdigest(word.encode("utf-8", "surrogatepass"))) | 1
 
 
 def _words(text: str) -> list[str]:
-    """The words of a normal form; overlapping pieces of three characters where a script has no blanks."""
+    """Split a normal form into words, and scripts without blanks into overlapping pieces of three characters."""
     if not _CHARACTERS.search(text):
         return _WORD.findall(text)
     found = _WORD_OR_RUN.findall(text)
@@ -188,7 +177,7 @@ def _pieces(run: str) -> list[str]:
 
 
 def shingles(text: str) -> NDArray[np.uint32]:
-    """[n] the distinct shingles of a text as numbers, sorted; of a short text a digest of all its words."""
+    """Return the distinct shingles of a text as sorted hashes. A short text is represented by a digest of its words."""
     words = _words(normal_form(text))
     hashed = np.fromiter(map(_hashed, words), np.uint64, len(words))
     hashed = hashed[hashed > 0]
@@ -219,7 +208,7 @@ class Shingled:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Shingled:
-        """The shingles of the texts of :data:`FIELDS`; empty where one is unknown."""
+        """Compute the shingles of the texts of :data:`FIELDS`. Unknown texts are empty."""
         parts = [shingles(text) for text in texts]
         keys = np.unique(np.concatenate(parts))
         fields = np.zeros(len(keys), np.uint8)
@@ -228,11 +217,11 @@ class Shingled:
         return cls(keys, fields)
 
     def without(self, common: NDArray[np.uint32]) -> Shingled:
-        """The shingles that are not among those of a sorted array."""
+        """Remove the shingles of a sorted array."""
         if not len(common):
             return self
-        places = np.minimum(np.searchsorted(common, self.keys), len(common) - 1)
-        rare = common[places] != self.keys
+        positions = np.minimum(np.searchsorted(common, self.keys), len(common) - 1)
+        rare = common[positions] != self.keys
         return Shingled(self.keys[rare], self.fields[rare])
 
     def sizes(self) -> NDArray[np.int64]:
@@ -240,10 +229,10 @@ class Shingled:
         return np.array([np.count_nonzero(self.fields & (1 << field)) for field in range(len(FIELDS))])
 
 
-def common_shingles(owned: Iterable[tuple[Shingled, str]]) -> NDArray[np.uint32]:
-    """[n] the shingles that many families share, sorted."""
+def common_shingles(publications: Iterable[tuple[Shingled, str]]) -> NDArray[np.uint32]:
+    """Return the sorted shingles that many families share, from (shingles, family) of each publication."""
     numbers: dict[str, int] = {}
-    parts = [_packed(one.keys, numbers.setdefault(family, len(numbers))) for one, family in owned]
+    parts = [_packed(one.keys, numbers.setdefault(family, len(numbers))) for one, family in publications]
     return _common(*_unpacked(parts), len(numbers))
 
 
@@ -252,7 +241,7 @@ def _packed(keys: NDArray[np.uint32], low: int | NDArray[np.uint32]) -> NDArray[
 
 
 def _unpacked(parts: list[NDArray[np.uint64]]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Both halves of all numbers in ascending order; the list is emptied to free its memory."""
+    """Return both halves of all numbers in ascending order. The list is emptied to free memory."""
     packed = np.concatenate([np.zeros(0, np.uint64), *parts])
     parts.clear()
     packed.sort()
@@ -260,7 +249,7 @@ def _unpacked(parts: list[NDArray[np.uint64]]) -> tuple[NDArray[np.uint32], NDAr
 
 
 def _common(keys: NDArray[np.uint32], families: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:
-    """The sorted keys that occur with too many of ``number`` families."""
+    """Return the sorted keys that too many of ``number`` families share."""
     most = max(COMMON, isqrt(number))
     often = keys[most:][keys[most:] == keys[: max(0, len(keys) - most)]]
     candidates = np.isin(keys, often)
@@ -271,9 +260,7 @@ def _common(keys: NDArray[np.uint32], families: NDArray[np.uint32], number: int)
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An indexed publication that another text repeats: its id, the share of the shingles, and the field that has
-    them.
-    """
+    """A near-duplicate in the index: its id, the share of shingles, and the field."""
 
     id: str
     share: float
@@ -281,7 +268,7 @@ class Match:
 
 
 class ShingleIndex:
-    """The rare shingles of publications, to find the one that another text repeats."""
+    """An index of the rare shingles of publications, given as (id, family, shingles)."""
 
     def __init__(self, items: Iterable[tuple[str, str, Shingled]], common: NDArray[np.uint32] | None = None) -> None:
         self._ids: list[str] = []
@@ -295,8 +282,8 @@ class ShingleIndex:
             sizes.append(one.sizes())
             parts.append(_packed(one.keys, np.uint32(owner << len(FIELDS)) | one.fields.astype(np.uint32)))
         keys, entries = _unpacked(parts)
-        own = _common(keys, np.array(families, np.uint32)[entries >> _BITS], len(numbers))
-        self._common = own if common is None else np.union1d(own, common)
+        frequent = _common(keys, np.array(families, np.uint32)[entries >> _BITS], len(numbers))
+        self._common = frequent if common is None else np.union1d(frequent, common)
         rare = ~np.isin(keys, self._common)
         self._keys, self._entries = keys[rare], entries[rare]
         bits = max(1, (len(self._keys) // _BUCKET).bit_length())
@@ -315,27 +302,27 @@ class ShingleIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory, without the ids."""
+        """Memory in bytes, without the ids."""
         return sum(one.nbytes for one in (self._keys, self._entries, self._starts, self._sizes, self._rare))
 
-    def _entries_of(self, asked: Shingled) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """[m] the entries of the asked shingles, and [m] the fields that have these there."""
-        buckets = asked.keys >> self._shift
+    def _entries_of(self, query: Shingled) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """The index entries of the query's shingles, and the query's fields for each entry."""
+        buckets = query.keys >> self._shift
         starts = self._starts[buckets]
         lengths = self._starts[buckets + np.uint32(1)] - starts
-        places = np.repeat(starts + lengths - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
-        number = np.repeat(np.arange(len(asked.keys)), lengths)
-        same = self._keys[places] == asked.keys[number]
-        return self._entries[places[same]], asked.fields[number[same]]
+        positions = np.repeat(starts + lengths - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+        number = np.repeat(np.arange(len(query.keys)), lengths)
+        same = self._keys[positions] == query.keys[number]
+        return self._entries[positions[same]], query.fields[number[same]]
 
-    def match(self, asked: Shingled) -> Match | None:
-        """The indexed publication that shares most with another one; None if none shares enough."""
-        there = asked.sizes()
-        asked = asked.without(self._common)
-        rare = asked.sizes()
-        entries, fields = self._entries_of(asked)
+    def match(self, query: Shingled) -> Match | None:
+        """Return the indexed publication with the highest share; None if no share is high enough."""
+        sizes = query.sizes()
+        query = query.without(self._common)
+        rare = query.sizes()
+        entries, fields = self._entries_of(query)
         owners = entries >> _BITS
-        least = max(1, min(_FEWEST_SHARED, there[_WHOLE]))
+        least = max(1, min(_FEWEST_SHARED, sizes[_WHOLE]))
         ordered = np.sort(owners)
         last = ordered[least - 1 :]
         likely = np.unique(last[last == ordered[: len(last)]])
@@ -346,7 +333,7 @@ class ShingleIndex:
         entries, fields, owners = entries[of_likely], fields[of_likely], nearest[of_likely]
         best, found = 0.0, (0, 0)
         for mine, its in _COMPARED:
-            if mine > its and there[its]:
+            if mine > its and sizes[its]:
                 continue
             narrow = min(mine, its)
             both = (fields >> mine) & (entries >> its) & 1 > 0
@@ -355,31 +342,26 @@ class ShingleIndex:
             alike = (fewer >= FEWEST) & (shared >= fewer * LEAST[narrow] + np.sqrt(fewer))
             if mine < its:
                 alike &= self._sizes[likely, mine] == 0
-            elif mine == _WHOLE and there[mine] < FEWEST:
-                alike |= shared == there[mine]
+            elif mine == _WHOLE and sizes[mine] < FEWEST:
+                alike |= shared == sizes[mine]
             shares = np.where(alike, shared / np.maximum(fewer, 1), 0)
-            place = int(shares.argmax())
-            if shares[place] > best:
-                best, found = float(shares[place]), (int(likely[place]), narrow)
+            highest = int(shares.argmax())
+            if shares[highest] > best:
+                best, found = float(shares[highest]), (int(likely[highest]), narrow)
         return Match(self._ids[found[0]], best, FIELDS[found[1]]) if best else None
 
 
 HELD_OUT = "the test split of the data"
 
-
 _TEXT_OF = {"q": ("q_text", "text", "text1"), "t": ("t_text", "text2"), "pos": ("pos_text",), "neg": ("neg_text",)}
-"""Columns of PatenTEB's tables: id -> its text."""
+"""Text columns of PatenTEB's tables, by id column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A publication (or a family, in benchmarks of families) with its texts.
+    """A publication, or a family in benchmarks of families, with its texts. Unknown values are empty.
 
-    Attributes:
-        family: may be empty.
-        text: all that is known of title, abstract and claims.
-        title_abstract: empty where the data do not keep it apart.
-        claim: the first independent one; empty likewise.
+    ``text`` is all known text of title, abstract and claims, ``claim`` the first independent claim.
     """
 
     id: str
@@ -390,21 +372,20 @@ class Item:
 
     @classmethod
     def of(cls, patent: Patent) -> Item:
-        """The item of a record."""
         texts = (VIEWS[view](patent) for view in ("TAC", "TA", "Claim1"))
         return cls(patent.publication_number, patent.family_id, *texts)
 
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """A test set: its name, and a function that reads its items, or says that it cannot (:class:`PatentMTEBError`)."""
+    """A test set: its name, and a function that reads its items or raises :class:`PatentMTEBError`."""
 
     name: str
     items: Callable[[], Iterator[Item]]
 
 
 def held_out(corpus: Corpus, split: str = "test") -> MeasuredSet:
-    """A split of a corpus as a test set."""
+    """Return a split of a corpus as a test set."""
 
     def items() -> Iterator[Item]:
         return map(Item.of, corpus.members(split))
@@ -413,7 +394,7 @@ def held_out(corpus: Corpus, split: str = "test") -> MeasuredSet:
 
 
 def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
-    """The test sets that training on a corpus is checked against, and the names of those that are not present."""
+    """Return the test sets to check a corpus against, and the names of absent ones."""
     found = [held_out(corpus)]
     if corpus.is_sample:
         return found, []
@@ -432,7 +413,7 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
 
 
 def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[str, list[type[PatentTask]]]:
-    """The tasks of each data set of a benchmark: its headline first, then retrieval tasks, then the others."""
+    """The tasks of each dataset of a benchmark: the headline task first, then retrieval tasks, then others."""
     chosen: dict[str, list[type[PatentTask]]] = defaultdict(list)
     for kind in sorted(kinds, key=lambda kind: (kind.metadata.name != headline, not issubclass(kind, PatentRetrieval))):
         chosen[kind.data.key].append(kind)
@@ -462,7 +443,7 @@ def _families(folder: Path) -> dict[str, str]:
 
 
 def _of_retrieval(tasks: list[PatentRetrieval]) -> Iterator[tuple[str, str]]:
-    """Queries and corpus of the first task that can be loaded: a data set may lack what another takes."""
+    """Queries and corpus of the first task that loads: a dataset may lack columns that another task needs."""
     problems: list[PatentMTEBError] = []
     for task in tasks:
         try:
@@ -489,8 +470,6 @@ def _of_table(path: Path) -> Iterator[tuple[str, str]]:
                     )
 
 
-WAYS = ("number", "family", "application", "text")
-
 _EXAMPLES = 5
 
 _UNKNOWN = {text.casefold() for text in EMPTY} | {"-1"}
@@ -498,9 +477,7 @@ _UNKNOWN = {text.casefold() for text in EMPTY} | {"-1"}
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A publication of the training data that a test set has; if found by its text, the share of shingles and the
-    field.
-    """
+    """A training publication in a test set. ``found`` is the test item; share and field are for leaks by text."""
 
     publication: str
     test_set: str
@@ -512,18 +489,19 @@ class Leak:
 
 @dataclass(frozen=True)
 class LeakRecord:
-    """What the check found; stored with the checkpoint.
+    """The result of a leak check, which is stored with the checkpoint.
 
     Attributes:
-        checked: items of each test set.
+        checked: number of items by test set.
         absent: registered test sets that are not on this machine.
-        unreadable: test sets that are on it and cannot be read, with the reason; nothing was checked against them.
         publications: distinct publications that were checked.
-        pairs: pairs that were checked; leaking: those with a publication that leaks.
-        ways: leaking publications by test set and way.
+        pairs: pairs that were checked.
+        leaking: pairs with a leaking publication.
+        ways: number of leaking publications by test set and way.
         examples: the first leaks.
         dropped: whether the leaking pairs were removed.
-        fields: those of the way ``text`` by test set and field.
+        unreadable: reason by test set that could not be read, and was not checked.
+        fields: number of leaks by text, by test set and field.
     """
 
     checked: Mapping[str, int]
@@ -539,7 +517,7 @@ class LeakRecord:
 
     @property
     def contamination(self) -> str:
-        """The record in a phrase: what the report shows in the model's column."""
+        """A summary of the record for reports."""
         others = {"unreadable": len(self.unreadable), "absent": len(self.absent)}
         checked = ", ".join(
             [
@@ -549,16 +527,16 @@ class LeakRecord:
         )
         if not self.leaking:
             return f"none found ({checked})"
-        told = "; ".join(f"{name}: {sum(ways.values())} publications" for name, ways in self.ways.items())
-        return f"{self.leaking} of {self.pairs} pairs {'removed' if self.dropped else 'leak'} ({told}; {checked})"
+        leaks = "; ".join(f"{name}: {sum(ways.values())} publications" for name, ways in self.ways.items())
+        return f"{self.leaking} of {self.pairs} pairs {'removed' if self.dropped else 'leak'} ({leaks}; {checked})"
 
 
 _WITHIN = re.compile(r"(?:^|[/\\=]|%3D)([A-Z]{2,4}\d{5,14}[A-Z]?\d?)(?=[./?#&]|$)", re.IGNORECASE)
-"""A number without separators in an address or as the name of a file."""
+"""A publication number without separators in an address or file name."""
 
 
 def _number(text: str) -> tuple[str, str]:
-    """The normal form of a number, and its application's part; the text itself where it cannot be read."""
+    """Normalise a publication number, and extract the application; the text itself if it is not a valid number."""
     number = read_number(text)
     if number is None and (within := _WITHIN.search(text.strip())):
         number = read_number(within[1])
@@ -566,14 +544,14 @@ def _number(text: str) -> tuple[str, str]:
 
 
 def _family(text: str) -> str:
-    """A family id without blanks and without the ``.0`` of a float; empty if it means that the family is unknown."""
+    """Remove blanks and the ``.0`` of a float from a family id; empty if the id means "unknown"."""
     family = re.sub(r"(?<=\d)\.0+$", "", text.strip())
     return "" if family.casefold() in _UNKNOWN or not family.strip("0") else family
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A publication that is trained on, in the forms in which it is looked for."""
+    """A training publication with its normalised identifiers and shingles."""
 
     id: str
     family: str
@@ -587,12 +565,12 @@ def _shingled(item: Item) -> Shingled:
 
 
 def examined(items: Iterable[Item]) -> list[Trained]:
-    """Items in the forms in which they are looked for, worked out once for all test sets."""
+    """Normalise training items, once for all test sets."""
     return [Trained(item.id, _family(item.family), *_number(item.id), _shingled(item)) for item in items]
 
 
 def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
-    """Families by number, as records write them, by its normal form."""
+    """Return families by normalised publication number."""
     return {_number(number)[0]: known for number, family in families.items() if (known := _family(family))}
 
 
@@ -602,10 +580,13 @@ def find_leaks(
     families: Mapping[str, str],
     common: NDArray[np.uint32] | None = None,
 ) -> tuple[dict[str, Leak], int]:
-    """The publications that leak into a test set, by id, and the number of the test set's items."""
+    """Return the leaks into a test set by publication, and the number of the test set's items.
+
+    ``families`` are the known families by normalised number, ``common`` the common shingles of the training texts.
+    """
     numbers: dict[str, str] = {}
     applications: dict[str, str] = {}
-    homes: dict[str, str] = {}
+    test_families: dict[str, str] = {}
     count = 0
 
     def texts() -> Iterator[tuple[str, str, Shingled]]:
@@ -616,35 +597,35 @@ def find_leaks(
             numbers.setdefault(number, item.id)
             if application:
                 applications.setdefault(application, item.id)
-            own = [family for family in (_family(item.family), families.get(number, "")) if family]
-            for family in own:
-                homes.setdefault(family, item.id)
-            yield item.id, next(iter(own), number), _shingled(item)
+            known = [family for family in (_family(item.family), families.get(number, "")) if family]
+            for family in known:
+                test_families.setdefault(family, item.id)
+            yield item.id, next(iter(known), number), _shingled(item)
 
     index = ShingleIndex(texts(), common)
     leaks: dict[str, Leak] = {}
     for one in trained:
         found = {
             "number": numbers.get(one.number),
-            "family": homes.get(one.family),
+            "family": test_families.get(one.family),
             "application": applications.get(one.application),
         }
-        way = next((way for way, place in found.items() if place is not None), "")
+        way = next((way for way, item_id in found.items() if item_id is not None), "")
         if way:
             leaks[one.id] = Leak(one.id, test_set.name, found[way] or "", way)
-        elif like := index.match(one.shingles):
-            leaks[one.id] = Leak(one.id, test_set.name, like.id, "text", round(like.share, 3), like.field)
+        elif match := index.match(one.shingles):
+            leaks[one.id] = Leak(one.id, test_set.name, match.id, "text", round(match.share, 3), match.field)
     return leaks, count
 
 
 def items_of(paths: Iterable[Path], texts: Callable[[str], Item | None]) -> Iterator[Item]:
-    """The distinct publications of tables of pairs, with the texts that are compared."""
-    found: set[str] = set()
+    """Yield the distinct publications of tables of pairs, with their texts."""
+    seen: set[str] = set()
     for path in paths:
         for pair in read_pairs(path):
             for key, family, text in _ends(pair):
-                if key not in found:
-                    found.add(key)
+                if key not in seen:
+                    seen.add(key)
                     yield replace(texts(key) or Item(key, "", text), family=family)
 
 
@@ -661,7 +642,7 @@ def check_pairs(
     texts: Callable[[str], Item | None] | None = None,
     absent: Sequence[str] = (),
 ) -> LeakRecord:
-    """Check tables of pairs; with ``drop`` the pairs that leak are removed from the tables."""
+    """Check tables of pairs. Leaking pairs raise DataError, or are removed from the tables with ``drop``."""
     found, missing = (list(test_sets), list(absent)) if test_sets is not None else present(corpus)
     patents = {patent.publication_number: patent for patent in corpus.patents}
     trained = examined(items_of(paths, texts or (lambda key: Item.of(patents[key]) if key in patents else None)))
@@ -698,7 +679,7 @@ def check_pairs(
         checked, missing, len(trained), total, bad, by_way, examples, bool(drop and bad), unreadable, by_field
     )
     if bad and not drop:
-        raise DataError(_message(record), remedy="--drop-leaks removes and counts these pairs")
+        raise DataError(_message(record), remedy="remove and count these pairs with --drop-leaks")
     if bad:
         for path in paths:
             write_pairs(

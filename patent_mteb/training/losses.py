@@ -1,4 +1,4 @@
-"""The losses of the recipes, all of sentence-transformers, set as the papers have them.
+"""The losses of the recipes: losses of sentence-transformers with the papers' settings.
 
 ========================  ==============================================================================================
 kind of a data set        loss
@@ -7,14 +7,14 @@ kind of a data set        loss
                           cosine
 ``contrastive``           OnlineContrastive, cosine distance, margin .5 (PatenTEB eq. 2)
 ``triplet``               BatchHardSoftMarginTriplet with cosine distance (eq. 3; the library's default is Euclidean)
-``softmax``               Softmax on [u; v] (eq. 4; the library's default adds |u - v|; it keeps a bias, which eq. 4
-                          does not print)
+``softmax``               Softmax on [u; v] (eq. 4; the library's default adds |u - v|; its layer has a bias, eq. 4 does
+                          not)
 ``mse``                   MSE to the projected vectors of a teacher (§4.4)
 ========================  ==============================================================================================
 
-Static embedding models cannot be cut into mini-batches, and layers cannot be dropped from a cached loss: both take the
-plain ranking loss, which is the same number with the same gradient. The online contrastive loss sums the hard pairs of
-a batch only.
+Static embedding models do not support mini-batches, and cached losses do not support dropped layers. Both use the plain
+ranking loss, which has the same value and gradient. The online contrastive loss sums over the hard pairs of a batch
+only.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from patent_mteb.training.recipes import Settings
 Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
 
 GROUPED: tuple[Kind, ...] = ("triplet", "contrastive")
-"""Losses that compare the rows of a batch by their labels, so that it has several rows of each."""
+"""Losses that compare rows of equal label, and need batches with several rows of each label."""
 
 
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
-    """The loss of one data set."""
+    """Make the loss of one table of pairs."""
     if settings.layer_dropping and is_static(model):
-        raise DataError("a base without a transformer has no layers to drop", remedy="--set layer_dropping=false")
+        raise DataError("a base without a transformer has no layers to drop", remedy="use --set layer_dropping=false")
     loss: nn.Module
     if kind == "ranking":
         loss = _ranking(model, settings)

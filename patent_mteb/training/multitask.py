@@ -1,13 +1,12 @@
-"""PatenTEB's thirteen training tasks (§4.3): its tables for train and validation, the pairs that are trained on, and
-their losses.
+"""PatenTEB's thirteen training tasks (§4.3): tables, pairs and losses.
 
-The tables have the columns of the published ones (:data:`patent_mteb.recipes.patenteb.COLUMNS`) and lie in
-``OUT/tables/datalyes/<task>/<split>/data.parquet``; clusters are evaluation only. Families, filters, splits and draws
-are the recipe's: it splits families by dominant IPC3; the split of the corpus itself is not asked, but for DATA
-``sample``, where the recipe's settings for the sample leave 30 % to train.
+The tables have the columns of the published ones (:data:`patent_mteb.recipes.patenteb.COLUMNS`). They are written to
+``OUT/tables/datalyes/<task>/<split>/data.parquet``. The clustering tasks are for evaluation only. Families, filters,
+splits and samples follow PatenTEB's recipe, which splits families by dominant IPC3 and ignores the split of the corpus.
+For DATA ``sample``, the recipe's settings leave 30 % for training.
 
-A family of the tables' test split is in no row. Prompts are those of Table 11. The test rows of the ranking tasks are
-held out: the model is measured on them before and after, by task.
+No row contains a family of the tables' test split. Prompts are those of Table 11. The test rows of the ranking tasks
+are held out, and the model is evaluated on them before and after training, by task.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
 from patent_mteb.training.losses import GROUPED, Kind
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
-from patent_mteb.training.preparing import Job, Prepared, TrainSet, counted, keep, ready
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, read_prepared, with_row_counts, write_prepared
 
 TASKS: Mapping[str, tuple[Kind, str, str]] = {
     "retrieval_IN": ("ranking", "q_text", "pos_text"),
@@ -59,20 +58,20 @@ TASKS: Mapping[str, tuple[Kind, str, str]] = {
     "class_bloom": ("triplet", "text", ""),
     "class_nli_oldnew": ("softmax", "q_text", "t_text"),
 }
-"""Task -> its loss and the columns of its two texts (§4.3.1); single texts have one."""
+"""Loss and text columns by task (§4.3.1); the second column is empty for single texts."""
 
 _SECOND = ("pos", "t", "q")
-"""Columns with the id of the second text, the first that a table has."""
+"""Columns with the id of the second text, by preference."""
 
 
 def world_of(corpus: Corpus) -> TableData:
-    """Families, filters and splits of the recipe of PatenTEB on a corpus."""
+    """Apply families, filters and splits of PatenTEB's recipe to a corpus."""
     params: Params = patenteb.SAMPLE if corpus.is_sample else PAPER
     return table_data(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
 
 
 def rows_of(world: TableData, task: str, split: str) -> list[Row]:
-    """The rows of one training task in a split."""
+    """Return the rows of a task in a split."""
     if task.startswith("retrieval_"):
         return retrieval_rows(world, task.removeprefix("retrieval_"), split)
     if task.startswith("para_"):
@@ -94,22 +93,20 @@ def _role(name: str) -> Any:
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Write the tables, make the pairs of each task and check them for leaks; what was made before is taken as it
-    is.
-    """
+    """Write tables and pairs of each task, and check them for leaks; finished tables are read again."""
     folder = job.out / "pairs"
-    if (known := ready(folder)) is not None:
+    if (known := read_prepared(folder)) is not None:
         return known
     world = world_of(corpus)
     sets: list[TrainSet] = []
     left_out: dict[str, dict[str, int]] = {"train": {}, "validation": {}}
     for task in TASKS:
-        made = {split: rows_of(world, task, split) for split in ("train", "validation")}
-        for split, rows in made.items():
+        tables = {split: rows_of(world, task, split) for split in ("train", "validation")}
+        for split, rows in tables.items():
             if rows:
                 _write_table(job.out / "tables" / "datalyes" / task / split / "data.parquet", task, rows)
             write_pairs(folder / f"{task}.{split}.parquet", _pairs(task, rows))
-        sets.append(_train_set(task, made))
+        sets.append(_train_set(task, tables))
     ranking = (task for task, (kind, _, _) in TASKS.items() if kind == "ranking")
     held_out = (pair for task in ranking for pair in _pairs(task, rows_of(world, task, "test")))
     held = write_pairs(folder / "test.parquet", held_out)
@@ -123,9 +120,9 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
         lambda name: _item(world, name) if name in world.families else None,
         absent,
     )
-    found = [_with_usable_validation(folder, counted(folder, one)) for one in sets]
+    all_sets = [_with_usable_validation(folder, with_row_counts(folder, one)) for one in sets]
     sets = []
-    for one in found:
+    for one in all_sets:
         if one.rows >= job.settings.batch and _groups(folder / one.train, one):
             sets.append(one)
         else:
@@ -133,7 +130,7 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     if not sets:
         raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
     counts = {**{one.name: one.rows for one in sets}, "test": held}
-    return keep(folder, Prepared(tuple(sets), "test.parquet" if held else "", counts, left_out, leaks))
+    return write_prepared(folder, Prepared(tuple(sets), "test.parquet" if held else "", counts, left_out, leaks))
 
 
 def _with_usable_validation(folder: Path, one: TrainSet) -> TrainSet:
@@ -142,9 +139,7 @@ def _with_usable_validation(folder: Path, one: TrainSet) -> TrainSet:
 
 
 def _groups(path: Path, one: TrainSet) -> bool:
-    """Whether two labels have two rows each, which losses that compare rows of a batch by their labels take; others
-    take any rows.
-    """
+    """Whether two labels have two rows each, as grouped losses require; True for other losses."""
     if one.kind not in GROUPED:
         return True
     labels = Counter(label for table in read_batches(path, ["label"]) for label in table["label"].to_pylist())
@@ -152,9 +147,7 @@ def _groups(path: Path, one: TrainSet) -> bool:
 
 
 def _test_sets(world: TableData, corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
-    """The tables' own test families, and what is present of other data; the split of the corpus is another one and does
-    not count.
-    """
+    """Return the tables' own test families and all other test sets, without the test split of the corpus."""
 
     def items() -> Iterator[Item]:
         return (_item(world, name) for name in world.members("test"))
@@ -181,17 +174,17 @@ def _pairs(task: str, rows: list[Row]) -> Iterator[Pair]:
         yield Pair(row[first], text, row["q"], other, row["q"], other, task, label=label)
 
 
-def _train_set(task: str, made: Mapping[str, list[Row]]) -> TrainSet:
+def _train_set(task: str, tables: Mapping[str, list[Row]]) -> TrainSet:
     kind, _, second = TASKS[task]
     columns = ("anchor", "positive") if second else ("anchor",)
     prompt = TABLE_11[task]
     prompts = {name: prompt.side(role) for name, role in zip(columns, ("query", "document"), strict=False)}
-    labels = tuple(sorted({str(row["label"]) for rows in made.values() for row in rows})) if kind != "ranking" else ()
+    labels = tuple(sorted({str(row["label"]) for rows in tables.values() for row in rows})) if kind != "ranking" else ()
     return TrainSet(task, kind, columns, f"{task}.train.parquet", f"{task}.validation.parquet", prompts, labels)
 
 
 def texts_of(prepared: Prepared, folder: Path, split: str = "train") -> Iterator[str]:
-    """The distinct texts of all rows of a split, each behind its prompt (PatenTEB §3: the corpus of distillation)."""
+    """Yield the distinct texts of a split with their prompts (PatenTEB §3: the corpus of distillation)."""
     seen: set[int] = set()
     for one in prepared.sets:
         file = {"train": one.train, "validation": one.validation, "test": prepared.test}[split]

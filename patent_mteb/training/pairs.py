@@ -1,34 +1,31 @@
-"""Pairs to train on, one function a signal, each from records and the split of their families.
+"""Training pairs from records, one function per signal.
 
-Every signal yields its pairs one after the other and counts what gives none in ``left_out``; :func:`write_pairs` writes
-them as they come. Both sides of a pair lie in the split that was asked for, so that no family of one split is trained
-on in another.
-
-Counts by definition, which the tests work out anew:
+Every signal yields its pairs lazily, and counts excluded publications and citations in ``left_out``. Both texts of a
+pair are from the requested split, so that no family is used in two splits.
 
 ===================  ===================================================================================================
-signal               pairs
+signal               number of pairs
 ===================  ===================================================================================================
 ``co-label``         publications x their fine labels that a publication of another family has too (WIPO-AT §3.5 R1)
-``citations``        distinct citations between publications of two families (R2); QaECTER's: those with a letter X, Y
+``citations``        distinct citations between publications of two families (R2); for QaECTER those of category X, Y
                      or A
 ``cross-section``    publications with an abstract and an independent claim (R3)
-``union``            the sum of the three (R4); ``matched``: as many draws from R3, with replacement, as R4 has pairs
-                     (R3-matched)
-``view:...``         publications that have both views (PatentMap); ``paraphrase``: those that the file has a text for
-``ipc``              publications with another family of the very same IPC subgroups
+``union``            the sum of the three (R4)
+``matched``          a sample of R3, with replacement, of the size of R4 (R3-matched)
+``view:...``         publications with both views (PatentMap)
+``paraphrase``       publications with a text in the file of paraphrases
+``ipc``              publications with another family of exactly the same IPC subgroups
 ``self-alignment``   a stated share of all pairs: two of the twelve representations of one publication (QaECTER §2.1)
 ===================  ===================================================================================================
 
-R1 takes one partner for each publication and label: the paper's 99,587 pairs are a little more than its 90,518 or so
-training documents, and all combinations would be many millions. Texts of R1 and R2 are TAC, which the paper does not
-state.
+R1 draws one partner for each publication and label. The paper's 99,587 pairs are slightly more than its 90,518 or so
+training documents, whereas all combinations would be many millions. The paper does not state the texts of R1 and R2;
+here they are TAC.
 
-The second view of a patent that PatentMap's policies pair with title and abstract (PatentMap §4.3, §5.2).
-
-Texts carry the section tags of PatentMap (``title [SEP] [abstract] ...``, ``[claim] ...``). The tag of a part of the
-description is ``[invention]``, as of the whole; the paper names ``[abstract]`` and ``[claim]`` only. A policy gives the
-empty string where a patent lacks what it takes: such patents make no pair and are counted.
+The views are those of PatentMap's policies (PatentMap §4.3, §5.2), paired with title and abstract. Texts have
+PatentMap's section tags (``title [SEP] [abstract] ...``, ``[claim] ...``). The paper names the tags ``[abstract]`` and
+``[claim]`` only; here every section of the description has ``[invention]``. A policy returns an empty string for a
+patent without the section.
 """
 
 from __future__ import annotations
@@ -55,8 +52,7 @@ from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.training.corpus import Corpus
 
 CROP = 0.1
-"""Share of the words that a crop cuts out, in one piece (§5.2 iii)."""
-
+"""Share of the words that a crop removes, as one span (§5.2 iii)."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
@@ -64,21 +60,21 @@ _Policy = Callable[[Patent, random.Random], str]
 
 
 def tagged_ta(patent: Patent) -> str:
-    """Title and abstract with PatentMap's marks, empty without an abstract."""
+    """Title and abstract with PatentMap's section tags, empty without an abstract."""
     return title_and_abstract(patent.title, patent.abstract, tags=True) if patent.abstract.strip() else ""
 
 
 def sentences_shuffled(text: str, rng: random.Random) -> str:
-    """The sentences of a text in another order, where it has two or more (§5.2 ii)."""
+    """Shuffle the sentences of a text, until the order differs (§5.2 ii)."""
     sentences = _SENTENCE_END.split(text.strip())
-    before = list(sentences)
-    while len(set(before)) > 1 and sentences == before:
+    original = list(sentences)
+    while len(set(original)) > 1 and sentences == original:
         rng.shuffle(sentences)
     return " ".join(sentences)
 
 
 def cropped(text: str, rng: random.Random, share: float = CROP) -> str:
-    """The text without one span of a share of its words, at least one word, wherever it begins (§5.2 iii)."""
+    """Remove one random span with a share of the words, at least one word (§5.2 iii)."""
     words = text.split()
     if len(words) < 2:
         return text
@@ -110,13 +106,11 @@ SECTION_POLICIES: Mapping[str, _Policy] = {
     "background": _section("invention", lambda patent: patent.description.background),
     "description": _section("invention", lambda patent: patent.description.detailed),
 }
-"""The sections that TA is paired with (Table 2, "Ours")."""
+"""Sections that are paired with title and abstract (Table 2, "Ours")."""
 
 
 def _mix(patent: Patent, rng: random.Random) -> str:
-    """One section that the patent has, the abstract among them, for which TA itself stands: only dropout tells the two
-    apart (§4.3).
-    """
+    """Draw a section of the patent. TA itself represents the abstract: only dropout varies such a pair (§4.3)."""
     texts = [tagged_ta(patent), *(policy(patent, rng) for policy in SECTION_POLICIES.values())]
     return rng.choice([text for text in texts if text] or [""])
 
@@ -128,12 +122,9 @@ POLICIES: Mapping[str, _Policy] = {
     **SECTION_POLICIES,
     "mix": _mix,
 }
-"""The views that one patent gives of itself; the paraphrase is read from a file and the IPC match is another patent
-(``pairs``)."""
-
+"""Views of a patent by policy. Paraphrases come from a file, and IPC matches from another patent."""
 
 Counts = Counter[str]
-
 
 TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEWS["Tacd"]}
 """The twelve representations of a patent in Sophia-Bench (§3.3)."""
@@ -141,9 +132,9 @@ TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEW
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts that belong together, and where they are from: publication and patent family of each, and the signal.
-    ``negative`` is a text that does not belong to the anchor, empty where none was mined; ``label`` that of a table of
-    classes, in which ``positive`` may be empty.
+    """An anchor and a positive text with their publications and families, and optionally a negative or a label.
+
+    In tables of classes, ``positive`` may be empty.
     """
 
     anchor: str
@@ -170,7 +161,7 @@ def _pair(signal: str, first: Patent, second: Patent, anchor: str, positive: str
 
 
 def _other_family(members: Sequence[Patent], family: str, rng: random.Random) -> Patent:
-    """One of the members outside a family; there is one."""
+    """Draw a member outside a family. There must be one."""
     for _ in range(64):
         if (drawn := rng.choice(members)).family_id != family:
             return drawn
@@ -180,7 +171,7 @@ def _other_family(members: Sequence[Patent], family: str, rng: random.Random) ->
 def _partners(
     signal: str, groups: Mapping[str, Sequence[Patent]], text_of: Callable[[Patent], str], seed: int, left_out: Counts
 ) -> Iterator[Pair]:
-    """One partner of another family for each publication of each group."""
+    """Draw a partner of another family for each publication of each group."""
     for group, members in groups.items():
         several = len({patent.family_id for patent in members}) > 1
         for patent in members:
@@ -203,25 +194,21 @@ def _with_text(
 
 
 def co_labelled(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) -> Iterator[Pair]:
-    """R1: for each publication and each of its fine labels, a publication of another family with that label, drawn by
-    the seed.
-    """
+    """R1: pair each publication, for each fine label, with a random publication of another family with that label."""
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out):
         for name in sorted({f"{label.landscape}/{label.coarse}/{label.fine}" for label in patent.labels if label.fine}):
             groups[name].append(patent)
     if not groups:
         raise DataError(
-            f"no publication of the {split} split has a fine label, which R1 pairs by",
-            remedy="give records labels, or train wipo-r3",
+            f"no publication of the {split} split has a fine label, as R1 requires",
+            remedy="give records with labels, or train wipo-r3",
         )
     yield from _partners("co-label", dict(sorted(groups.items())), VIEWS["TAC"], seed, left_out)
 
 
-def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, letters: bool = False) -> Iterator[Pair]:
-    """R2: each citation whose two publications lie in the split and in two families, once; ``letters``: only those of
-    X, Y or A.
-    """
+def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, categories: bool = False) -> Iterator[Pair]:
+    """R2: each distinct citation between two families of the split; with ``categories`` only those of X, Y or A."""
     known = {
         patent.publication_number: patent
         for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out)
@@ -233,7 +220,7 @@ def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, letters: bool
             left_out["citations from or to another split"] += 1
         elif citing.family_id == cited.family_id:
             left_out["citations within a family"] += 1
-        elif letters and not degree(citation.category):
+        elif categories and not degree(citation.category):
             left_out["citations without X, Y or A"] += 1
         elif (citation.citing, citation.cited) in seen:
             left_out["citations that repeat one"] += 1
@@ -241,14 +228,15 @@ def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, letters: bool
             seen.add((citation.citing, citation.cited))
             yield _pair("citations", citing, cited, VIEWS["TAC"](citing), VIEWS["TAC"](cited))
     if not seen:
-        told = ", ".join(f"{number} {what}" for what, number in left_out.items()) or "no citations at all"
+        counts = ", ".join(f"{number} {what}" for what, number in left_out.items()) or "no citations at all"
         raise DataError(
-            f"no citation connects two families of the {split} split ({told})", remedy="add citations, or train wipo-r3"
+            f"no citation connects two families of the {split} split ({counts})",
+            remedy="add citations, or train wipo-r3",
         )
 
 
 def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts) -> Iterator[Pair]:
-    """R3: the abstract of each publication and its first independent claim."""
+    """R3: pair the abstract of each publication with its first independent claim."""
     for patent in corpus.members(split):
         abstract, claim = VIEWS["Abstract"](patent), VIEWS["Claim1"](patent)
         if abstract.strip() and claim.strip():
@@ -258,22 +246,22 @@ def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts) -> Iterator
 
 
 def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int = 42) -> Iterator[Pair]:
-    """Exactly ``size`` draws with replacement of some pairs, in their order (R3-matched: seed 42, §3.5)."""
+    """Sample ``size`` pairs with replacement, in their order (R3-matched: seed 42, §3.5)."""
     number = sum(1 for _ in pairs())
     if not number:
-        raise DataError("there are no pairs to draw from", remedy="give records with abstracts and claims")
+        raise DataError("there are no pairs to sample from", remedy="give records with abstracts and claims")
     times = Counter(random.Random(seed).choices(range(number), k=size))
-    for place, pair in enumerate(pairs()):
-        for _ in range(times[place]):
+    for row, pair in enumerate(pairs()):
+        for _ in range(times[row]):
             yield pair
 
 
 def two_views(corpus: Corpus, split: str, left_out: Counts, policy: str, swap: bool, seed: int = 42) -> Iterator[Pair]:
-    """PatentMap: title and abstract with the view that a policy makes of the same patent (§4.3).
+    """PatentMap: pair title and abstract with a policy's view of the same patent (§4.3).
 
-    The anchor is the view and the positive is TA, so that all negatives in a batch are the TA of other patents
-    (positive-only, §C.3). ``swap`` turns every second pair at random, so that negatives are of both kinds
-    (positive+negative).
+    The anchor is the view and the positive is TA, so that all in-batch negatives are the TA of other patents
+    (positive-only, §C.3). ``swap`` exchanges the two texts of half of the pairs at random, so that negatives are of
+    both kinds (positive+negative).
     """
     for patent in corpus.members(split):
         rng = random.Random(random_key(seed, "view", policy, patent.publication_number))
@@ -287,14 +275,12 @@ def two_views(corpus: Corpus, split: str, left_out: Counts, policy: str, swap: b
 
 
 def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: bool, seed: int = 42) -> Iterator[Pair]:
-    """PatentMap §5.2 iv: TA with a paraphrase of it, which a file gives (JSON lines of ``id`` and ``text``); no model
-    is run here.
-    """
+    """PatentMap §5.2 iv: pair TA with its paraphrase from a file (JSON lines of ``id`` and ``text``)."""
     texts: dict[str, str] = {}
     for row, line in json_lines(path):
         key, text = line.get("id"), line.get("text")
         if not isinstance(key, str) or not isinstance(text, str) or not text.strip():
-            raise DataError("no paraphrase", path=path, row=row, remedy='write {"id": "US1A1", "text": "..."}')
+            raise DataError("id or text is missing", path=path, row=row, remedy='write {"id": "US1A1", "text": "..."}')
         texts[key] = text
     for patent in corpus.members(split):
         first, second = texts.get(patent.publication_number, ""), tagged_ta(patent)
@@ -307,7 +293,7 @@ def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: 
 
 
 def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False, seed: int = 42) -> Iterator[Pair]:
-    """PatentMap §5.2 vi: TA with the TA of another family that has exactly the same IPC subgroups."""
+    """PatentMap §5.2 vi: pair TA with the TA of another family with exactly the same IPC subgroups."""
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, tagged_ta, "abstract", left_out):
         codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
@@ -321,19 +307,18 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False
             remedy="give more records, or another policy",
         )
     for pair in _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out):
-        yield _the_other_way(pair) if swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2 else pair
+        yield _swapped(pair) if swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2 else pair
 
 
-def _the_other_way(pair: Pair) -> Pair:
-    turned = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}
-    return replace(pair, **turned, positive=pair.anchor, positive_id=pair.anchor_id, positive_family=pair.anchor_family)
+def _swapped(pair: Pair) -> Pair:
+    anchor = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}
+    return replace(pair, **anchor, positive=pair.anchor, positive_id=pair.anchor_id, positive_family=pair.anchor_family)
 
 
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int = 42) -> Iterator[Pair]:
-    """QaECTER: ``number`` pairs of two different representations of one publication, of the twelve that it has (§2.1,
-    §3.3).
+    """QaECTER: ``number`` pairs of two of the twelve representations of one publication (§2.1, §3.3).
 
-    Publications take turns in an order by hash, once more from the start where there are more pairs than publications.
+    Publications take turns in an order by hash, and repeatedly if there are more pairs than publications.
     """
     members = sorted(
         corpus.members(split),
@@ -355,18 +340,16 @@ def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed
 
 
 def with_self_alignment(corpus: Corpus, split: str, left_out: Counts, share: float, seed: int = 42) -> Iterator[Pair]:
-    """QaECTER: citations of X, Y or A, then so many self-alignment pairs that they are ``share`` of all (§2.1 states no
-    share).
-    """
+    """QaECTER: citations of X, Y or A, then self-alignment pairs as ``share`` of all pairs (§2.1 states no share)."""
     cited = 0
-    for pair in citing_and_cited(corpus, split, left_out, letters=True):
+    for pair in citing_and_cited(corpus, split, left_out, categories=True):
         cited += 1
         yield pair
     yield from self_aligned(corpus, split, left_out, round(cited * share / (1 - share)), seed)
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
-    """Write pairs as they come, and return their number."""
+    """Write pairs and return their number."""
     number = 0
 
     def rows() -> Iterator[dict[str, str]]:
@@ -380,7 +363,7 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """The pairs of a table as they are read."""
+    """Read the pairs of a table lazily."""
     for table in read_batches(path):
         for row in table.to_pylist():
             yield Pair(**row)

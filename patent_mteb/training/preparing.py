@@ -1,29 +1,26 @@
-"""What stands before a run: the job and its identity, the tables of pairs, and the leak check; done once, found again
-by a resumed run.
+"""Prepare a training run: the job, its folder, the tables of pairs, hard negatives and the leak check.
 
 A run directory::
 
-    OUT/job.json                 what was asked for; another job is refused here
-    OUT/pairs/*.parquet          the tables, by split, with their provenance (OUT/pairs/pairs.json: counts, leak record)
+    OUT/job.json                 the job; a different job is refused in this folder
+    OUT/pairs/*.parquet          the tables of pairs by split (OUT/pairs/pairs.json: counts and leak record)
     OUT/seed-42/                 checkpoints, history, geometry
     OUT/models/NAME/             finished checkpoints, named after their content
 
-Hard negatives: texts that the base (BM25 for late interaction) finds near an anchor and that are no prior art of it.
+A resumed run reads finished tables again.
 
-Left out for an anchor are its own patent family, that of its positive, and every family that is linked to either of the
-two by a citation, in both directions: what is near and cited is a positive that nobody labelled (PatenTEB §3).
-
-From the name of a signal, as recipes have it, to its pairs.
+Hard negatives are texts that rank high for an anchor (by the base, or by BM25 for late interaction) but are not prior
+art for it. The families of anchor and positive are excluded, and so are all families linked to either by a citation, in
+both directions: a near and cited text is probably an unlabelled positive (PatenTEB §3).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -50,79 +47,79 @@ from patent_mteb.training.recipes import Recipe, Settings
 
 Matrix = NDArray[np.float32]
 
-Nearness = Callable[[Sequence[str]], Matrix]
-"""Anchors -> [anchors, documents]: how near each document is."""
-
+Scorer = Callable[[Sequence[str]], Matrix]
+"""Scores documents for anchors: [anchors, documents]."""
 
 _AT_ONCE = 64
 
 
-def by_vectors(model: SentenceTransformer, texts: Sequence[str]) -> Nearness:
-    """Nearness to some texts as the cosine of a model's vectors."""
+def by_vectors(model: SentenceTransformer, texts: Sequence[str]) -> Scorer:
+    """Score texts by the cosine of a model's vectors."""
     matrix = unit(vectors_of(model, texts, "the base (documents for hard negatives)"))
     return lambda anchors: unit(vectors_of(model, anchors, "the base (anchors for hard negatives)")) @ matrix.T
 
 
-def by_words(texts: Sequence[str]) -> Nearness:
-    """Nearness to some texts by BM25 (bm25s, its defaults, English stop words)."""
+def by_words(texts: Sequence[str]) -> Scorer:
+    """Score texts by BM25 (bm25s, its defaults, English stop words)."""
     index = bm25s.BM25()
     index.index(bm25s.tokenize(list(texts), stopwords="en", show_progress=False), show_progress=False)
 
-    def nearness(anchors: Sequence[str]) -> Matrix:
+    def score(anchors: Sequence[str]) -> Matrix:
         tokens = bm25s.tokenize(list(anchors), stopwords="en", return_ids=False, show_progress=False)
         return np.stack([index.get_scores(words) if words else np.zeros(len(texts), np.float32) for words in tokens])
 
-    return nearness
+    return score
 
 
 def mined(
     pairs: Iterator[Pair],
-    nearness: Nearness,
+    scorer: Scorer,
     documents: list[tuple[str, str, str]],
     graph: FamilyGraph,
     settings: Settings,
     left_out: dict[str, int],
 ) -> Iterator[Pair]:
-    """The pairs with ``hard_negatives`` negatives each, a row for each negative; a pair that has none is counted."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, (_, family, _) in enumerate(documents):
-        places[family].append(place)
-    while some := list(islice(pairs, _AT_ONCE)):
-        for pair, near in zip(some, nearness([pair.anchor for pair in some]), strict=True):
-            own = {pair.anchor_family, pair.positive_family}
-            excluded = own | graph.linked(pair.anchor_family) | graph.linked(pair.positive_family)
-            near[[place for family in excluded for place in places.get(family, ())]] = -np.inf
-            chosen = _first(near, settings.negatives_from + settings.hard_negatives)[settings.negatives_from :]
+    """Yield each pair once for each of its ``hard_negatives`` negatives; pairs without one are counted.
+
+    ``documents`` are (publication, family, text).
+    """
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, (_, family, _) in enumerate(documents):
+        rows[family].append(row)
+    while block := list(islice(pairs, _AT_ONCE)):
+        for pair, scores in zip(block, scorer([pair.anchor for pair in block]), strict=True):
+            families = {pair.anchor_family, pair.positive_family}
+            excluded = families | graph.linked(pair.anchor_family) | graph.linked(pair.positive_family)
+            scores[[row for family in excluded for row in rows.get(family, ())]] = -np.inf
+            chosen = _top(scores, settings.negatives_from + settings.hard_negatives)[settings.negatives_from :]
             if not len(chosen):
                 left_out["pairs without a hard negative"] = left_out.get("pairs without a hard negative", 0) + 1
-            for place in chosen:
-                key, family, text = documents[place]
+            for row in chosen:
+                key, family, text = documents[row]
                 yield replace(pair, negative=text, negative_id=key, negative_family=family)
 
 
-def _first(near: NDArray[np.floating[Any]], number: int) -> NDArray[np.intp]:
-    """Places of the ``number`` nearest, equal ones in their order; without those that are excluded."""
-    least = np.partition(near, -number)[-number] if number < len(near) else -np.inf
-    found = np.flatnonzero((near >= least) & (near > -np.inf))
-    return found[np.argsort(-near[found], kind="stable")[:number]]
+def _top(scores: NDArray[np.floating[Any]], number: int) -> NDArray[np.intp]:
+    """Indices of the ``number`` highest scores, ties in their order, without excluded ones."""
+    least = np.partition(scores, -number)[-number] if number < len(scores) else -np.inf
+    found = np.flatnonzero((scores >= least) & (scores > -np.inf))
+    return found[np.argsort(-scores[found], kind="stable")[:number]]
 
 
 def with_negatives(
     path: Path, corpus: Corpus, split: str, base: str, settings: Settings, device: str | None, lexical: bool
 ) -> dict[str, int]:
-    """Mine negatives for a table of pairs among the publications that it holds, and write it anew; what was left out is
-    returned.
-    """
-    held = {key for pair in read_pairs(path) for key in (pair.anchor_id, pair.positive_id)}
-    if not held:
+    """Mine negatives among the publications of a table of pairs, and rewrite it. Returns counts of excluded pairs."""
+    publications = {key for pair in read_pairs(path) for key in (pair.anchor_id, pair.positive_id)}
+    if not publications:
         return {}
-    members = [patent for patent in corpus.members(split) if patent.publication_number in held]
+    members = [patent for patent in corpus.members(split) if patent.publication_number in publications]
     documents = [(patent.publication_number, patent.family_id, VIEWS["TAC"](patent)) for patent in members]
     graph = family_graph(corpus.citations, {patent.publication_number: patent.family_id for patent in corpus.patents})
     left_out: dict[str, int] = {}
     texts = [text for _, _, text in documents]
-    nearness = by_words(texts) if lexical else by_vectors(open_model(base, device), texts)
-    write_pairs(path, mined(read_pairs(path), nearness, documents, graph, settings, left_out))
+    scorer = by_words(texts) if lexical else by_vectors(open_model(base, device), texts)
+    write_pairs(path, mined(read_pairs(path), scorer, documents, graph, settings, left_out))
     return left_out
 
 
@@ -132,7 +129,7 @@ _Maker = Callable[[Corpus, str, Counter[str]], Iterator[Pair]]
 def pairs_of(
     signal: str, corpus: Corpus, split: str, settings: Settings, left_out: Counter[str], paraphrases: Path | None = None
 ) -> Iterator[Pair]:
-    """The pairs of a signal in a split."""
+    """Return the pairs of a signal, by its name in the recipes, in a split."""
     if signal == "matched":
         size = sum(1 for _ in _union(corpus, split, settings, Counter()))
         return pairs.matched_size(lambda: pairs.abstract_and_claim(corpus, split, Counter()), size, settings.pair_seed)
@@ -142,9 +139,7 @@ def pairs_of(
 
 
 def _union(corpus: Corpus, split: str, settings: Settings, left_out: Counter[str]) -> Iterator[Pair]:
-    """R1, R2 and R3 one after the other; a signal that gives nothing in a small validation split is left out and
-    counted there.
-    """
+    """R1, R2 and R3 in turn. Outside the train split, a signal without pairs is skipped and counted."""
 
     def part(name: str) -> Iterator[Pair]:
         try:
@@ -175,19 +170,20 @@ def _maker(signal: str, settings: Settings, paraphrases: Path | None) -> _Maker:
     return makers[signal]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is trained.
+    """A training job.
 
     Attributes:
         base: hub id or directory.
+        out: run directory.
         seeds: one run each.
-        max_steps: most steps of a run; None: what the epochs give.
-        lora: rank of the adapters; None: all weights.
-        drop_leaks: whether pairs that leak are removed, instead of stopping.
-        teacher: of a distillation.
-        paraphrases: file of ``patentmap-paraphrase``.
-        geometry: steps between two looks at the geometry; 0: none.
+        max_steps: limit on the steps of a run; None for the number of epochs.
+        lora: rank of the adapters; None trains all weights.
+        drop_leaks: remove leaking pairs instead of raising an error.
+        teacher: model for the distillation of late interaction.
+        paraphrases: file for ``patentmap-paraphrase``.
+        geometry: steps between two measurements of the geometry; 0 for none.
     """
 
     recipe: Recipe
@@ -204,7 +200,7 @@ class Job:
     geometry: int = 0
 
     def identity(self, corpus: Corpus) -> dict[str, Any]:
-        """What makes two jobs the same; seeds may be added later."""
+        """All settings of a job except for its seeds, which may be added later."""
         base = Path(self.base)
         return {
             "recipe": self.recipe.name,
@@ -228,16 +224,14 @@ class Job:
 
 @dataclass(frozen=True)
 class TrainSet:
-    """One table that is trained on: its loss, the columns of texts, and its files. ``labels`` are the names that labels
-    count through.
-    """
+    """A training table: its loss, text columns and files. ``labels`` are the names of the classes."""
 
     name: str
     kind: Kind
     columns: tuple[str, ...]
     train: str
     validation: str = ""
-    prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     rows: int = 0
     validation_rows: int = 0
@@ -245,12 +239,11 @@ class TrainSet:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The tables of a run and what was found on the way.
+    """The prepared tables of a run.
 
     Attributes:
-        test: table of the pairs of the test split, on which the model is measured before and after; empty if there is
-            none.
-        left_out: what made no pair, by split.
+        test: file of the held-out pairs of the test split; empty if there are none.
+        left_out: counts of excluded publications, citations and pairs, by split and reason.
     """
 
     sets: tuple[TrainSet, ...]
@@ -261,34 +254,32 @@ class Prepared:
 
 
 _BEGUN = "begun.json"
-"""Stands in a folder whose ``pairs`` and ``tables`` a job makes that has not come to a step yet."""
+"""Marks the folder of a job that has not trained a step: its ``pairs`` and ``tables`` may be removed."""
 
 
 def open_folder(job: Job, corpus: Corpus) -> None:
-    """See whose folder it is: another job's is refused; in one that is nobody's, what a job left that never came to a
-    step is removed.
-    """
-    path, wanted = job.out / "job.json", _as_json(job.identity(corpus))
+    """Refuse the folder of another job, and remove the tables of jobs that never trained a step."""
+    path, identity = job.out / "job.json", _as_json(job.identity(corpus))
     if not path.is_file():
-        for left in (job.out / "pairs", job.out / "tables"):
-            if left.exists() and not (job.out / _BEGUN).is_file():
+        for folder in (job.out / "pairs", job.out / "tables"):
+            if folder.exists() and not (job.out / _BEGUN).is_file():
                 raise DataError(
-                    "this lies where the training writes, and is of no training",
-                    path=left,
+                    "the training would overwrite a folder that no training has written",
+                    path=folder,
                     remedy="choose another --out",
                 )
-            shutil.rmtree(left, ignore_errors=True)
-        write_json(job.out / _BEGUN, wanted)
+            shutil.rmtree(folder, ignore_errors=True)
+        write_json(job.out / _BEGUN, identity)
         return
-    there = load_json(path)
-    if there != wanted:
-        differ = sorted(name for name in wanted if not isinstance(there, dict) or there.get(name) != wanted[name])
+    found = load_json(path)
+    if found != identity:
+        differ = sorted(name for name in identity if not isinstance(found, dict) or found.get(name) != identity[name])
         problem = f"the folder holds another run (other {', '.join(differ)})"
-        raise DataError(problem, path=job.out, remedy="choose another --out, or ask for the same again to resume it")
+        raise DataError(problem, path=job.out, remedy="choose another --out, or repeat the same command to resume it")
 
 
-def claim_folder(job: Job, corpus: Corpus) -> None:
-    """Note the job in its folder; done at its first step, so that a job that was refused leaves the folder free."""
+def record_job(job: Job, corpus: Corpus) -> None:
+    """Write the job to its folder. This happens at the first step, so that a refused job leaves the folder free."""
     write_json(job.out / "job.json", job.identity(corpus))
     (job.out / _BEGUN).unlink(missing_ok=True)
 
@@ -298,32 +289,32 @@ def _as_json(document: dict[str, Any]) -> Any:
 
 
 def refuse_too_few(sets: Sequence[TrainSet], settings: Settings) -> None:
-    """Stop where a table has fewer rows than one batch."""
+    """Raise DataError if a table has fewer rows than one batch."""
     for one in sets:
         if one.rows < settings.batch:
             raise DataError(
-                f"{one.rows} training pairs ({one.name}) make no batch of {settings.batch}",
+                f"{one.rows} training pairs ({one.name}) are fewer than one batch of {settings.batch}",
                 remedy=f"give more records, or --set batch={max(2, one.rows // 4)}",
             )
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Make the tables of pairs and check them for leaks; what was made before is taken as it is."""
+    """Write the tables of pairs and check them for leaks; finished tables are read again."""
     folder = job.out / "pairs"
-    if (known := ready(folder)) is not None:
+    if (known := read_prepared(folder)) is not None:
         return known
     left_out: dict[str, dict[str, int]] = {}
     counts: dict[str, int] = {}
     for split in ("train", "validation", "test"):
-        found: Counter[str] = Counter()
+        excluded: Counter[str] = Counter()
         try:
-            pairs = pairs_of(job.recipe.signal, corpus, split, job.settings, found, job.paraphrases)
+            pairs = pairs_of(job.recipe.signal, corpus, split, job.settings, excluded, job.paraphrases)
             counts[split] = write_pairs(folder / f"{split}.parquet", pairs)
         except DataError:
             if split == "train":
                 raise
             counts[split] = write_pairs(folder / f"{split}.parquet", [])
-        left_out[split] = dict(found)
+        left_out[split] = dict(excluded)
     leaks = check_pairs([folder / "train.parquet", folder / "validation.parquet"], corpus, job.drop_leaks)
     columns: tuple[str, ...] = ("anchor", "positive")
     if job.settings.hard_negatives:
@@ -338,29 +329,30 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
                 job.device,
                 job.recipe.loss.startswith("late"),
             )
-    one = counted(folder, TrainSet("pairs", "ranking", columns, "train.parquet", "validation.parquet"))
+    one = with_row_counts(folder, TrainSet("pairs", "ranking", columns, "train.parquet", "validation.parquet"))
     refuse_too_few([one], job.settings)
     counts |= {"train": one.rows, "validation": one.validation_rows}
-    return keep(folder, Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks))
+    return write_prepared(folder, Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks))
 
 
-def counted(folder: Path, one: TrainSet) -> TrainSet:
-    """A table with the rows that its files hold; a validation file of fewer than two is not used."""
-    rows, held = (
+def with_row_counts(folder: Path, one: TrainSet) -> TrainSet:
+    """Count the rows of a table. A validation file with fewer than two rows is not used."""
+    rows, validation_rows = (
         sum(table.num_rows for table in read_batches(folder / name, ["anchor_id"]))
         for name in (one.train, one.validation)
     )
-    return dataclasses.replace(one, rows=rows, validation_rows=held, validation=one.validation if held > 1 else "")
+    validation = one.validation if validation_rows > 1 else ""
+    return replace(one, rows=rows, validation_rows=validation_rows, validation=validation)
 
 
-def keep(folder: Path, prepared: Prepared) -> Prepared:
-    """Write what :func:`ready` reads, last of all, so that it stands for a whole preparation."""
+def write_prepared(folder: Path, prepared: Prepared) -> Prepared:
+    """Write the file for :func:`read_prepared`. Call it last, because the file marks a complete preparation."""
     write_json(folder / "pairs.json", asdict(prepared))
     return prepared
 
 
-def ready(folder: Path) -> Prepared | None:
-    """What was prepared in a folder, None if nothing was, or not to the end."""
+def read_prepared(folder: Path) -> Prepared | None:
+    """Read the preparation of a folder, None if it is missing or incomplete."""
     known = read_json(folder / "pairs.json")
     if not isinstance(known, dict):
         return None

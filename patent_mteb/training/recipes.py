@@ -1,8 +1,8 @@
-"""The recipes of the papers as one table of data: base, signal, loss, settings, and what the paper leaves open.
+"""The training recipes of the papers as a table of data.
 
-A row says what the paper prints; ``open`` says what it does not, and what stands here instead. Every number of
-:class:`Settings` is one that ``--set NAME=VALUE`` changes. Sources: WIPO-AT §3.5; PatentMap §4.1-5.2 and §C.3; PatenTEB
-§4.2-4.6, Tables 3 and 11; QaECTER §2.
+A row has base, signal, loss and settings as the paper states them. ``open`` lists the details that the paper does not
+state, with the choice made here. ``--set NAME=VALUE`` changes any field of :class:`Settings`. Sources: WIPO-AT §3.5;
+PatentMap §4.1-5.2 and §C.3; PatenTEB §4.2-4.6, Tables 3 and 11; QaECTER §2.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ Loss = Literal["ranking", "multitask", "mse", "late", "late-distillation"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training run does, in numbers.
+    """Hyperparameters of a training run.
 
     Attributes:
-        lr: highest learning rate.
+        lr: peak learning rate.
         epochs: passes over the pairs.
-        batch: pairs of one forward step; negatives are drawn within it.
-        accumulation: steps whose gradients are added up before the weights change.
-        mini_batch: pairs that are in memory at a time, where the loss is cached.
-        warmup: share of the steps in which the rate rises.
-        schedule: how it falls afterwards.
-        optimiser: as transformers names it.
+        batch: pairs per forward step, which share in-batch negatives.
+        accumulation: gradient accumulation steps.
+        mini_batch: pairs in memory at a time, for cached losses.
+        warmup: share of the steps for warm-up.
+        schedule: learning rate schedule after warm-up.
+        optimiser: name in transformers.
         weight_decay: of the optimiser.
-        clip: greatest norm of a gradient.
-        temperature: what similarities are divided by.
-        symmetric: whether the loss is taken from the positives' side too.
+        clip: maximum norm of the gradient.
+        temperature: divisor of similarities.
+        symmetric: add the loss from positives to anchors.
         margin: of the contrastive loss.
-        precision: type of number while training; fp16 needs a GPU.
-        max_length: tokens of a text; None: the model's own.
-        pooling: what a base must have, or what a bare transformer gets; any: the base's own.
-        head: projection that is trained on top and dropped when the model is saved.
-        head_width: its width; None: as wide as its input.
-        swap: whether the two views of a pair change sides at random, so that negatives are of both kinds (PatentMap,
+        precision: type of number in training; fp16 needs a GPU.
+        max_length: maximum tokens of a text; None for the model's own limit.
+        pooling: pooling that a base must have, or that a bare transformer gets; any for the base's own.
+        head: projection that is trained on top of the model and removed on saving.
+        head_width: output dimensions of the head; None for those of its input.
+        swap: exchange the two views of a pair at random, so that negatives are of both kinds (PatentMap,
             positive+negative).
         self_share: share of self-alignment pairs (QaECTER).
-        hard_negatives: mined for each pair; families and neighbours in the citation graph are left out.
-        negatives_from: rank from which they are taken.
-        matryoshka: widths that the loss is taken at as well (none: the full one only).
-        layer_dropping: whether the loss is taken after earlier layers too (AdaptiveLayerLoss).
-        layers: that a student keeps.
-        width: of its vectors.
-        pca_sample: teacher vectors that its projection is fitted on.
-        pca_batch: of these at a time.
-        sampling: how several data sets take turns.
-        pair_seed: seed of what is drawn when pairs are made.
-        checks: how often, in a run, validation loss is taken and a checkpoint kept.
+        hard_negatives: number of mined negatives per pair.
+        negatives_from: first rank of mined negatives.
+        matryoshka: further dimensions for the loss (MatryoshkaLoss).
+        layer_dropping: add the loss of earlier layers (AdaptiveLayerLoss).
+        layers: layers of a distilled student.
+        width: dimensions of its vectors.
+        pca_sample: number of teacher vectors to fit its projection.
+        pca_batch: batch size of the incremental PCA.
+        sampling: how several tables take turns.
+        pair_seed: seed for sampling in the pairs.
+        checks: number of evaluations and checkpoints in a run.
     """
 
     lr: Rate = 2e-5
@@ -92,16 +92,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One recipe.
+    """A training recipe.
 
     Attributes:
-        name: as it is asked for.
         source: paper and section.
-        bases: models that the paper trains, as the hub names them; the first is the default.
-        signal: what pairs are made of (:mod:`patent_mteb.training.preparing`).
-        loss: what is minimised (:mod:`patent_mteb.training.losses`).
-        settings: the paper's numbers.
-        open: what the paper leaves open, and what is done instead.
+        bases: hub ids of the models that the paper trains; the first is the default.
+        signal: source of the pairs (:mod:`patent_mteb.training.pairs`).
+        loss: see :mod:`patent_mteb.training.losses`.
+        settings: the paper's hyperparameters.
+        open: details that the paper does not state, with the choice made here.
     """
 
     name: str
@@ -171,10 +170,10 @@ _EMBED_OPEN = (
 )
 
 LAYERS: Mapping[int, tuple[int, ...]] = {number: tuple(range(0, 24, 24 // number)) for number in (12, 8, 6, 4, 2)}
-"""Layers of the 24-layer teacher that each student keeps (PatenTEB §4.4)."""
+"""Layers of the 24-layer teacher, by the student's number of layers (PatenTEB §4.4)."""
 
 WIDTHS: Mapping[int, int] = {12: 768, 8: 512, 6: 384, 4: 256, 2: 128}
-"""Width of each student's vectors (§4.2, §4.4)."""
+"""Dimensions of a student's vectors, by its number of layers (§4.2, §4.4)."""
 
 
 def _wipo(suffix: str, signal: str, more: str = "") -> Recipe:
@@ -258,14 +257,13 @@ _ROWS = (
 )
 
 RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in _ROWS}
-"""Name -> recipe."""
+"""Recipes by name."""
 
 
 def find_recipe(name: str) -> Recipe:
-    """A recipe by name."""
     if name not in RECIPES:
         near = [one for one in RECIPES if one.split("-")[0] == name.split("-")[0]] or list(RECIPES)
-        raise DataError(f"there is no training recipe '{name}'", remedy=f"choose among {', '.join(near)}")
+        raise DataError(f"unknown training recipe '{name}'", remedy=f"choose one of {', '.join(near)}")
     return RECIPES[name]
 
 

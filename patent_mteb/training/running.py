@@ -1,12 +1,11 @@
-"""The run: the trainers of sentence-transformers, one run a seed, resumed after a kill with the weights of an unbroken
-one.
+"""Run the trainers of sentence-transformers, one run per seed.
 
-The validation loss is taken before the first step too: where no checkpoint is better, the base's weights are the best.
-A loss or a gradient that is not a finite number stops the run at its step.
+An interrupted run resumes from its last checkpoint and ends with the same weights as an uninterrupted one. The
+validation loss is computed before the first step too: if no checkpoint is better, the base's weights are kept. A loss
+or gradient that is not finite stops the run.
 
-A checkpoint counts only once a mark was written after it, so that one that a kill cut short is removed, not resumed
-from. It holds the weights, the optimiser, the schedule, the state of the random numbers and of the loss (a classifier
-that is trained beside the model).
+A checkpoint is complete once its marker file exists; incomplete ones are removed. It contains the weights, optimiser,
+schedule, random states, and the weights of the loss (such as a classifier that is trained along with the model).
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ from transformers import TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import read_json, write_json, write_text
+from patent_mteb.files import write_json, write_text
 from patent_mteb.training.losses import GROUPED
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 
 logger = logging.getLogger(__name__)
 
-
-MARK = "whole"
+MARKER = "whole"
+"""File that marks a complete checkpoint."""
 _LOSS = "loss.pt"
 _FEW_STEPS = 50
 _OVERFLOWS = 20
-"""Steps in a row whose gradients may overflow in fp16: each halves the factor of the loss, which begins at 65,536."""
+"""Consecutive steps whose gradients may overflow in fp16. Each halves the loss scale, which starts at 65,536."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps of a run, and between two looks at the validation loss."""
+    """Optimiser steps of a run, and steps between two evaluations."""
 
     total: int
     every: int
@@ -54,13 +53,13 @@ class Steps:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of one seed gave.
+    """The result of a run.
 
     Attributes:
         history: losses by step.
         steps: optimiser steps.
-        best: step of the weights that are kept, 0 for the base's own; None for the last one, without a validation loss.
-        warnings: what the record says of it.
+        best: step of the saved weights, 0 for the base's own; None for the last step, without a validation loss.
+        warnings: warnings for the training record.
     """
 
     history: list[dict[str, Any]]
@@ -70,7 +69,7 @@ class Run:
 
 
 def steps_of(rows: Sequence[int], job: Job) -> Steps:
-    """The steps that the tables and settings of a job give."""
+    """Compute the steps of a job from the rows of its tables."""
     batches = sum(math.ceil(number / job.settings.batch) for number in rows)
     total = max(1, math.ceil(math.ceil(batches / job.settings.accumulation) * job.settings.epochs))
     if job.max_steps is not None:
@@ -79,13 +78,13 @@ def steps_of(rows: Sequence[int], job: Job) -> Steps:
 
 
 def _too_few(rows: Sequence[int], job: Job) -> str:
-    """Say that a run has few steps and what gives more; empty where it has enough."""
+    """A warning for a run with few steps and its remedy, empty for other runs."""
     settings, steps = job.settings, steps_of(rows, job).total
     if steps >= _FEW_STEPS:
         return ""
-    whole = replace(job, max_steps=None)
-    single = steps_of(rows, replace(whole, settings=replace(settings, accumulation=1))).total
-    if steps_of(rows, whole).total >= _FEW_STEPS:
+    unlimited = replace(job, max_steps=None)
+    single = steps_of(rows, replace(unlimited, settings=replace(settings, accumulation=1))).total
+    if steps_of(rows, unlimited).total >= _FEW_STEPS:
         remedy = "raise --max-steps"
     elif single >= _FEW_STEPS:
         remedy = f"--set accumulation=1, which gives {single}"
@@ -105,13 +104,13 @@ def set_seeds(seed: int) -> None:
 
 
 def precision_of(job: Job) -> str:
-    """The type of number that the job can train in here: fp16 needs a GPU, bf16 any device."""
+    """The precision on this machine: fp16 needs a GPU, bf16 any device."""
     wanted = job.settings.precision
     return "fp32" if wanted == "fp16" and _on_cpu(job) else wanted
 
 
 def optimiser_of(job: Job) -> str:
-    """The optimiser that the job can have in here: AdamW where one of 8 bits finds no GPU."""
+    """The optimiser on this machine: AdamW replaces 8-bit optimisers without a GPU."""
     wanted = job.settings.optimiser
     return "adamw_torch" if wanted.endswith("bit") and _on_cpu(job) else wanted
 
@@ -121,9 +120,7 @@ def _on_cpu(job: Job) -> bool:
 
 
 def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dataset]:
-    """The tables as memory-mapped data sets, texts first, labels as numbers; each is described by the kind of its
-    loss.
-    """
+    """Open the tables as memory-mapped datasets, with labels as numbers. ``info.description`` is the kind of loss."""
     found: dict[str, Dataset] = {}
     for one in sets:
         file, rows = (one.train, one.rows) if split == "train" else (one.validation, one.validation_rows)
@@ -139,8 +136,8 @@ def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dat
     return found
 
 
-class _Watch(TrainerCallback):
-    """Stop a run at the first loss or gradient that is not finite; let the base be the best checkpoint."""
+class _StopIfNotFinite(TrainerCallback):
+    """Stop a run at the first loss or gradient that is not finite, and count the base as a checkpoint."""
 
     def __init__(self, job: Job, work: Path, losses: Mapping[str, nn.Module], metric: str) -> None:
         self.job, self.work, self.metric = job, work, metric
@@ -155,7 +152,7 @@ class _Watch(TrainerCallback):
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         value = kwargs["metrics"].get(self.metric)
         if not state.global_step:
-            _set_random_state(self.random)  # so that a run has the same weights with and without this evaluation
+            _set_random_state(self.random)  # keep the weights independent of this evaluation
             if value is not None:
                 state.best_metric, state.best_global_step = value, 0
         if value is not None:
@@ -178,11 +175,11 @@ class _Watch(TrainerCallback):
     def _stop(self, what: str, value: float, step: int) -> None:
         rate, precision = self.optimizer.param_groups[0]["lr"], precision_of(self.job)
         other = {"fp16": " or --set precision=bf16", "bf16": " or --set precision=fp32"}.get(precision, "")
-        whole = last_whole(self.work)
-        kept = f"{whole} stays" if whole else "no checkpoint was saved yet"
+        checkpoint = last_checkpoint(self.work)
+        saved = f"{checkpoint} is kept" if checkpoint else "no checkpoint was saved yet"
         raise ModelError(
             f"the {what} is {value} at step {step} of {self.state.max_steps} (learning rate {rate:.3g} of at most "
-            f"{self.job.settings.lr:.3g}, {precision}). The run stops; {kept}. "
+            f"{self.job.settings.lr:.3g}, {precision}). The run stops; {saved}. "
             f"Remedy: a lower rate (--set lr=VALUE){other}, and another --out"
         )
 
@@ -197,36 +194,32 @@ def _set_random_state(state: tuple[Any, ...]) -> None:
         setter(one)
 
 
-class _Keeper(TrainerCallback):
-    """Writes what the trainer's checkpoint lacks, and then the mark."""
+class _CompleteCheckpoint(TrainerCallback):
+    """Add the weights of the loss to the trainer's checkpoint, and then the marker."""
 
     def __init__(self, loss: nn.Module) -> None:
         self.loss = loss
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        torch.save(_own_state(self.loss), folder / _LOSS)
-        write_text(folder / MARK, "")
+        without_model = {name: value for name, value in self.loss.state_dict().items() if ".model." not in name}
+        torch.save(without_model, folder / _LOSS)
+        write_text(folder / MARKER, "")
 
 
-def _own_state(loss: nn.Module) -> dict[str, Any]:
-    """The weights of a loss that are not the model's."""
-    return {name: value for name, value in loss.state_dict().items() if ".model." not in name}
-
-
-def last_whole(folder: Path) -> Path | None:
-    """The last checkpoint that was written to its end; those that were not are removed."""
-    whole: dict[int, Path] = {}
-    for place in folder.glob("checkpoint-*"):
-        if (place / MARK).is_file():
-            whole[int(place.name.rpartition("-")[2])] = place
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the last complete checkpoint, and remove incomplete ones."""
+    complete: dict[int, Path] = {}
+    for path in folder.glob("checkpoint-*"):
+        if (path / MARKER).is_file():
+            complete[int(path.name.rpartition("-")[2])] = path
         else:
-            shutil.rmtree(place, ignore_errors=True)
-    return whole[max(whole)] if whole else None
+            shutil.rmtree(path, ignore_errors=True)
+    return complete[max(complete)] if complete else None
 
 
 def _batches(dataset: Dataset, **options: Any) -> Any:
-    """Batches without a text twice for rankings, with several rows of each label for classes (PatenTEB Table 3)."""
+    """Batches without duplicate texts for rankings, with several rows of each label for classes (PatenTEB Table 3)."""
     grouped = dataset.info.description in GROUPED and "label" in dataset.column_names
     return (GroupByLabelBatchSampler if grouped else NoDuplicatesBatchSampler)(dataset, **options)
 
@@ -244,7 +237,7 @@ def run_seed(
     arguments_class: type = SentenceTransformerTrainingArguments,
     quiet: bool = False,
 ) -> Run:
-    """Train a model on the tables, from its last whole checkpoint if there is one, and leave the best weights in it."""
+    """Train a model in place, from its last complete checkpoint if there is one. It ends with the best weights."""
     work = job.out / f"seed-{seed}"
     settings = job.settings
     train, validation = datasets_of(prepared.sets, job, "train"), datasets_of(prepared.sets, job, "validation")
@@ -253,9 +246,9 @@ def run_seed(
     if few and seed == job.seeds[0]:
         logger.warning(few)
     single = len(train) == 1
-    best = _metric(prepared.sets, validation)
+    metric = _metric(prepared.sets, validation)
     precision = precision_of(job)
-    resumed = last_whole(work)
+    resumed = last_checkpoint(work)
     try:
         arguments = arguments_class(
             output_dir=str(work),
@@ -277,15 +270,15 @@ def run_seed(
             batch_sampler=_batches,
             multi_dataset_batch_sampler=settings.sampling,
             prompts={one.name: dict(one.prompts) for one in prepared.sets if one.prompts} or None,
-            eval_strategy="steps" if best else "no",
-            eval_on_start=bool(best) and resumed is None,
+            eval_strategy="steps" if metric else "no",
+            eval_on_start=bool(metric) and resumed is None,
             eval_steps=steps.every,
             save_strategy="steps",
             save_steps=steps.every,
             save_total_limit=2,
-            load_best_model_at_end=bool(best),
-            metric_for_best_model=best or None,
-            greater_is_better=False if best else None,
+            load_best_model_at_end=bool(metric),
+            metric_for_best_model=metric or None,
+            greater_is_better=False if metric else None,
             logging_steps=steps.every,
             report_to="none",
             disable_tqdm=quiet,
@@ -297,9 +290,9 @@ def run_seed(
         model=model,
         args=arguments,
         train_dataset=next(iter(train.values())) if single else train,
-        eval_dataset=(next(iter(validation.values()), None) if single else validation) if best else None,
+        eval_dataset=(next(iter(validation.values()), None) if single else validation) if metric else None,
         loss=loss,
-        callbacks=[_Keeper(nn.ModuleDict(losses)), *callbacks, _Watch(job, work, losses, best)],
+        callbacks=[_CompleteCheckpoint(nn.ModuleDict(losses)), *callbacks, _StopIfNotFinite(job, work, losses, metric)],
     )
     trainer.remove_callback(PrinterCallback)
     if resumed is not None:
@@ -309,31 +302,23 @@ def run_seed(
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
     history: list[dict[str, Any]] = list(trainer.state.log_history)
     write_json(work / "history.json", history)
-    kept: int | None = trainer.state.best_global_step if best else None
+    best: int | None = trainer.state.best_global_step if metric else None
     warnings = [few] if few else []
-    if kept == 0:
+    if best == 0:
         model.load_state_dict(fresh().state_dict())
         start = "untrained student" if job.recipe.loss == "mse" else "base"
-        first, *later = [row[best] for row in history if best in row]
+        first, *later = [row[metric] for row in history if metric in row]
         warnings.append(
             f"no checkpoint is better than the {start}: validation loss {first:.4f} before the first step, "
             f"at best {min(later, default=math.nan):.4f} after; the weights are the {start}'s"
         )
         logger.warning("seed %d: %s", seed, warnings[-1])
-    return Run(history, trainer.state.global_step, kept, tuple(warnings))
+    return Run(history, trainer.state.global_step, best, tuple(warnings))
 
 
 def _metric(sets: Sequence[TrainSet], validation: Mapping[str, Dataset]) -> str:
-    """What the best checkpoint is chosen by: the validation loss, of the first ranking table where there are several;
-    empty without any.
-    """
+    """The metric for the best checkpoint: the validation loss, of the first ranking table if there are several."""
     if len(sets) == 1:
         return "eval_loss" if validation else ""
     first = next((one.name for one in sets if one.kind == "ranking" and one.name in validation), "")
     return f"eval_{first}_loss" if first else ""
-
-
-def history_of(work: Path) -> list[dict[str, Any]]:
-    """The history that a finished run left."""
-    found = read_json(work / "history.json")
-    return found if isinstance(found, list) else []

@@ -116,11 +116,11 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25"), "(did you mean 'mteb/baseline-bm25s'"),
         (
             ("-t", "PatentCitationRetrieval", "-m", "bm25", "--fuse", "bm26"),
-            "does not know the model 'bm26' (did you mean 'bm25'",
+            "unknown model 'bm26' (did you mean 'bm25'",
         ),
         (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
         (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
-        (("-t", "PatentCitationRetrieval", "-m", "nobody/nothing"), "mteb does not know the model 'nobody/nothing'"),
+        (("-t", "PatentCitationRetrieval", "-m", "nobody/nothing"), "unknown model 'nobody/nothing'"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--alpha", "0.5"), "need a second system"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--dims", "8"), "does not embed texts"),
     ],

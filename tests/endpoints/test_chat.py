@@ -8,7 +8,17 @@ import threading
 import pytest
 from chat_server import KEY, chat_server
 
-from patent_mteb.endpoints.chat import Answers, Budget, BudgetError, Chat, Meter, Prices, Usage, usage_of, who_answered
+from patent_mteb.endpoints.chat import (
+    Answers,
+    Budget,
+    BudgetError,
+    Chat,
+    Meter,
+    Prices,
+    Usage,
+    models_and_days,
+    usage_of,
+)
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import DataError
 
@@ -52,14 +62,15 @@ def test_who_asks_the_same_waits_and_nobody_else(monkeypatch, tmp_path):
     with chat_server(answer) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
         found = list(chat(url, answers, at_once=4).ask_all([question for question in QUESTIONS[:2] for _ in range(2)]))
     assert [one.text for one in found] == ["TEXT 0", "TEXT 0", "TEXT 1", "TEXT 1"]
-    assert [one.kept for one in found].count(False) == len(server.bodies) == 2
+    assert [one.cached for one in found].count(False) == len(server.bodies) == 2
 
 
 def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
         with pytest.raises(
-            BudgetError, match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* kept and not asked again"
+            BudgetError,
+            match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* cached answers are not requested again",
         ):
             list(chat(url, answers, meter=Meter(Budget(calls=7))).ask_all(QUESTIONS))
         assert len(server.bodies) == len(answers) == 7
@@ -69,9 +80,9 @@ def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, mo
         ), "each once"
         assert [one.text for one in found] == [text.upper() for _, text in QUESTIONS] * 2
         again = chat(url, answers, meter=Meter(Budget(calls=0)))
-        assert all(one.kept for one in again.ask_all(QUESTIONS))
+        assert all(one.cached for one in again.ask_all(QUESTIONS))
         for other in (chat(url, answers, settings={"max_tokens": 5}), Chat(Endpoint(url), "other", answers)):
-            assert not other.ask(*QUESTIONS[0]).kept, "another model and other settings ask anew"
+            assert not other.ask(*QUESTIONS[0]).cached, "another model and other settings send again"
     assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.iterdir())
 
 
@@ -109,7 +120,7 @@ def test_an_error_ends_it_and_keeps_what_was_answered(tmp_path):
 )
 def test_what_is_no_completion_is_named_and_not_kept(raw, tmp_path):
     with chat_server(lambda body: (200, {}, raw)) as (url, _), Answers(tmp_path / "answers.sqlite") as answers:
-        with pytest.raises(EndpointError, match=r"answered no completion with a text: \{"):
+        with pytest.raises(EndpointError, match=r"answered without a completion: \{"):
             chat(url, answers).ask("a", "b")
         assert len(answers) == 0
 
@@ -122,7 +133,7 @@ def test_settings_that_cannot_be(tmp_path):
     with pytest.raises(EndpointError, match="does not count tokens"):
         Meter(Budget(tokens=10)).charged(lambda: {"choices": []})
     (tmp_path / "no.sqlite").write_bytes(b"something else, and longer than a header of SQLite" * 100)
-    with pytest.raises(DataError, match="not a file of kept answers"):
+    with pytest.raises(DataError, match="not a file of cached answers"):
         Answers(tmp_path / "no.sqlite")
 
 
@@ -133,7 +144,7 @@ def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
             answers.put(f"{number:03}", {"text": "x" * 500})
         answers._base.execute("PRAGMA max_page_count = 1")  # no further page, as on a full disk
         with pytest.raises(
-            DataError, match=r"cannot be read or written \(database or disk is full\).*the disk has room"
+            DataError, match=r"cannot be read or written \(database or disk is full\).*free space of the disk"
         ):
             answers.put("more", {"text": "x" * 5000})
         assert answers.get("007") == {"text": "x" * 500}
@@ -178,8 +189,8 @@ def test_an_answer_with_a_fault_is_asked_for_once_more_and_kept_with_its_fault(t
         found = chat(url, kept, meter=meter).ask("a", "b")
         again = chat(url, kept).ask("a", "b")
         assert len(server.bodies) == asked == found.usage.calls == meter.spent.calls
-    assert (found.text, found.fault, found.kept) == (text, fault, False)
-    assert (again.text, again.fault, again.usage, again.kept) == (text, fault, found.usage, True)
+    assert (found.text, found.fault, found.cached) == (text, fault, False)
+    assert (again.text, again.fault, again.usage, again.cached) == (text, fault, found.usage, True)
     assert found.usage.input_tokens == meter.spent.input_tokens
 
 
@@ -189,7 +200,7 @@ def test_an_answer_that_was_kept_without_its_end_is_asked_for_again(tmp_path):
         asking.ask("a", "b")
         key = asking.ask("a", "b").key
         answers.put(key, {name: value for name, value in answers.get(key).items() if name != "finish"})
-        assert not asking.ask("a", "b").kept and asking.ask("a", "b").kept
+        assert not asking.ask("a", "b").cached and asking.ask("a", "b").cached
         assert len(server.bodies) == 2
 
 
@@ -211,8 +222,8 @@ def test_numbers_of_tokens():
 
 def test_several_models_behind_one_name_are_a_warning(caplog):
     days = [("m-1", "2026-01-02"), ("m-2", "2026-06-01"), ("m-1", "2026-01-01")]
-    assert who_answered("m", days[::2]) == {"models": {"m-1": 2}, "days": ["2026-01-01", "2026-01-02"]}
+    assert models_and_days("m", days[::2]) == {"models": {"m-1": 2}, "days": ["2026-01-01", "2026-01-02"]}
     assert not caplog.text
-    assert who_answered("m", days) == {"models": {"m-1": 2, "m-2": 1}, "days": ["2026-01-01", "2026-06-01"]}
+    assert models_and_days("m", days) == {"models": {"m-1": 2, "m-2": 1}, "days": ["2026-01-01", "2026-06-01"]}
     assert "m: 2 models answered under this name, from 2026-01-01 to 2026-06-01: m-1 2 times, m-2 1" in caplog.text
-    assert who_answered("m", []) == {}
+    assert models_and_days("m", []) == {}

@@ -42,11 +42,11 @@ def test_other_variables_hold_other_keys_and_none_is_sent_without(monkeypatch):
     ("answer", "asked", "words"),
     [
         ((401, {}, f"no such key {KEY}".encode()), 1, r"answered 401: no such key \*\*\*.*OPENAI_API_KEY"),
-        ((404, {}, b"?"), 1, "check address and name of the model"),
+        ((404, {}, b"?"), 1, "check the address and the name of the model"),
         ((307, {"Location": "http://127.0.0.1:1/steal"}, b""), 1, "answered 307.*the address that it redirects to"),
-        ((429, {"Retry-After": "soon"}, b"slow"), 3, "answered 429: slow.*what was answered is kept"),
-        ((200, {}, b"<html>welcome"), 1, "answered no JSON object: '<html>welcome'.*usually ends with /v1"),
-        ((200, {}, b"[1]"), 1, "answered no JSON object"),
+        ((429, {"Retry-After": "soon"}, b"slow"), 3, "answered 429: slow.*earlier answers are cached"),
+        ((200, {}, b"<html>welcome"), 1, "is not a JSON object: '<html>welcome'.*usually ends with /v1"),
+        ((200, {}, b"[1]"), 1, "is not a JSON object"),
     ],
 )
 def test_a_refusal_is_one_sentence_without_the_key(answer, asked, words, monkeypatch):
@@ -152,7 +152,7 @@ def test_pauses_double(monkeypatch):
     "raw", [b'{"a":' + b"[" * 100_000, b'{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}", b'{"a": ' + b"9" * 5000 + b"}"]
 )
 def test_json_that_no_parser_reads_is_one_sentence(raw):
-    with chat_server(lambda body: (200, {}, raw)) as (url, _), pytest.raises(EndpointError, match="no JSON object"):
+    with chat_server(lambda body: (200, {}, raw)) as (url, _), pytest.raises(EndpointError, match="not a JSON object"):
         endpoint(url).post_json("/x", BODY)
 
 
@@ -198,7 +198,10 @@ DRIPPING = {
 @pytest.mark.parametrize("sent", DRIPPING.values(), ids=DRIPPING)
 def test_a_server_that_drips_has_a_time_for_the_whole_answer(sent):
     started = time.monotonic()
-    with raw_server(*sent) as url, pytest.raises(EndpointError, match=r"no whole answer in 0\.4 seconds\. Remedy"):
+    with (
+        raw_server(*sent) as url,
+        pytest.raises(EndpointError, match=r"did not complete its answer in 0\.4 seconds\. Remedy"),
+    ):
         endpoint(url, timeout=0.4, retries=1).post_json("/x", BODY)
     assert time.monotonic() - started < 8, "all of it takes 20 seconds"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from patent_mteb.endpoints.chat import CUT, EMPTY, REFUSED, UNFINISHED, fault_of, spoken, well_formed
+from patent_mteb.endpoints.chat import CUT, EMPTY, REFUSED, UNFINISHED, fault_of, visible_answer, well_formed
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from patent_mteb.endpoints.chat import CUT, EMPTY, REFUSED, UNFINISHED, fault_of
     ],
 )
 def test_thoughts_do_not_count(text, wanted):
-    assert spoken(text) == wanted
+    assert visible_answer(text) == wanted
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from patent_mteb.endpoints.chat import fault_of, spoken
+from patent_mteb.endpoints.chat import fault_of, visible_answer
 from patent_mteb.experiments.summarising import Extracts
 from patent_mteb.models.judge import grade_in
 from patent_mteb.patents.claims import split_claims
@@ -80,7 +80,7 @@ ANSWERS = [
 def test_answers(start, word):
     answer = text(start, word, "x")
     assert within_bounds(grade_in, answer) is None
-    within_bounds(lambda: fault_of(spoken(answer), "stop"))
+    within_bounds(lambda: fault_of(visible_answer(answer), "stop"))
 
 
 def test_a_grade_among_blanks_is_read():

@@ -24,7 +24,8 @@ def small():
 
 def job(name, base, out, *settings, **more):
     recipe = find_recipe(name)
-    return Job(recipe, settings_for(recipe, [*QUICK, *settings]), base, out, device="cpu", **more)
+    chosen = settings_for(recipe, [*QUICK, *settings])
+    return Job(recipe=recipe, settings=chosen, base=base, out=out, device="cpu", **more)
 
 
 def weights(folder):

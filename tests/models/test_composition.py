@@ -251,8 +251,8 @@ def test_store_changes_no_score_of_any_benchmark(store):
 # ---------------------------------------------------------------- what does not go together
 
 REFUSED = [
-    ({"alpha": 0.5}, "--alpha and --rrf need a second system. Remedy: name it with --fuse"),
-    ({"rrf_k": 60}, "--alpha and --rrf need a second system"),
+    ({"alpha": 0.5}, "--alpha and --rrf need a second model. Remedy: name it with --fuse"),
+    ({"rrf_k": 60}, "--alpha and --rrf need a second model"),
     ({"fuse": "bm25", "alpha": 0.5, "rrf_k": 60}, "exclude each other"),
     ({"stride": 10}, "--stride and --aggregate need passages"),
     ({"aggregate": "avgP"}, "--stride and --aggregate need passages"),
@@ -409,7 +409,7 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--alpha 0.5", "need a second system"),
+        ("--alpha 0.5", "need a second model"),
         ("--fuse SECOND --alpha 0.5 --rrf 60", "exclude each other"),
         ("--fuse SECOND --alpha 1.5", "from 0 to 1"),
         ("--stride 16", "need passages"),

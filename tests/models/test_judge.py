@@ -114,7 +114,7 @@ def test_answers_without_a_grade_are_counted_and_too_many_are_refused():
     with (
         chat_server(lambda body: "As an assistant I like rotors") as (url, _),
         pytest.raises(
-            ModelError, match=r"gave 6 of 6 answers without a grade from 0 to 4, the last is 'As an assistant"
+            ModelError, match=r"6 of 6 answers of .* have no grade from 0 to 4; the last is 'As an assistant"
         ),
     ):
         run_of(Reranked(First(), judge(url), k=10), CORPUS, QUERIES)
@@ -134,7 +134,7 @@ def test_a_refused_ranking_asks_no_more_and_leaves_nothing_to_the_next():
 
     with chat_server(answer) as (url, server):
         model = Reranked(First(), judge(url), k=60)
-        with pytest.raises(ModelError, match="gave 6 of 6 answers"):
+        with pytest.raises(ModelError, match="6 of 6 answers of"):
             run_of(model, corpus, {"qa": "a pump"}, top_k=60)
         talking[0] = False
         run = run_of(model, CORPUS, {"qb": "a valve"}, top_k=12)

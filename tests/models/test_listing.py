@@ -3,8 +3,7 @@
 import mteb
 
 from patent_mteb import cli, published
-from patent_mteb.models.listing import models
-from patent_mteb.models.registry import METAS
+from patent_mteb.models.registry import METAS, models
 
 
 def test_every_model_of_the_paper_and_of_the_suite_stands_once():

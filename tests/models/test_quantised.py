@@ -167,11 +167,11 @@ def test_precision_among_encode_kwargs_is_answered(dapfam, tmp_path, precision):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Quantised(HashEncoder(), "int4"), "none of int8, uint8, binary"),
-        (lambda: Quantised(Quantised(HashEncoder())), "quantised already"),
-        (lambda: Quantised(Passages(HashEncoder(), splitter=TokenWindows(4))), "no encoder"),
-        (lambda: Quantised(HashEncoder(), calibration=["one", "one"]), "fewer than two"),
-        (lambda: Quantised(HashEncoder()).with_store("store", "float16"), "kept as bytes"),
+        (lambda: Quantised(HashEncoder(), "int4"), "unknown precision 'int4'.*one of int8, uint8, binary"),
+        (lambda: Quantised(Quantised(HashEncoder())), "already quantised"),
+        (lambda: Quantised(Passages(HashEncoder(), splitter=TokenWindows(4))), "not an encoder"),
+        (lambda: Quantised(HashEncoder(), calibration=["one", "one"]), "at least two different texts"),
+        (lambda: Quantised(HashEncoder()).with_store("store", "float16"), "keeps quantised vectors as bytes"),
         (lambda: stored(HashEncoder(), "store", "int8"), "only quantised vectors are stored as bytes"),
     ],
 )

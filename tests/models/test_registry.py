@@ -29,13 +29,12 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 from patent_mteb.errors import ModelError
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS
-from patent_mteb.models.registry import METAS, PatentEncoder, load_plain, section_tags, without_prompts
+from patent_mteb.models.registry import METAS, PatentEncoder, load_plain, without_prompts
+from patent_mteb.models.robustness import section_tags
 
 QUERY, DOCUMENT = PromptType.query, PromptType.document
 NESTED = {
-    row: (
-        {prompt.query_field: prompt.query} | ({prompt.document_field: prompt.document} if prompt.document_field else {})
-    )
+    row: {"q_text": prompt.query} | ({"pos_text": prompt.document} if prompt.document else {})
     for row, prompt in TABLE_11.items()
 }
 BY_NAME = {meta.name: meta for meta in METAS}

@@ -88,7 +88,7 @@ def test_title2full_documents_have_no_title(kind, role):
 
 @pytest.mark.parametrize("name", ["", "+", "nosep", "trim", "trim[]", "trim[0]", "trim[a]", "noSEP+", "trim[1],noSEP"])
 def test_unknown_variants(name):
-    with pytest.raises(ModelError, match="no input variant"):
+    with pytest.raises(ModelError, match="invalid input variant"):
         Variant.parse(name)
 
 
@@ -212,5 +212,5 @@ def test_impossible_depths(four_layers, layers):
 
 def test_only_transformers_are_pruned():
     words = torch.nn.Embedding(4, 2)
-    with pytest.raises(ModelError, match="does not start with a transformer"):
+    with pytest.raises(ModelError, match="first module of the model is not a transformer"):
         pruned(torch.nn.Sequential(words), 1)

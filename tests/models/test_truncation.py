@@ -96,7 +96,7 @@ def test_what_cannot_be_truncated_is_refused():
     for dims in (0, -1, 2.5, True):
         with pytest.raises(ModelError, match="positive whole number"):
             Truncated(Given(np.ones((2, 8))), dims)
-    with pytest.raises(ModelError, match="no encoder"):
+    with pytest.raises(ModelError, match="not an encoder"):
         Truncated(object(), 4)
 
 

@@ -6,7 +6,7 @@ import pytest
 from report_folders import HEADLINE, add, attest, commit, model_folder
 
 from patent_mteb.errors import DataError
-from patent_mteb.models.listing import suite_metas
+from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.collect import ReportError
 from patent_mteb.report.export import prepare
 from patent_mteb.report.leaderboard import leaderboard

@@ -9,7 +9,7 @@ import pytest
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from patent_mteb import cli
-from patent_mteb.models.listing import suite_metas
+from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.upstream import unknown_fields
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import sizes

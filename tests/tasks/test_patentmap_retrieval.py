@@ -13,7 +13,7 @@ from patentmap_folder import ABS, CLM, contents, gold, run, write_folder
 from small_world import Words
 
 from patent_mteb.data.loading import Source
-from patent_mteb.models.section_tags import with_section_tags
+from patent_mteb.models.robustness import with_section_tags
 from patent_mteb.recipes.patentmap_content import read_content
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.tasks.checks import log_size

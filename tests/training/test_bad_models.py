@@ -18,14 +18,14 @@ from transformers import TrainerCallback
 from patent_mteb.cli import main
 from patent_mteb.errors import ModelError
 from patent_mteb.models.loading import training_record
-from patent_mteb.training.bases import load_base, say_collapse, stored_type, unit, vectors_of
+from patent_mteb.training.bases import load_base, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.corpus import read_corpus
-from patent_mteb.training.geometry_log import GeometryWatch
+from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.jobs import train
 from patent_mteb.training.late import _open
 from patent_mteb.training.preparing import by_vectors
 from patent_mteb.training.recipes import Settings
-from patent_mteb.training.running import _Watch
+from patent_mteb.training.running import _StopIfNotFinite
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def test_effective_rank_is_that_of_the_singular_values(rank_one, caplog):
     rows = (rng.choice([-3, 2], (200, 1)) * np.eye(1, 8) + rank_one * rng.normal(size=(200, 8))).astype(np.float32)
     spectrum = np.linalg.svd(unit(rows).astype(np.float64), compute_uv=False) ** 2
     rank = float(spectrum.sum() ** 2 / np.square(spectrum).sum())
-    say_collapse(rows, "m")
-    said = f"m: the embeddings have collapsed to one direction (effective rank {rank:.6f} of 8)"
+    warn_of_collapse(rows, "m")
+    said = f"m: the embeddings collapsed to one direction (effective rank {rank:.6f} of 8)"
     assert (said in caplog.text) is (rank < 1.0001)
     assert (rank < 1.0001) is (rank_one < 0.01)
 
@@ -110,7 +110,7 @@ def test_every_evaluation_refuses_broken_vectors(corpus, bert, tmp_path):
     with pytest.raises(ModelError, match=rf"^the base \(documents for hard negatives\) {said}"):
         by_vectors(Encoder(BROKEN), TEXTS)
     model = load_base(str(bert), Settings(), "wipo-r3", "cpu")
-    watch = GeometryWatch(model, corpus, tmp_path, 1)
+    watch = GeometryLog(model, corpus, tmp_path, 1)
     with torch.no_grad():
         model[0].model.embeddings.word_embeddings.weight.fill_(torch.nan)
     with pytest.raises(ModelError, match=r"the model at step 3 \(geometry .*\) gave NaN or infinite vectors for 60 of"):
@@ -146,7 +146,7 @@ def test_a_loss_of_nan_stops_at_its_step(bert, tmp_path, capsys):
     told = " ".join(capsys.readouterr().err.split())
     assert "step 0 of 6: validation loss " in told
     assert "loss is nan at step 2 of 6 (learning rate 8e+19 of at most 1e+20, fp32). The run stops;" in told
-    assert "checkpoint-1 stays. Remedy: a lower rate (--set lr=VALUE), and another --out" in told
+    assert "checkpoint-1 is kept. Remedy: a lower rate (--set lr=VALUE), and another --out" in told
     assert (out / "seed-42/checkpoint-1/whole").is_file()
     assert not list(out.glob("models/*")) and not (out / "held_out.json").exists()
 
@@ -168,7 +168,7 @@ def test_a_gradient_of_nan_stops_at_its_step(corpus, tmp_path):
 def test_the_scaler_of_fp16_may_skip_some_steps(tmp_path):
     """It halves its factor at each gradient that overflows; one that never becomes finite stops the run."""
     asked = job("wipo-r3", "base", tmp_path, "precision=fp16")
-    watch = _Watch(asked, tmp_path, {}, "eval_loss")
+    watch = _StopIfNotFinite(asked, tmp_path, {}, "eval_loss")
     state = SimpleNamespace(global_step=0, max_steps=99)
     optimiser = SimpleNamespace(param_groups=[{"lr": 0.01}])
     watch.on_train_begin(None, state, None, optimizer=optimiser)

@@ -89,8 +89,8 @@ def test_results_of_one_name_are_told_apart_by_revision_and_settings(tmp_path):
     ("scores", "stated", "problem"),
     [
         ([0.1, 0.2], {"model_revision": "r0"}, "another run .model_revision 'r0' instead of 'r1'"),
-        ([0.1, 0.2], {"dataset_revision": "local-b"}, "other data or queries .local-b. than the base's .local-a."),
-        ([0.1, 0.2, 0.3], {}, "other data or queries"),
+        ([0.1, 0.2], {"dataset_revision": "local-b"}, "different data or queries .local-b and local-a."),
+        ([0.1, 0.2, 0.3], {}, "different data or queries"),
     ],
 )
 def test_scores_that_cannot_be_compared_are_refused(tmp_path, scores, stated, problem):

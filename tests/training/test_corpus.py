@@ -22,7 +22,7 @@ def test_shares_are_those_of_families(shares, parts):
 
 
 def test_data_with_a_split_of_their_own_take_no_other():
-    with pytest.raises(DataError, match=r"sample has a split of its own\. Remedy: leave out --split"):
+    with pytest.raises(DataError, match=r"sample already has a split\. Remedy: leave out --split"):
         read_corpus("sample", (0.5, 0.1))
 
 

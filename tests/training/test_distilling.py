@@ -15,7 +15,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.training.corpus import read_corpus
-from patent_mteb.training.distilling import kept_layers, projection_of, sampled, student_of
+from patent_mteb.training.distilling import projection_of, sampled, student_layers, student_of
 from patent_mteb.training.leaks import LeakRecord
 from patent_mteb.training.losses import make_loss
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
@@ -31,8 +31,8 @@ def test_layers_are_those_of_the_paper():
         4: (0, 6, 12, 18),
         2: (0, 12),
     }
-    with pytest.raises(DataError, match="a teacher of 7 layers has no 2 at regular distances"):
-        kept_layers(7, (0, 12))
+    with pytest.raises(DataError, match="2 layers at regular distances cannot be chosen from a teacher of 7 layers"):
+        student_layers(7, (0, 12))
 
 
 def test_projection_spans_the_principal_components():
@@ -78,14 +78,14 @@ def test_a_student_of_two_layers_comes_near_its_teacher(tmp_path):
     for split, some in texts.items():
         table = pa.table({"anchor": some, "label": pa.array(targets[split].tolist(), pa.list_(pa.float32()))})
         write_parquet(tmp_path / "pairs" / f"{split}.parquet", table)
-    untrained, student = (student_of(teacher, kept_layers(6, (0, 12)), projection) for _ in range(2))
+    untrained, student = (student_of(teacher, student_layers(6, (0, 12)), projection) for _ in range(2))
     assert len(student[0].model.encoder.layer) == 2 and student.get_embedding_dimension() == 16
     recipe = find_recipe("patembed-distill-2")
     settings = settings_for(recipe, ["lr=0.003", "accumulation=1", "batch=32", "epochs=4", "checks=2"])
     one = TrainSet("vectors", "mse", ("anchor",), "train.parquet", "validation.parquet", rows=384, validation_rows=100)
     prepared = Prepared((one,), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False))
     loss = {"vectors": make_loss("mse", student, settings)}
-    job = Job(recipe, settings, "teacher", tmp_path, device="cpu")
+    job = Job(recipe=recipe, settings=settings, base="teacher", out=tmp_path, device="cpu")
     history = run_seed(job, prepared, 42, student, loss, fresh=lambda: untrained, quiet=True).history
 
     def error_and_overlap(model):

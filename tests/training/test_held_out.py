@@ -23,7 +23,7 @@ from patent_mteb.models import load
 from patent_mteb.models.loading import training_record
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.training.corpus import read_corpus
-from patent_mteb.training.distilling import kept_layers, student_of
+from patent_mteb.training.distilling import student_layers, student_of
 from patent_mteb.training.jobs import train
 from patent_mteb.training.pairs import read_pairs
 
@@ -124,7 +124,7 @@ def test_prompts_of_the_base_that_were_not_trained_with_are_said(tmp_path):
     model = SentenceTransformer(str(base), device="cpu", prompts={"query": "find: "})
     model.save(str(base), create_model_card=False)
     done = train(job("wipo-r3", str(base), tmp_path / "run", "checks=1", max_steps=1), small(), quiet=True)
-    told = "the base's own prompts (query) are not put before the texts; the checkpoint keeps them"
+    told = "training does not use the base's own prompts (query); the checkpoint keeps them"
     assert told in training_record(done.checkpoints[0])["deviations"]
     assert SentenceTransformer(str(done.checkpoints[0]), device="cpu").prompts["query"] == "find: "
 
@@ -158,7 +158,7 @@ def test_distillation_is_measured_on_the_test_split(tmp_path):
 
     error, shared = changes["held-out texts", "mse"], changes["held-out texts", "shared neighbours of 10"]
     assert error["mean"] == pytest.approx(mean_squared_error(targets, constant), rel=1e-4) and shared["mean"] is None
-    untrained = student_of(teacher, kept_layers(6, (0, 12)), projection.astype(np.float32)).eval()
+    untrained = student_of(teacher, student_layers(6, (0, 12)), projection.astype(np.float32)).eval()
     for model, when in ((untrained, "before"), (SentenceTransformer(str(done.checkpoints[0]), device="cpu"), "after")):
         found = model.encode(texts)
         assert error[when] == pytest.approx(mean_squared_error(targets, found), rel=1e-4)

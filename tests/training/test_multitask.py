@@ -23,8 +23,8 @@ def test_tables_of_the_sample(tmp_path, monkeypatch):
     with pytest.raises(
         DataError, match=r"leak into test sets \(the test split of PatenTEB's tables: \d+ by text\).*--drop-leaks"
     ):
-        prepare(Job(recipe, settings, "base", tmp_path), corpus)
-    prepared = prepare(Job(recipe, settings, "base", tmp_path, drop_leaks=True), corpus)
+        prepare(Job(recipe=recipe, settings=settings, base="base", out=tmp_path), corpus)
+    prepared = prepare(Job(recipe=recipe, settings=settings, base="base", out=tmp_path, drop_leaks=True), corpus)
     held = {path.name: list(read_pairs(path)) for path in (tmp_path / "pairs").glob("*.parquet")}
     assert prepared.leaks.dropped and prepared.leaks.leaking > 0
     for one in prepared.sets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patent_mteb.training.published_results import Printed, printed_of
+from patent_mteb.training.comparing import Printed, printed_of
 from patent_mteb.training.recipes import RECIPES
 
 

@@ -233,13 +233,13 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
     with pytest.raises(DataError, match="pools by cls, and recipe qaecter trains mean"):
         train(job("qaecter", bert, tmp_path / "3"), corpus)
     few = Corpus("few", list(corpus.members("train"))[:20], [], corpus.split)
-    with pytest.raises(DataError, match=r"20 training pairs \(pairs\) make no batch of 32"):
+    with pytest.raises(DataError, match=r"20 training pairs \(pairs\) are fewer than one batch of 32"):
         train(job("wipo-r3", static, tmp_path / "4"), few)
     with pytest.raises(DataError, match="is not a late-interaction checkpoint"):
         train(job("colbert-contrastive", bert, tmp_path / "5"), corpus)
     with pytest.raises(DataError, match="the paraphrases are missing"):
         train(job("patentmap-paraphrase", bert, tmp_path / "6"), corpus)
-    with pytest.raises(DataError, match="wipo-r3 asks no other model"):
+    with pytest.raises(DataError, match="wipo-r3 has no separate teacher"):
         train(job("wipo-r3", static, tmp_path / "7", teacher=bert), corpus)
     assert not list(tmp_path.glob("*/seed-*")) and not list(tmp_path.glob("*/job.json"))
 
@@ -275,7 +275,9 @@ def test_what_no_training_made_is_not_removed(corpus, static, tmp_path):
         own = tmp_path / name / "run" / name / "own.csv"
         own.parent.mkdir(parents=True)
         own.write_text("mine")
-        with pytest.raises(DataError, match=rf"{name}: this lies where the training writes"):
+        with pytest.raises(
+            DataError, match=rf"{name}: the training would overwrite a folder that no training has written"
+        ):
             train(job("wipo-r3", static, tmp_path / name / "run"), corpus, quiet=True)
         assert own.read_text() == "mine"
 
