@@ -118,7 +118,7 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
             continue
         try:
             logger.info("%s: %s", name, "counting" if dry else f"share {share[0]} of {share[1]}")
-            task.encode_ahead(ahead, encode_kwargs=options)
+            task.precompute(ahead, encode_kwargs=options)
             counts[name] = ahead.counts
         except DataError as error:
             skipped[name] = str(error)

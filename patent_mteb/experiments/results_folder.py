@@ -157,7 +157,7 @@ class ResultsFolder(ResultCache):
             return False
         found = TaskResult.from_disk(path)
         same = found.dataset_revision == current_revision(task, str(found.dataset_revision))
-        return same and not found.get_missing_evaluations(task) and not self.lacks(meta, task)
+        return same and not found.get_missing_evaluations(task) and not self.lacks_scores(meta, task)
 
     def lacks(self, meta: ModelMeta, task: AbsTask) -> bool:
         """Whether the result that is there lacks scores that are asked for now."""
