@@ -82,13 +82,18 @@ def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool) 
 
 @command("publish mteb", "patent-mteb publish mteb DIR", "patent-mteb publish mteb DIR --count")
 def mteb(
-    folder: Annotated[Path, Parameter(help="Folder to write to.")],
+    folder: Path,
     /,
     *,
-    count: Annotated[bool, Parameter(help="Read the published data, where possible, and count them too.")] = False,
+    count: bool = False,
     session: Session = SESSION,
 ) -> int:
-    """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics."""
+    """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics.
+
+    Args:
+        folder: Folder to write to.
+        count: Read the published data, where possible, and count them too.
+    """
     from patent_mteb.report.upstream import prepare
 
     found = prepare(folder, count=count)
@@ -103,14 +108,18 @@ def mteb(
 
 @command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
 def beir(
-    task: Annotated[str, Parameter(help="A retrieval task of the suite; <Task>.sample for its sample.")],
+    task: str,
     folder: Last = None,
     /,
     *,
     out: Folder = None,
     session: Session = SESSION,
 ) -> int:
-    """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv."""
+    """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv.
+
+    Args:
+        task: A retrieval task of the suite; <Task>.sample for its sample.
+    """
     from patent_mteb.experiments.beir_folder import EXCLUDED, write_task
 
     folder = folder_of(out, folder)
