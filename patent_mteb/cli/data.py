@@ -37,9 +37,7 @@ _WRITER = Group("Writer", help="One of the two is required.", validator=exclusiv
 
 
 @command(
-    "data build",
-    "patent-mteb data build wipo_at records ROOT --name Acme",
-    "patent-mteb data build dapfam --settings",
+    "data build", "patent-mteb data build wipo_at records ROOT --name Acme", "patent-mteb data build dapfam --settings"
 )
 def build(
     benchmark: str,
@@ -48,7 +46,7 @@ def build(
     folder: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     /,
     *,
-    out: Folder = None,
+    out: Annotated[Folder, Parameter(help="Directory for PATENT_MTEB_DATA, with a folder for each benchmark.")] = None,
     changes: Settings = (),
     name: str = "",
     owner: str = "",
@@ -65,7 +63,6 @@ def build(
         patents: Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl.
         citations: citations.parquet or citations.jsonl, where the patents are one file; optional.
         folder: The same as --out.
-        out: Directory for PATENT_MTEB_DATA, with a folder for each benchmark.
         name: Name of the data set and prefix of its tasks, such as Acme; without it the directory's.
         owner: Owner of the data.
         licence: Licence of the data.
@@ -105,13 +102,7 @@ def build(
 
 
 @command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --memory 4")
-def validate(
-    directory: Path,
-    /,
-    *,
-    memory: Memory = None,
-    session: Session = SESSION,
-) -> int:
+def validate(directory: Path, /, *, memory: Memory = None, session: Session = SESSION) -> int:
     """Check a local data directory by loading its tasks.
 
     Args:

@@ -14,10 +14,7 @@ from patent_mteb.cli.options import SESSION, Session, Settings
 _SHOWN = 50
 
 
-@command(
-    "edition build",
-    "patent-mteb edition build open-us records edition --window 2023Q1 --set documents=100000",
-)
+@command("edition build", "patent-mteb edition build open-us records edition --window 2023Q1 --set documents=100000")
 def build(
     benchmark: str,
     records: Path,
@@ -33,7 +30,9 @@ def build(
             )
         ),
     ],
-    settings: Settings = (),
+    settings: Annotated[
+        Settings, Parameter(help="Change a rule; 'patent-mteb data build open-us --settings' lists them.")
+    ] = (),
     licence: str = "",
     session: Session = SESSION,
 ) -> int:
@@ -43,7 +42,6 @@ def build(
         benchmark: open-us, open-us-grants (without office actions), or open-ep (cross-lingual).
         records: Records directory of 'patent-mteb data import'.
         root: Directory of the edition, for PATENT_MTEB_DATA.
-        settings: Change a rule; 'patent-mteb data build open-us --settings' lists them.
         licence: Licence of the tables.
     """
     from patent_mteb.experiments import editions

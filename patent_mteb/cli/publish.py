@@ -30,13 +30,7 @@ OneModel = Annotated[str | None, Parameter(alias="-m", metavar="MODEL", help="Th
     "patent-mteb publish results results OUT --model ORG/NAME",
 )
 def results(
-    results: Source,
-    folder: Last = None,
-    /,
-    *,
-    out: Folder = None,
-    model: OneModel = None,
-    session: Session = SESSION,
+    results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
 ) -> int:
     """Write results and model cards as mteb's results repository takes them."""
     status = _prepare(results, folder_of(out, folder), model, upstream=True)
@@ -53,13 +47,7 @@ def results(
     "patent-mteb publish board results BOARD --model ORG/NAME",
 )
 def board(
-    results: Source,
-    folder: Last = None,
-    /,
-    *,
-    out: Folder = None,
-    model: OneModel = None,
-    session: Session = SESSION,
+    results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
 ) -> int:
     """Write summaries of results and a leaderboard of all summaries in a folder, own data and models included."""
     return _prepare(results, folder_of(out, folder), model, upstream=False)
@@ -81,13 +69,7 @@ def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool) 
 
 
 @command("publish mteb", "patent-mteb publish mteb DIR", "patent-mteb publish mteb DIR --count")
-def mteb(
-    folder: Path,
-    /,
-    *,
-    count: bool = False,
-    session: Session = SESSION,
-) -> int:
+def mteb(folder: Path, /, *, count: bool = False, session: Session = SESSION) -> int:
     """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics.
 
     Args:
@@ -107,14 +89,7 @@ def mteb(
 
 
 @command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
-def beir(
-    task: str,
-    folder: Last = None,
-    /,
-    *,
-    out: Folder = None,
-    session: Session = SESSION,
-) -> int:
+def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Session = SESSION) -> int:
     """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv.
 
     Args:

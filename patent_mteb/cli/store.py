@@ -140,12 +140,7 @@ class EncodeOptions(Editing, _Tasks):
     "patent-mteb store encode ROOT -m MODEL",
     "patent-mteb store encode -b DAPFAM -m MODEL --shard 2/8 --store part-2",
 )
-def encode(
-    data: Path | None = None,
-    /,
-    *,
-    options: Annotated[EncodeOptions, FLAT],
-) -> int:
+def encode(data: Path | None = None, /, *, options: Annotated[EncodeOptions, FLAT]) -> int:
     """Encode the texts of tasks into the store, all of them or a share; a later run reads them there.
 
     Args:

@@ -103,12 +103,7 @@ _OPTIONS = SweepOptions()
     "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
     "patent-mteb runs sweep dapfam --paper --list",
 )
-def sweep(
-    benchmark: Literal["dapfam", "DAPFAM"],
-    /,
-    *,
-    options: Annotated[SweepOptions, FLAT] = _OPTIONS,
-) -> int:
+def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> int:
     """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable.
 
     Args:
@@ -193,7 +188,7 @@ def _show(table: pl.DataFrame, out: Path) -> None:
         )
         for row in table.sort("ndcg_at_100", descending=True).iter_rows(named=True)
     ]
-    numbers = (*map(measure_title, _SCORES), *(name.slice_ition("_")[0] for name in printed), "seconds")
+    numbers = (*map(measure_title, _SCORES), *(name.partition("_")[0] for name in printed), "seconds")
     common.show((*_SETTING, *several, *numbers), rows, right=numbers)
     if any(_mark(row, name) for row in table.iter_rows(named=True) for name in _SCORES):
         common.say(explained())

@@ -447,7 +447,19 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "default"))
     checkpoint(tmp_path / "model", 8, "mean")
-    matrix = ["sweep", "dapfam", "--queries", "TA", "--corpora", "TA", "--out", str(tmp_path / "table.csv"), "-v", "1"]
+    matrix = [
+        "runs",
+        "sweep",
+        "dapfam",
+        "--queries",
+        "TA",
+        "--corpora",
+        "TA",
+        "--out",
+        str(tmp_path / "table.csv"),
+        "-v",
+        "1",
+    ]
     model = ["-m", str(tmp_path / "model"), "--batch-size", "4"]
     assert cli.main([*matrix, *model, "--no-store"]) == 0
     assert not (tmp_path / "default").exists()
