@@ -23,7 +23,6 @@ from patent_mteb.cli.options import (
     Settings,
     exclusive,
     folder_of,
-    required,
 )
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_jsonl
@@ -37,7 +36,11 @@ _WRITER = Group("Writer", help="One of the two is required.", validator=exclusiv
 
 
 @command(
-    "data build", "patent-mteb data build wipo_at records ROOT --name Acme", "patent-mteb data build dapfam --settings"
+    "data build",
+    "patent-mteb data build wipo_at records ROOT --name Acme",
+    "patent-mteb data build dapfam --settings",
+    requires={"patents": "PATENTS"},
+    unless=("settings",),
 )
 def build(
     benchmark: str,
@@ -80,8 +83,7 @@ def build(
         return 0
     if folder is None and out is None:  # the last argument is the folder
         citations, folder = None, citations
-    if patents is None:
-        raise required("PATENTS", "DIR")
+    assert patents is not None
     recipes.check_settings(benchmark, list(changes))  # refuses an invalid setting before the records are read
     root = folder_of(out, folder).resolve()
     identity = dataset.Identity(name, data_version, owner, licence)
@@ -124,6 +126,8 @@ def validate(directory: Path, /, *, memory: Memory = None, session: Session = SE
     " summaries.jsonl",
     "patent-mteb data summarise records --extractive --out summaries.jsonl",
     "patent-mteb data build sophia records ROOT --set summaries=summaries.jsonl",
+    requires={"endpoint": "--endpoint or --extractive"},
+    unless=("extractive",),
 )
 def summarise(
     records: Path,
@@ -155,8 +159,6 @@ def summarise(
     from patent_mteb.patents.collection import read_collection
     from patent_mteb.patents.summaries import write_summaries
 
-    if not (endpoint or extractive):
-        raise required("--endpoint or --extractive")
     chosen = _kinds(kinds)
     writer = _writer(endpoint, model, characters, requests)
     patents = _chosen(read_collection(records).patents, queries)

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, WHOLE, Engine, Session, Shard, required
+from patent_mteb.cli.options import SESSION, WHOLE, Engine, Session, Shard
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _SHOWN = 12
     "patent-mteb data import export.csv --out records",
     "patent-mteb data import grants --out records --shard 1/4",
     "patent-mteb data import --sources",
+    requires={"files": "FILE"},
+    unless=("merge", "suggest", "sources"),
 )
 def import_(
     files: Annotated[tuple[Path, ...], Parameter(metavar="[SOURCE] FILE")] = (),
@@ -68,8 +70,6 @@ def import_(
 
         print(column_map(suggest, unfinished=True), end="")
         return 0
-    if not (files or merge):
-        raise required("FILE")
     if out is None:
         raise DataError("no directory is named", remedy="name one with --out")
     if merge:

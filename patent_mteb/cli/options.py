@@ -116,17 +116,12 @@ ORDER = Parameter(
 )
 
 
-def required(*names: str) -> CycloptsError:
-    """The usage error of arguments that only some calls of a command need."""
-    return CycloptsError(msg=f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} required")
-
-
 def folder_of(out: Path | None, last: Path | None) -> Path:
     """The folder to write to, given with ``--out`` or as the last argument."""
     if out and last:
         raise DataError(f"there are two folders to write to, {last} and {out}", remedy="name one")
     if not (out or last):
-        raise required("DIR")
+        raise CycloptsError(msg="DIR is required")
     return out or last  # type: ignore[return-value]
 
 

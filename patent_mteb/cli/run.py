@@ -305,11 +305,11 @@ def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
         common.warn(f"  {line}")
 
 
-def _cell(outcome: Outcome, part: str) -> Cell:
-    """The main score of a task or of a slice, with mark and interval where it stands on too little."""
-    name = f"{part}_{outcome.main_score}" if part else outcome.main_score
+def _cell(outcome: Outcome, slice_: str) -> Cell:
+    """Return the main score of a task or slice, marked where it has too few queries or documents."""
+    name = f"{slice_}_{outcome.main_score}" if slice_ else outcome.main_score
     value, low, high = (outcome.scores.get(f"{name}{end}") for end in ("", "_low", "_high"))
-    small = too_small(outcome.scores, part) if value is not None else ""
+    small = too_small(outcome.scores, slice_) if value is not None else ""
     return Cell(value, small=small, interval=(low, high) if low is not None and high is not None else None)
 
 
@@ -343,15 +343,15 @@ def show(report: Report, folder: Path) -> None:
 
 
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
-    """What a reader must know of these scores."""
+    """Yield the caveats of these scores."""
     if cached := [outcome for outcome in scored if outcome.cached]:
         yield (
-            f"{len(cached)} of {len(scored)} were there already, of the day that stands for the seconds; see"
+            f"{len(cached)} of {len(scored)} were there already, computed on the day in the column of seconds; see"
             " --overwrite-strategy."
         )
     if any(".limit" in outcome.task for outcome in scored):
         yield (
-            "Tasks named .limit<N> ran on a part of their queries and documents, which makes scores high: for trying"
+            "Tasks named .limit<N> ran on some of their queries and documents, which makes scores high: for trying"
             " things out only."
         )
     if any(".sample" in outcome.task for outcome in scored):
@@ -361,7 +361,7 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _as_json(report: Report, folder: Path) -> str:
-    """The same for a program."""
+    """Return the outcomes as the JSON document of ``--json`` (docs/commands.md)."""
     tasks = [
         {
             "task": outcome.task,

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import POSITIVE, SESSION, SEVERAL, Device, Session, Settings, required
+from patent_mteb.cli.options import POSITIVE, SESSION, SEVERAL, Device, Session, Settings
 from patent_mteb.errors import DataError
 from patent_mteb.report.words import measure_title
 
@@ -33,6 +33,8 @@ _SEEDS = 2**32
     "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate"
     " WIPO-AT.sample",
     "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
+    requires={"recipe": "RECIPE", "data": "DATA", "model": "--model", "out": "--out"},
+    unless=("recipes",),
 )
 def train(
     recipe: str | None = None,
@@ -81,9 +83,7 @@ def train(
         rows = [(one.name, one.source, one.signal, one.loss, one.bases[0], one.open) for one in RECIPES.values()]
         common.show(("recipe", "source", "signal", "loss", "base", "left open by the paper"), rows)
         return 0
-    needed = {"RECIPE": recipe, "DATA": data, "--model": model, "--out": out}
-    if not (recipe and data and model and out):
-        raise required(*(name for name, value in needed.items() if not value))
+    assert recipe is not None and data is not None and model is not None and out is not None
     chosen = find_recipe(recipe)
     changed = settings_for(chosen, list(settings))
     numbers, shares = _seeds(seeds), _shares(split)
