@@ -166,10 +166,9 @@ def print_help(name: str, console: Any = None) -> None:
 
 def help_text(name: str, width: int) -> str:
     """The help of a command or group in lines of a width."""
-    console = common.Terminal(width=width, file=io.StringIO())
-    print_help(name, console)
-    text: str = console.file.getvalue()
-    return text
+    text = io.StringIO()
+    print_help(name, common.Terminal(width=width, file=text))
+    return text.getvalue()
 
 
 def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> NoReturn:

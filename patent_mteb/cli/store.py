@@ -35,7 +35,7 @@ def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
     return 0
 
 
-@command("store verify", "patent-mteb store verify --store part-2")
+@command("store verify", "patent-mteb store verify")
 def verify(*, store: StoreFolder = None, session: Session = SESSION) -> int:
     """Read and check everything in the store."""
     from patent_mteb.store import EmbeddingStore
