@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import BoundArguments
 from typing import Any, NoReturn, TypeVar
 
@@ -101,12 +101,24 @@ for _group in GROUPS.values():
     app.command(_group)
 
 
-def command(name: str, *examples: str) -> Callable[[Function], Function]:
-    """Register a function as a command, such as ``"data import"``; the first line of its docstring is its help."""
+def command(
+    name: str, *examples: str, requires: Mapping[str, str] | None = None, unless: Sequence[str] = ()
+) -> Callable[[Function], Function]:
+    """Register a function as a command, such as ``"data import"``; the first line of its docstring is its help.
+
+    ``requires`` maps optional parameters to their names in messages: one of the options ``unless`` is given, or they.
+    """
+
+    def check(**given: Any) -> None:
+        lacking = [label for parameter, label in (requires or {}).items() if parameter not in given]
+        if lacking and not any(given.get(option) for option in unless):
+            raise ValueError(f"{', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} required")
 
     def register(function: Function) -> Function:
         group, _, last = name.rpartition(" ")
-        (GROUPS[group] if group else app).command(function, name=last, sort_key=list(COMMANDS).index(name))
+        (GROUPS[group] if group else app).command(
+            function, name=last, sort_key=list(COMMANDS).index(name), validator=check
+        )
         COMMANDS[name] = examples
         _NAMES[function] = name
         return function
@@ -116,9 +128,9 @@ def command(name: str, *examples: str) -> Callable[[Function], Function]:
 
 @app.command(name="--print-completion", sort_key=50)
 def print_completion(shell: str, /) -> int:
-    """Print the completion script of a shell: bash, zsh or fish."""
-    if shell not in ("bash", "zsh", "fish"):
-        raise CycloptsError(msg=f"there is no completion for {shell}; choose from bash, zsh, fish")
+    """Print the completion script of a shell: bash, zsh, fish or powershell."""
+    if shell not in ("bash", "zsh", "fish", "powershell"):
+        raise CycloptsError(msg=f"there is no completion for {shell}; choose from bash, zsh, fish, powershell")
     print(app.generate_completion(shell=shell))  # type: ignore[arg-type]
     return 0
 
@@ -217,7 +229,7 @@ def _usage(error: CycloptsError) -> str:
         return f"{_name(error.argument)} {'needs a value' if given else 'is required'}"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument '{error.unused_tokens[0]}'"
-    if isinstance(error, ValidationError) and error.group:
+    if isinstance(error, ValidationError) and not error.argument:
         return error.exception_message
     return str(error).rstrip(".")
 

@@ -23,7 +23,6 @@ from patent_mteb.cli.options import (
     Settings,
     exclusive,
     folder_of,
-    required,
 )
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_jsonl
@@ -40,37 +39,39 @@ _WRITER = Group("Writer", help="One of the two is required.", validator=exclusiv
     "data build",
     "patent-mteb data build wipo_at records ROOT --name Acme",
     "patent-mteb data build dapfam --settings",
+    requires={"patents": "PATENTS"},
+    unless=("settings",),
 )
 def build(
-    benchmark: Annotated[str, Parameter(help="Benchmark, such as WIPO-AT, or the module of your own recipe.")],
-    patents: Annotated[
-        Path | None,
-        Parameter(help="Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl."),
-    ] = None,
-    citations: Annotated[
-        Path | None,
-        Parameter(help="citations.parquet or citations.jsonl, where the patents are one file; optional."),
-    ] = None,
-    folder: Annotated[Path | None, Parameter(metavar="DIR", help="The same as --out.")] = None,
+    benchmark: str,
+    patents: Path | None = None,
+    citations: Path | None = None,
+    folder: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     /,
     *,
     out: Annotated[Folder, Parameter(help="Directory for PATENT_MTEB_DATA, with a folder for each benchmark.")] = None,
     changes: Settings = (),
-    name: Annotated[
-        str, Parameter(help="Name of the data set and prefix of its tasks, such as Acme; without it the directory's.")
-    ] = "",
-    owner: Annotated[str, Parameter(help="Owner of the data.")] = "",
-    licence: Annotated[str, Parameter(help="Licence of the data.")] = "",
-    data_version: Annotated[
-        str, Parameter(metavar="VERSION", help="Version of the data set; without it 1, or the previous one.")
-    ] = "",
-    settings: Annotated[
-        bool, Parameter(help="Only list the settings of the recipe, their types and defaults.")
-    ] = False,
+    name: str = "",
+    owner: str = "",
+    licence: str = "",
+    data_version: Annotated[str, Parameter(metavar="VERSION")] = "",
+    settings: bool = False,
     memory: Memory = None,
     session: Session = SESSION,
 ) -> int:
-    """Build the tables of a benchmark from records of your own patents."""
+    """Build the tables of a benchmark from records of your own patents.
+
+    Args:
+        benchmark: Benchmark, such as WIPO-AT, or the module of your own recipe.
+        patents: Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl.
+        citations: citations.parquet or citations.jsonl, where the patents are one file; optional.
+        folder: The same as --out.
+        name: Name of the data set and prefix of its tasks, such as Acme; without it the directory's.
+        owner: Owner of the data.
+        licence: Licence of the data.
+        data_version: Version of the data set; without it 1, or the previous one.
+        settings: Only list the settings of the recipe, their types and defaults.
+    """
     from patent_mteb import recipes
     from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
@@ -82,8 +83,7 @@ def build(
         return 0
     if folder is None and out is None:  # the last argument is the folder
         citations, folder = None, citations
-    if patents is None:
-        raise required("PATENTS", "DIR")
+    assert patents is not None
     recipes.check_settings(benchmark, list(changes))  # refuses an invalid setting before the records are read
     root = folder_of(out, folder).resolve()
     identity = dataset.Identity(name, data_version, owner, licence)
@@ -104,16 +104,12 @@ def build(
 
 
 @command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --memory 4")
-def validate(
-    directory: Annotated[
-        Path, Parameter(help="Directory for PATENT_MTEB_DATA, or the directory of one benchmark in it.")
-    ],
-    /,
-    *,
-    memory: Memory = None,
-    session: Session = SESSION,
-) -> int:
-    """Check a local data directory by loading its tasks."""
+def validate(directory: Path, /, *, memory: Memory = None, session: Session = SESSION) -> int:
+    """Check a local data directory by loading its tasks.
+
+    Args:
+        directory: Directory for PATENT_MTEB_DATA, or the directory of one benchmark in it.
+    """
     from patent_mteb.experiments import plan, validation
     from patent_mteb.memory import allowing
 
@@ -130,46 +126,39 @@ def validate(
     " summaries.jsonl",
     "patent-mteb data summarise records --extractive --out summaries.jsonl",
     "patent-mteb data build sophia records ROOT --set summaries=summaries.jsonl",
+    requires={"endpoint": "--endpoint or --extractive"},
+    unless=("extractive",),
 )
 def summarise(
-    records: Annotated[Path, Parameter(help="Records directory, or patents.parquet or patents.jsonl.")],
+    records: Path,
     /,
     *,
-    endpoint: Annotated[
-        str | None,
-        Parameter(
-            group=_WRITER,
-            metavar="URL",
-            help="Address of a server up to its version, such as http://localhost:8000/v1.",
-        ),
-    ] = None,
-    extractive: Annotated[
-        bool,
-        Parameter(group=_WRITER, help="No language model: sentences of the patents, named as extracts everywhere."),
-    ] = False,
-    model: Annotated[str | None, Parameter(metavar="NAME", help="Name of the model at the server.")] = None,
-    queries: Annotated[
-        Path | None, Parameter(metavar="ROOT", help="Only the queries of the Sophia data in this directory.")
-    ] = None,
-    kinds: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(metavar="KIND...", help="abstract, features, claims, advantages, objectives; without it all."),
-    ] = (),
-    characters: Annotated[int, POSITIVE, Parameter(help="Characters of a patent that the model reads.")] = 60_000,
-    out: Annotated[Path, Parameter(metavar="FILE", help="File of the summaries, JSON lines.")] = Path(
-        "summaries.jsonl"
-    ),
+    endpoint: Annotated[str | None, Parameter(group=_WRITER, metavar="URL")] = None,
+    extractive: Annotated[bool, Parameter(group=_WRITER)] = False,
+    model: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    queries: Annotated[Path | None, Parameter(metavar="ROOT")] = None,
+    kinds: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="KIND...")] = (),
+    characters: Annotated[int, POSITIVE] = 60_000,
+    out: Annotated[Path, Parameter(metavar="FILE")] = Path("summaries.jsonl"),
     requests: Annotated[LanguageModel, FLAT] = _REQUESTS,
 ) -> int:
-    """Write machine summaries of patents (Sophia's AI queries) with a language model, or extracts."""
+    """Write machine summaries of patents (Sophia's AI queries) with a language model, or extracts.
+
+    Args:
+        records: Records directory, or patents.parquet or patents.jsonl.
+        endpoint: Address of a server up to its version, such as http://localhost:8000/v1.
+        extractive: No language model: sentences of the patents, named as extracts everywhere.
+        model: Name of the model at the server.
+        queries: Only the queries of the Sophia data in this directory.
+        kinds: abstract, features, claims, advantages, objectives; without it all.
+        characters: Characters of a patent that the model reads.
+        out: File of the summaries, JSON lines.
+    """
     from patent_mteb.endpoints.chat import CUT
     from patent_mteb.experiments.summarising import ModelSummaries, summarise_patents
     from patent_mteb.patents.collection import read_collection
     from patent_mteb.patents.summaries import write_summaries
 
-    if not (endpoint or extractive):
-        raise required("--endpoint or --extractive")
     chosen = _kinds(kinds)
     writer = _writer(endpoint, model, characters, requests)
     patents = _chosen(read_collection(records).patents, queries)

@@ -26,12 +26,10 @@ def _share(_: Any, tokens: Sequence[Token]) -> float:
     "doctor", "patent-mteb doctor results", "patent-mteb doctor --fix", "patent-mteb doctor results --recompute 5%"
 )
 def doctor(
-    results: Annotated[
-        Path | None, Parameter(metavar="RESULTS", help="Results folder; without it ./results if it exists.")
-    ] = None,
+    results: Annotated[Path | None, Parameter(metavar="RESULTS")] = None,
     /,
     *,
-    fix: Annotated[bool, Parameter(help="Quarantine unreadable files, and remove damaged and left-over ones.")] = False,
+    fix: bool = False,
     recompute: Annotated[
         float | None,
         Parameter(
@@ -43,15 +41,17 @@ def doctor(
             ),
         ),
     ] = None,
-    models: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(alias="-m", metavar="MODEL...", help="With --recompute: local checkpoints of results."),
-    ] = (),
+    models: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-m", metavar="MODEL...")] = (),
     store: StoreFolder = None,
     session: Session = SESSION,
 ) -> int:
-    """Find problems of the installation, the caches and a results folder."""
+    """Find problems of the installation, the caches and a results folder.
+
+    Args:
+        results: Results folder; without it ./results if it exists.
+        fix: Quarantine unreadable files, and remove damaged and left-over ones.
+        models: With --recompute: local checkpoints of results.
+    """
     from patent_mteb.experiments import doctor
 
     findings = doctor.examine(results, store, fix=fix)

@@ -14,16 +14,11 @@ from patent_mteb.cli.options import SESSION, Session, Settings
 _SHOWN = 50
 
 
-@command(
-    "edition build",
-    "patent-mteb edition build open-us records edition --window 2023Q1 --set documents=100000",
-)
+@command("edition build", "patent-mteb edition build open-us records edition --window 2023Q1 --set documents=100000")
 def build(
-    benchmark: Annotated[
-        str, Parameter(help="open-us, open-us-grants (without office actions), or open-ep (cross-lingual).")
-    ],
-    records: Annotated[Path, Parameter(help="Records directory of 'patent-mteb data import'.")],
-    root: Annotated[Path, Parameter(metavar="OUT", help="Directory of the edition, for PATENT_MTEB_DATA.")],
+    benchmark: str,
+    records: Path,
+    root: Annotated[Path, Parameter(metavar="OUT")],
     /,
     *,
     window: Annotated[
@@ -38,10 +33,17 @@ def build(
     settings: Annotated[
         Settings, Parameter(help="Change a rule; 'patent-mteb data build open-us --settings' lists them.")
     ] = (),
-    licence: Annotated[str, Parameter(help="Licence of the tables.")] = "",
+    licence: str = "",
     session: Session = SESSION,
 ) -> int:
-    """Build an edition and its manifest from records."""
+    """Build an edition and its manifest from records.
+
+    Args:
+        benchmark: open-us, open-us-grants (without office actions), or open-ep (cross-lingual).
+        records: Records directory of 'patent-mteb data import'.
+        root: Directory of the edition, for PATENT_MTEB_DATA.
+        licence: Licence of the tables.
+    """
     from patent_mteb.experiments import editions
     from patent_mteb.patents.collection import read_collection
 
@@ -61,8 +63,8 @@ def build(
 
 @command("edition verify", "patent-mteb edition verify manifest edition")
 def verify(
-    manifest: Annotated[Path, Parameter(help="The published folder 'manifest'.")],
-    root: Annotated[Path, Parameter(metavar="OUT", help="Directory of the rebuild.")],
+    manifest: Path,
+    root: Annotated[Path, Parameter(metavar="OUT")],
     /,
     *,
     show_all: Annotated[
@@ -70,7 +72,12 @@ def verify(
     ] = False,
     session: Session = SESSION,
 ) -> int:
-    """Print the differences between a manifest and a rebuild."""
+    """Print the differences between a manifest and a rebuild.
+
+    Args:
+        manifest: The published folder 'manifest'.
+        root: Directory of the rebuild.
+    """
     from patent_mteb.experiments import editions
 
     found = editions.verify(manifest, root)

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, WHOLE, Engine, Session, Shard, required
+from patent_mteb.cli.options import SESSION, WHOLE, Engine, Session, Shard
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,40 +29,35 @@ _SHOWN = 12
     "patent-mteb data import export.csv --out records",
     "patent-mteb data import grants --out records --shard 1/4",
     "patent-mteb data import --sources",
+    requires={"files": "FILE"},
+    unless=("merge", "suggest", "sources"),
 )
 def import_(
-    files: Annotated[
-        tuple[Path, ...],
-        Parameter(metavar="[SOURCE] FILE", help="Files or directories; before them, if necessary, their source."),
-    ] = (),
+    files: Annotated[tuple[Path, ...], Parameter(metavar="[SOURCE] FILE")] = (),
     /,
     *,
-    out: Annotated[
-        Path | None,
-        Parameter(metavar="ROOT", help="Records directory to write to; it keeps the records of former imports."),
-    ] = None,
-    map: Annotated[
-        Path | None,
-        Parameter(metavar="FILE.toml", help="Column map of your own table; may be the first argument too."),
-    ] = None,
-    workers: Annotated[
-        int | None, WHOLE, Parameter(help="Processes that read files in parallel; without it one a core.")
-    ] = None,
-    shard: Annotated[
-        Shard, Parameter(help="Import only this share of the files; --merge comes after all shares.")
-    ] = None,
+    out: Annotated[Path | None, Parameter(metavar="ROOT")] = None,
+    map: Annotated[Path | None, Parameter(metavar="FILE.toml")] = None,
+    workers: Annotated[int | None, WHOLE] = None,
+    shard: Shard = None,
     engine: Engine = "local",
-    merge: Annotated[
-        bool,
-        Parameter(help="Merge the shares in these directories into --out; without directories, those in --out."),
-    ] = False,
-    suggest: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Only print a first column map for a table.")
-    ] = None,
-    sources: Annotated[bool, Parameter(help="Only list the sources.")] = False,
+    merge: bool = False,
+    suggest: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    sources: bool = False,
     session: Session = SESSION,
 ) -> int:
-    """Make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML."""
+    """Make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML.
+
+    Args:
+        files: Files or directories; before them, if necessary, their source.
+        out: Records directory to write to; it keeps the records of former imports.
+        map: Column map of your own table; may be the first argument too.
+        workers: Processes that read files in parallel; without it one a core.
+        shard: Import only this share of the files; --merge comes after all shares.
+        merge: Merge the shares in these directories into --out; without directories, those in --out.
+        suggest: Only print a first column map for a table.
+        sources: Only list the sources.
+    """
     from patent_mteb.parallel import cores, share
     from patent_mteb.readers import READERS
     from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
@@ -75,8 +70,6 @@ def import_(
 
         print(column_map(suggest, unfinished=True), end="")
         return 0
-    if not (files or merge):
-        raise required("FILE")
     if out is None:
         raise DataError("no directory is named", remedy="name one with --out")
     if merge:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
-
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import SESSION, WHOLE, AsJson, Session
@@ -25,24 +23,23 @@ _WIDTH = 80
 
 @command("data inspect", "patent-mteb data inspect records")
 def inspect(
-    records: Annotated[
-        Path, Parameter(help="Records directory of 'patent-mteb data import', or patents.parquet, patents.jsonl.")
-    ],
-    citations: Annotated[
-        Path | None, Parameter(help="citations.parquet or citations.jsonl, where the first is a table.")
-    ] = None,
+    records: Path,
+    citations: Path | None = None,
     /,
     *,
-    families: Annotated[Families, Parameter(help="Definition of a patent family.")] = "given",
-    most: Annotated[
-        int,
-        WHOLE,
-        Parameter(help="Publications on which benchmarks are tried, a connected subset of more; 0: try none."),
-    ] = 3000,
+    families: Families = "given",
+    most: Annotated[int, WHOLE] = 3000,
     as_json: AsJson = False,
     session: Session = SESSION,
 ) -> int:
-    """Show the contents of your records, and the benchmarks and tasks that they make, before a build."""
+    """Show the contents of your records, and the benchmarks and tasks that they make, before a build.
+
+    Args:
+        records: Records directory of 'patent-mteb data import', or patents.parquet, patents.jsonl.
+        citations: citations.parquet or citations.jsonl, where the first is a table.
+        families: Definition of a patent family.
+        most: Publications on which benchmarks are tried, a connected subset of more; 0: try none.
+    """
     from patent_mteb.experiments.inspection import inspect, summary
     from patent_mteb.patents.collection import read_collection
 

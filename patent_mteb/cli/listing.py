@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
 @command("list", "patent-mteb list tasks -b WIPO-AT", "patent-mteb list models --json")
 def list_(
-    what: Annotated[Literal["tasks", "benchmarks", "models"], Parameter(help="What to list.")] = "tasks",
+    what: Literal["tasks", "benchmarks", "models"] = "tasks",
     /,
     *,
-    benchmarks: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(alias="-b", metavar="BENCHMARK...", help="Of tasks: those of these benchmarks only."),
-    ] = (),
+    benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = (),
     as_json: AsJson = False,
     session: Session = SESSION,
 ) -> int:
-    """List tasks, benchmarks or models, and the source of the data of each."""
+    """List tasks, benchmarks or models, and the source of the data of each.
+
+    Args:
+        what: What to list.
+        benchmarks: Of tasks: those of these benchmarks only.
+    """
     found = {"tasks": lambda: _tasks(benchmarks), "benchmarks": _benchmarks, "models": _models}[what]()
     columns, rows, right = found
     if as_json:

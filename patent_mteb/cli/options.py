@@ -116,17 +116,12 @@ ORDER = Parameter(
 )
 
 
-def required(*names: str) -> CycloptsError:
-    """The usage error of arguments that only some calls of a command need."""
-    return CycloptsError(msg=f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} required")
-
-
 def folder_of(out: Path | None, last: Path | None) -> Path:
     """The folder to write to, given with ``--out`` or as the last argument."""
     if out and last:
         raise DataError(f"there are two folders to write to, {last} and {out}", remedy="name one")
     if not (out or last):
-        raise required("DIR")
+        raise CycloptsError(msg="DIR is required")
     return out or last  # type: ignore[return-value]
 
 
@@ -135,15 +130,14 @@ def folder_of(out: Path | None, last: Path | None) -> Path:
 class Session:
     """What a command prints about its work. Every command has these options."""
 
-    verbosity: Annotated[
-        Literal[0, 1, 2, 3],
-        Parameter(alias="-v", group=MESSAGES, help="0: errors, 1: and warnings, 2: and progress, 3: everything."),
-    ] = 2
-    quiet: Annotated[bool, Parameter(alias="-q", group=MESSAGES, help="The same as -v 0.")] = False
-    no_progress: Annotated[
-        bool, Parameter(group=MESSAGES, help="No progress bars; without it there are bars on a terminal only.")
-    ] = False
-    debug: Annotated[bool, Parameter(group=MESSAGES, help="Print the traceback of an unexpected error.")] = False
+    verbosity: Annotated[Literal[0, 1, 2, 3], Parameter(alias="-v", group=MESSAGES)] = 2
+    """0: errors, 1: and warnings, 2: and progress, 3: everything."""
+    quiet: Annotated[bool, Parameter(alias="-q", group=MESSAGES)] = False
+    """The same as -v 0."""
+    no_progress: Annotated[bool, Parameter(group=MESSAGES)] = False
+    """No progress bars; without it there are bars on a terminal only."""
+    debug: Annotated[bool, Parameter(group=MESSAGES)] = False
+    """Print the traceback of an unexpected error."""
 
     @property
     def level(self) -> int:
@@ -163,14 +157,10 @@ SESSION = Session()
 class Named(Session):
     """The name of a model."""
 
-    model: Annotated[
-        str,
-        Parameter(alias="-m", metavar="MODEL", help="Hub id, a name that mteb knows, or a checkpoint directory."),
-    ]
-    model_revision: Annotated[
-        str | None,
-        Parameter(group=MODEL, metavar="REVISION", help="Commit, tag or branch of a model on the hub."),
-    ] = None
+    model: Annotated[str, Parameter(alias="-m", metavar="MODEL")]
+    """Hub id, a name that mteb knows, or a checkpoint directory."""
+    model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
+    """Commit, tag or branch of a model on the hub."""
     precision: Annotated[
         Precision,
         Parameter(
@@ -189,9 +179,8 @@ class Encoding(Session):
     """Where and how texts are encoded."""
 
     device: Device = None
-    batch_size: Annotated[
-        int | None, WHOLE, Parameter(help="Texts that the model encodes at a time; without it the model's own.")
-    ] = None
+    batch_size: Annotated[int | None, WHOLE] = None
+    """Texts that the model encodes at a time; without it the model's own."""
     store: StoreFolder = None
 
     @property
@@ -211,7 +200,8 @@ class Encoding(Session):
 class WithStore(Encoding):
     """Encoding that can do without the embedding store."""
 
-    no_store: Annotated[bool, Parameter(group=STORE, help="Encode every text again and store no embedding.")] = False
+    no_store: Annotated[bool, Parameter(group=STORE)] = False
+    """Encode every text again and store no embedding."""
 
     @property
     def store_folder(self) -> Path | None:
@@ -266,31 +256,16 @@ class Loading(Model):
             ),
         ),
     ] = None
-    backend: Annotated[
-        Literal["torch", "onnx", "openvino"] | None,
-        Parameter(group=MODEL, help="Runtime of the encoder; stored under a separate name unless it is torch."),
-    ] = None
-    attention: Annotated[
-        Literal["eager", "sdpa", "flash_attention_2"] | None,
-        Parameter(group=MODEL, help="How torch computes attention; stored under a separate name."),
-    ] = None
-    batch_tokens: Annotated[
-        int | None,
-        POSITIVE,
-        Parameter(
-            group=MODEL,
-            help=(
-                "Sort texts by tokens and encode batches of N tokens, with hardly any padding; sentence-transformers"
-                " models."
-            ),
-        ),
-    ] = None
-    no_prompts: Annotated[bool, Parameter(group=MODEL, help="Load a patent model without its prompts.")] = False
-    max_tokens: Annotated[
-        int | None,
-        WHOLE,
-        Parameter(group=MODEL, help="Read at most N tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)."),
-    ] = None
+    backend: Annotated[Literal["torch", "onnx", "openvino"] | None, Parameter(group=MODEL)] = None
+    """Runtime of the encoder; stored under a separate name unless it is torch."""
+    attention: Annotated[Literal["eager", "sdpa", "flash_attention_2"] | None, Parameter(group=MODEL)] = None
+    """How torch computes attention; stored under a separate name."""
+    batch_tokens: Annotated[int | None, POSITIVE, Parameter(group=MODEL)] = None
+    """Sort texts by tokens and encode batches of N tokens, with hardly any padding; sentence-transformers models."""
+    no_prompts: Annotated[bool, Parameter(group=MODEL)] = False
+    """Load a patent model without its prompts."""
+    max_tokens: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
+    """Read at most N tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)."""
 
     def loading(self) -> dict[str, Any]:
         names = ("server", "backend", "attention", "max_tokens", "layers", "input")
@@ -309,61 +284,36 @@ class Loading(Model):
 class Editing(Loading):
     """Changes to the encoder and to the texts that it reads."""
 
-    layers: Annotated[
-        int | None, WHOLE, Parameter(group=MODEL, help="Keep the first N transformer layers (PatenTEB Table 9).")
-    ] = None
-    input: Annotated[
-        str | None,
-        Parameter(
-            group=MODEL,
-            metavar="VARIANT",
-            help="Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10).",
-        ),
-    ] = None
+    layers: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
+    """Keep the first N transformer layers (PatenTEB Table 9)."""
+    input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
+    """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModel(Session):
     """Requests to a language model: budget, prices, stored answers. The address belongs to the command."""
 
-    key_variable: Annotated[
-        str, Parameter(group=LANGUAGE_MODEL, metavar="NAME", help="Environment variable that holds the key.")
-    ] = KEY_VARIABLE
-    answers: Annotated[
-        Path | None,
-        Parameter(
-            group=LANGUAGE_MODEL, metavar="FILE", help="Stored answers; without it answers.sqlite in the user cache."
-        ),
-    ] = None
-    at_once: Annotated[int, POSITIVE, Parameter(group=LANGUAGE_MODEL, help="Requests at the same time.")] = 8
-    timeout: Annotated[
-        float, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="S", help="Seconds that an answer may take.")
-    ] = 120.0
-    request: Annotated[
-        str | None,
-        Parameter(
-            group=LANGUAGE_MODEL,
-            metavar="JSON",
-            help="More fields of each request, such as '{\"max_tokens\": 16}'; the temperature is 0.",
-        ),
-    ] = None
-    budget_calls: Annotated[
-        int | None, POSITIVE, Parameter(group=LANGUAGE_MODEL, help="Stop before more than N calls.")
-    ] = None
-    budget_tokens: Annotated[
-        int | None, POSITIVE, Parameter(group=LANGUAGE_MODEL, help="Stop when N tokens are read and written.")
-    ] = None
-    budget_cost: Annotated[
-        float | None,
-        AMOUNT,
-        Parameter(group=LANGUAGE_MODEL, metavar="C", help="Stop when the cost reaches C, at these prices:"),
-    ] = None
-    price_input: Annotated[
-        float, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="P", help="Price of a million input tokens.")
-    ] = 0.0
-    price_output: Annotated[
-        float, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="P", help="Price of a million output tokens.")
-    ] = 0.0
+    key_variable: Annotated[str, Parameter(group=LANGUAGE_MODEL, metavar="NAME")] = KEY_VARIABLE
+    """Environment variable that holds the key."""
+    answers: Annotated[Path | None, Parameter(group=LANGUAGE_MODEL, metavar="FILE")] = None
+    """Stored answers; without it answers.sqlite in the user cache."""
+    at_once: Annotated[int, POSITIVE, Parameter(group=LANGUAGE_MODEL)] = 8
+    """Requests at the same time."""
+    timeout: Annotated[float, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="S")] = 120.0
+    """Seconds that an answer may take."""
+    request: Annotated[str | None, Parameter(group=LANGUAGE_MODEL, metavar="JSON")] = None
+    """More fields of each request, such as '{"max_tokens": 16}'; the temperature is 0."""
+    budget_calls: Annotated[int | None, POSITIVE, Parameter(group=LANGUAGE_MODEL)] = None
+    """Stop before more than N calls."""
+    budget_tokens: Annotated[int | None, POSITIVE, Parameter(group=LANGUAGE_MODEL)] = None
+    """Stop when N tokens are read and written."""
+    budget_cost: Annotated[float | None, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="C")] = None
+    """Stop when the cost reaches C, at these prices:"""
+    price_input: Annotated[float, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="P")] = 0.0
+    """Price of a million input tokens."""
+    price_output: Annotated[float, AMOUNT, Parameter(group=LANGUAGE_MODEL, metavar="P")] = 0.0
+    """Price of a million output tokens."""
 
     def chat(self, url: str, model: str) -> "Chat":
         """The model behind an address, with these settings."""

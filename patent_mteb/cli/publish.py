@@ -30,13 +30,7 @@ OneModel = Annotated[str | None, Parameter(alias="-m", metavar="MODEL", help="Th
     "patent-mteb publish results results OUT --model ORG/NAME",
 )
 def results(
-    results: Source,
-    folder: Last = None,
-    /,
-    *,
-    out: Folder = None,
-    model: OneModel = None,
-    session: Session = SESSION,
+    results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
 ) -> int:
     """Write results and model cards as mteb's results repository takes them."""
     status = _prepare(results, folder_of(out, folder), model, upstream=True)
@@ -53,13 +47,7 @@ def results(
     "patent-mteb publish board results BOARD --model ORG/NAME",
 )
 def board(
-    results: Source,
-    folder: Last = None,
-    /,
-    *,
-    out: Folder = None,
-    model: OneModel = None,
-    session: Session = SESSION,
+    results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
 ) -> int:
     """Write summaries of results and a leaderboard of all summaries in a folder, own data and models included."""
     return _prepare(results, folder_of(out, folder), model, upstream=False)
@@ -81,14 +69,13 @@ def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool) 
 
 
 @command("publish mteb", "patent-mteb publish mteb DIR", "patent-mteb publish mteb DIR --count")
-def mteb(
-    folder: Annotated[Path, Parameter(help="Folder to write to.")],
-    /,
-    *,
-    count: Annotated[bool, Parameter(help="Read the published data, where possible, and count them too.")] = False,
-    session: Session = SESSION,
-) -> int:
-    """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics."""
+def mteb(folder: Path, /, *, count: bool = False, session: Session = SESSION) -> int:
+    """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics.
+
+    Args:
+        folder: Folder to write to.
+        count: Read the published data, where possible, and count them too.
+    """
     from patent_mteb.report.upstream import prepare
 
     found = prepare(folder, count=count)
@@ -102,15 +89,12 @@ def mteb(
 
 
 @command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
-def beir(
-    task: Annotated[str, Parameter(help="A retrieval task of the suite; <Task>.sample for its sample.")],
-    folder: Last = None,
-    /,
-    *,
-    out: Folder = None,
-    session: Session = SESSION,
-) -> int:
-    """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv."""
+def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Session = SESSION) -> int:
+    """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv.
+
+    Args:
+        task: A retrieval task of the suite; <Task>.sample for its sample.
+    """
     from patent_mteb.experiments.beir_folder import EXCLUDED, write_task
 
     folder = folder_of(out, folder)

@@ -20,37 +20,36 @@ from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, AsJson, Resul
     "patent-mteb report results --format markdown csv latex --out tables",
 )
 def report(
-    results: Annotated[Path, Parameter(help="Results folder of 'patent-mteb run'.")],
+    results: Path,
     /,
     *,
-    format: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(help="Formats of the tables: terminal, markdown, csv, latex.")
-    ] = ("terminal",),
-    every_table: Annotated[bool, Parameter(help="Print all tables; a long report prints its summaries only.")] = False,
-    out: Annotated[
-        Path | None, Parameter(metavar="DIR", help="Write tables, and plots with --plots, to this folder.")
-    ] = None,
-    html: Annotated[Path | None, Parameter(metavar="DIR", help="Write a self-contained page to this folder.")] = None,
-    texts: Annotated[
-        bool, Parameter(help="Show texts of real data on the page, where their licence allows it.")
-    ] = False,
-    plots: Annotated[bool, Parameter(help="Write every plot as PNG, SVG and PDF (needs patent-mteb[report]).")] = False,
-    published: Annotated[bool, Parameter(help="Set measured rows among the papers' rows.")] = False,
-    baseline: Annotated[
-        str | None,
-        Parameter(metavar="MODEL", help="Letters mark scores that are significantly better than this model's."),
-    ] = None,
-    test: Annotated[
-        str,
-        Parameter(metavar="NAME", help="Significance test: bootstrap (10,000 resamples), t or permutation."),
-    ] = "bootstrap",
-    as_json: Annotated[
-        bool,
-        Parameter(name="--json", help="Print one JSON document of all numbers instead of tables (docs/report.md)."),
-    ] = False,
+    format: Annotated[tuple[str, ...], SEVERAL] = ("terminal",),
+    every_table: bool = False,
+    out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    html: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    texts: bool = False,
+    plots: bool = False,
+    published: bool = False,
+    baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None,
+    test: Annotated[str, Parameter(metavar="NAME")] = "bootstrap",
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
     session: Session = SESSION,
 ) -> int:
-    """Make tables, plots and a static page from a results folder."""
+    """Make tables, plots and a static page from a results folder.
+
+    Args:
+        results: Results folder of 'patent-mteb run'.
+        format: Formats of the tables: terminal, markdown, csv, latex.
+        every_table: Print all tables; a long report prints its summaries only.
+        out: Write tables, and plots with --plots, to this folder.
+        html: Write a self-contained page to this folder.
+        texts: Show texts of real data on the page, where their licence allows it.
+        plots: Write every plot as PNG, SVG and PDF (needs patent-mteb[report]).
+        published: Set measured rows among the papers' rows.
+        baseline: Letters mark scores that are significantly better than this model's.
+        test: Significance test: bootstrap (10,000 resamples), t or permutation.
+        as_json: Print one JSON document of all numbers instead of tables (docs/report.md).
+    """
     from patent_mteb import report
 
     outcome = report.run(
@@ -79,14 +78,19 @@ def report(
 
 @command("reproduce", "patent-mteb reproduce --results results")
 def reproduce(
-    model: Annotated[str | None, Parameter(metavar="MODEL", help="This model only.")] = None,
+    model: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     /,
     *,
-    results: Annotated[Path, Parameter(metavar="DIR", help="Results folder of 'patent-mteb run'.")],
+    results: Annotated[Path, Parameter(metavar="DIR")],
     as_json: AsJson = False,
     session: Session = SESSION,
 ) -> int:
-    """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL."""
+    """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL.
+
+    Args:
+        model: This model only.
+        results: Results folder of 'patent-mteb run'.
+    """
     from patent_mteb.report.collect import collect
     from patent_mteb.report.rendering import as_terminal
     from patent_mteb.report.reproduce import as_json as document
@@ -117,13 +121,16 @@ def reproduce(
 def geometry(
     *,
     model: Annotated[StoredModel, FLAT],
-    tasks: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...", help="Retrieval tasks of the suite.")
-    ],
-    max_documents: Annotated[int, WHOLE, Parameter(help="Documents drawn from a larger corpus.")] = 10_000,
+    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")],
+    max_documents: Annotated[int, WHOLE] = 10_000,
     out: Results = Path("results"),
 ) -> int:
-    """Measure the geometry of a model's embeddings of the texts of tasks; 'report' shows it next to the scores."""
+    """Measure the geometry of a model's embeddings of the texts of tasks; 'report' shows it next to the scores.
+
+    Args:
+        tasks: Retrieval tasks of the suite.
+        max_documents: Documents drawn from a larger corpus.
+    """
     from patent_mteb.experiments.embedding_geometry import geometry, save
     from patent_mteb.experiments.evaluate import retrieval_task
 

@@ -50,17 +50,15 @@ _OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend"
 
 @dataclass(frozen=True, kw_only=True)
 class _Usual(Named):
-    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...", help="Names of tasks.")] = ()
-    benchmarks: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...", help="Names of benchmarks.")
-    ] = ()
+    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")] = ()
+    """Names of tasks."""
+    benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = ()
+    """Names of benchmarks."""
     out: Results = Path("results")
-    limit: Annotated[
-        int | None,
-        POSITIVE,
-        Parameter(help="N queries of each retrieval task and some of its documents, stored as <Task>.limitN."),
-    ] = None
-    dry_run: Annotated[bool, Parameter(help="Only print the plan: texts, time, disk, memory, missing data.")] = False
+    limit: Annotated[int | None, POSITIVE] = None
+    """N queries of each retrieval task and some of its documents, stored as <Task>.limitN."""
+    dry_run: bool = False
+    """Only print the plan: texts, time, disk, memory, missing data."""
     json: AsJson = False
 
 
@@ -68,15 +66,10 @@ class _Usual(Named):
 class _Composition:
     """Options that make another first stage, in the order in which they apply."""
 
-    section_tags: Annotated[
-        bool,
-        Parameter(group=_COMPOSITION, help="Put PatentMap's section tags before the known sections of a text."),
-    ] = False
-    dims: Annotated[
-        int | None,
-        WHOLE,
-        Parameter(group=_COMPOSITION, metavar="D", help="Keep the first D dimensions, renormalised."),
-    ] = None
+    section_tags: Annotated[bool, Parameter(group=_COMPOSITION)] = False
+    """Put PatentMap's section tags before the known sections of a text."""
+    dims: Annotated[int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="D")] = None
+    """Keep the first D dimensions, renormalised."""
     ann: Annotated[
         tuple[Annotated[int, POSITIVE], ...] | None,
         Parameter(
@@ -89,43 +82,20 @@ class _Composition:
             ),
         ),
     ] = None
-    passages: Annotated[
-        int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="TOKENS", help="Search windows of this length.")
-    ] = None
-    stride: Annotated[
-        int | None,
-        WHOLE,
-        Parameter(
-            group=_COMPOSITION,
-            metavar="TOKENS",
-            help="Tokens between the starts of two windows; without it no overlap.",
-        ),
-    ] = None
-    aggregate: Annotated[
-        str, Parameter(group=_COMPOSITION, metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP.")
-    ] = "maxP"
-    fuse: Annotated[
-        str | None,
-        Parameter(
-            group=_COMPOSITION, metavar="MODEL", help="Second system: bm25, bm25-dapfam, or any model as for -m."
-        ),
-    ] = None
-    alpha: Annotated[
-        float | None,
-        Parameter(group=_COMPOSITION, help="Linear fusion, weight of -m; 0.5 without this and --rrf."),
-    ] = None
-    rrf: Annotated[
-        float | None,
-        Parameter(group=_COMPOSITION, metavar="K", help="Reciprocal rank fusion with the constant K."),
-    ] = None
-    rerank: Annotated[
-        str | None,
-        Parameter(
-            group=_RERANKING,
-            metavar="MODEL",
-            help="Cross-encoder or late-interaction model that reorders the first documents.",
-        ),
-    ] = None
+    passages: Annotated[int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="TOKENS")] = None
+    """Search windows of this length."""
+    stride: Annotated[int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="TOKENS")] = None
+    """Tokens between the starts of two windows; without it no overlap."""
+    aggregate: Annotated[str, Parameter(group=_COMPOSITION, metavar="NAME")] = "maxP"
+    """maxP, avg_top3, avgP, sumP or firstP."""
+    fuse: Annotated[str | None, Parameter(group=_COMPOSITION, metavar="MODEL")] = None
+    """Second system: bm25, bm25-dapfam, or any model as for -m."""
+    alpha: Annotated[float | None, Parameter(group=_COMPOSITION)] = None
+    """Linear fusion, weight of -m; 0.5 without this and --rrf."""
+    rrf: Annotated[float | None, Parameter(group=_COMPOSITION, metavar="K")] = None
+    """Reciprocal rank fusion with the constant K."""
+    rerank: Annotated[str | None, Parameter(group=_RERANKING, metavar="MODEL")] = None
+    """Cross-encoder or late-interaction model that reorders the first documents."""
 
 
 @Parameter(name="*")
@@ -133,64 +103,33 @@ class _Composition:
 class RunOptions(LanguageModel, _Composition, WithStore, Editing, _Usual):
     """Options of ``patent-mteb run``."""
 
-    task_types: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(group=_FILTERS, metavar="TYPE...", help="Tasks of these types, such as Retrieval."),
-    ] = ()
-    categories: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(group=_FILTERS, metavar="CATEGORY...", help="Tasks of these categories, such as t2t."),
-    ] = ()
-    languages: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(alias="-l", group=_FILTERS, metavar="LANGUAGE...", help="Tasks in these languages, such as eng."),
-    ] = ()
-    eval_splits: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(group=_FILTERS, metavar="SPLIT...", help="Evaluate on these splits instead of the tasks' own."),
-    ] = ()
-    rerank_depth: Annotated[
-        int, WHOLE, Parameter(group=_RERANKING, metavar="K", help="Number of documents that it orders.")
-    ] = 100
-    candidates: Annotated[
-        Path | None,
-        Parameter(
-            group=_RERANKING,
-            metavar="DIR",
-            help="Candidates of 'patent-mteb runs candidates'; -m is the reranker of them.",
-        ),
-    ] = None
-    chat_endpoint: Annotated[
-        str | None,
-        Parameter(
-            group=_RERANKING, metavar="URL", help="The reranker is the language model of this name at this address."
-        ),
-    ] = None
+    task_types: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="TYPE...")] = ()
+    """Tasks of these types, such as Retrieval."""
+    categories: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="CATEGORY...")] = ()
+    """Tasks of these categories, such as t2t."""
+    languages: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-l", group=_FILTERS, metavar="LANGUAGE...")] = ()
+    """Tasks in these languages, such as eng."""
+    eval_splits: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="SPLIT...")] = ()
+    """Evaluate on these splits instead of the tasks' own."""
+    rerank_depth: Annotated[int, WHOLE, Parameter(group=_RERANKING, metavar="K")] = 100
+    """Number of documents that it orders."""
+    candidates: Annotated[Path | None, Parameter(group=_RERANKING, metavar="DIR")] = None
+    """Candidates of 'patent-mteb runs candidates'; -m is the reranker of them."""
+    chat_endpoint: Annotated[str | None, Parameter(group=_RERANKING, metavar="URL")] = None
+    """The reranker is the language model of this name at this address."""
     overwrite_strategy: Annotated[
-        Literal["always", "never", "only-missing", "only-cache"],
-        Parameter(group=_RESULTS, help="Action where a result exists."),
+        Literal["always", "never", "only-missing", "only-cache"], Parameter(group=_RESULTS)
     ] = "only-missing"
-    prediction_folder: Annotated[
-        Path | None, Parameter(group=_RESULTS, metavar="DIR", help="Store the rankings or predictions there.")
-    ] = None
-    save_runs: Annotated[
-        Path | None,
-        Parameter(
-            group=_RESULTS,
-            metavar="DIR",
-            help="Write runs and qrels in TREC form there, for 'patent-mteb runs fuse'.",
-        ),
-    ] = None
+    """Action where a result exists."""
+    prediction_folder: Annotated[Path | None, Parameter(group=_RESULTS, metavar="DIR")] = None
+    """Store the rankings or predictions there."""
+    save_runs: Annotated[Path | None, Parameter(group=_RESULTS, metavar="DIR")] = None
+    """Write runs and qrels in TREC form there, for 'patent-mteb runs fuse'."""
     memory: Annotated[Memory, Parameter(group=_RESOURCES)] = None
-    num_proc: Annotated[int | None, WHOLE, Parameter(group=_RESOURCES, help="Processes that load the data.")] = None
-    co2_tracker: Annotated[
-        bool,
-        Parameter(negative="--no-co2-tracker", group=_RESOURCES, help="Estimate emissions with codecarbon."),
-    ] = False
+    num_proc: Annotated[int | None, WHOLE, Parameter(group=_RESOURCES)] = None
+    """Processes that load the data."""
+    co2_tracker: Annotated[bool, Parameter(negative="--no-co2-tracker", group=_RESOURCES)] = False
+    """Estimate emissions with codecarbon."""
 
 
 @command(
@@ -366,11 +305,11 @@ def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
         common.warn(f"  {line}")
 
 
-def _cell(outcome: Outcome, part: str) -> Cell:
-    """The main score of a task or of a slice, with mark and interval where it stands on too little."""
-    name = f"{part}_{outcome.main_score}" if part else outcome.main_score
+def _cell(outcome: Outcome, slice_: str) -> Cell:
+    """Return the main score of a task or slice, marked where it has too few queries or documents."""
+    name = f"{slice_}_{outcome.main_score}" if slice_ else outcome.main_score
     value, low, high = (outcome.scores.get(f"{name}{end}") for end in ("", "_low", "_high"))
-    small = too_small(outcome.scores, part) if value is not None else ""
+    small = too_small(outcome.scores, slice_) if value is not None else ""
     return Cell(value, small=small, interval=(low, high) if low is not None and high is not None else None)
 
 
@@ -404,15 +343,15 @@ def show(report: Report, folder: Path) -> None:
 
 
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
-    """What a reader must know of these scores."""
+    """Yield the caveats of these scores."""
     if cached := [outcome for outcome in scored if outcome.cached]:
         yield (
-            f"{len(cached)} of {len(scored)} were there already, of the day that stands for the seconds; see"
+            f"{len(cached)} of {len(scored)} were there already, computed on the day in the column of seconds; see"
             " --overwrite-strategy."
         )
     if any(".limit" in outcome.task for outcome in scored):
         yield (
-            "Tasks named .limit<N> ran on a part of their queries and documents, which makes scores high: for trying"
+            "Tasks named .limit<N> ran on some of their queries and documents, which makes scores high: for trying"
             " things out only."
         )
     if any(".sample" in outcome.task for outcome in scored):
@@ -422,7 +361,7 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _as_json(report: Report, folder: Path) -> str:
-    """The same for a program."""
+    """Return the outcomes as the JSON document of ``--json`` (docs/commands.md)."""
     tasks = [
         {
             "task": outcome.task,

@@ -44,17 +44,19 @@ _FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion wi
 def candidates(
     *,
     model: Annotated[StoredModel, FLAT],
-    tasks: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...", help="Names of retrieval tasks.")
-    ],
-    top: Annotated[int, POSITIVE, Parameter(metavar="K", help="Documents a query.")] = 1000,
-    limit: Annotated[int | None, POSITIVE, Parameter(help="N queries of each task, as for 'patent-mteb run'.")] = None,
-    out: Annotated[
-        Path,
-        Parameter(metavar="DIR", help="Folder with one file for each system and depth; existing files are kept."),
-    ] = Path("candidates"),
+    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")],
+    top: Annotated[int, POSITIVE, Parameter(metavar="K")] = 1000,
+    limit: Annotated[int | None, POSITIVE] = None,
+    out: Annotated[Path, Parameter(metavar="DIR")] = Path("candidates"),
 ) -> int:
-    """Write the best documents of every query, so that 'run --candidates' reranks them without a first stage."""
+    """Write the best documents of every query, so that 'run --candidates' reranks them without a first stage.
+
+    Args:
+        tasks: Names of retrieval tasks.
+        top: Documents a query.
+        limit: N queries of each task, as for 'patent-mteb run'.
+        out: Folder with one file for each system and depth; existing files are kept.
+    """
     from patent_mteb.experiments.candidates import candidates
     from patent_mteb.models.composition import compose
     from patent_mteb.tasks.selection import choose, limited
@@ -83,33 +85,29 @@ def candidates(
 
 @command("runs score", "patent-mteb runs score vendor.run -t PatentDAPFAMTACToTACRetrieval --name 'Vendor 3.1'")
 def score(
-    run: Annotated[Path, Parameter(help="TREC run: query Q0 document rank score tag.")],
+    run: Path,
     /,
     *,
-    task: Annotated[
-        str,
-        Parameter(alias="-t", help="Task that was searched: its corpus, judgements and hidden documents count."),
-    ],
-    name: Annotated[
-        str, Parameter(help="Name of the system, stored as run/NAME; without it the name of the file.")
-    ] = "",
+    task: Annotated[str, Parameter(alias="-t")],
+    name: str = "",
     allow_missing: AllowMissing = False,
-    drop_unknown: Annotated[
-        bool, Parameter(help="Drop and count documents that are not in the task's corpus.")
-    ] = False,
-    seconds: Annotated[
-        float | None,
-        AMOUNT,
-        Parameter(metavar="S", help="Seconds that the system took for all queries of the run together."),
-    ] = None,
-    cost: Annotated[
-        float | None, AMOUNT, Parameter(metavar="C", help="Cost of all queries together, in any currency.")
-    ] = None,
+    drop_unknown: bool = False,
+    seconds: Annotated[float | None, AMOUNT, Parameter(metavar="S")] = None,
+    cost: Annotated[float | None, AMOUNT, Parameter(metavar="C")] = None,
     order: Annotated[Order | None, ORDER] = None,
     out: Results = Path("results"),
     session: Session = SESSION,
 ) -> int:
-    """Score the ranking of any system (a TREC run of a search product, an agent, a pipeline) like a model's."""
+    """Score the ranking of any system (a TREC run of a search product, an agent, a pipeline) like a model's.
+
+    Args:
+        run: TREC run: query Q0 document rank score tag.
+        task: Task that was searched: its corpus, judgements and hidden documents count.
+        name: Name of the system, stored as run/NAME; without it the name of the file.
+        drop_unknown: Drop and count documents that are not in the task's corpus.
+        seconds: Seconds that the system took for all queries of the run together.
+        cost: Cost of all queries together, in any currency.
+    """
     from patent_mteb.experiments.evaluate import retrieval_task
     from patent_mteb.experiments.run import run as run_task
     from patent_mteb.search.stored import StoredRun
@@ -124,47 +122,37 @@ def score(
 
 @command("runs fuse", "patent-mteb runs fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid")
 def fuse(
-    runs: Annotated[
-        tuple[Path, ...],
-        Parameter(metavar="RUN", help="TREC files, as 'run --save-runs DIR' writes them; the lexical one first."),
-    ],
+    runs: Annotated[tuple[Path, ...], Parameter(metavar="RUN")],
     /,
     *,
-    task: Annotated[str, Parameter(alias="-t", help="Task whose judgements, slices and hidden documents count.")],
-    rrf: Annotated[
-        tuple[float, ...],
-        SEVERAL,
-        Parameter(group=_FUSION, metavar="K...", help="Reciprocal rank fusion with these constants."),
-    ] = (),
-    alpha: Annotated[
-        tuple[float, ...],
-        SEVERAL,
-        Parameter(group=_FUSION, metavar="A...", help="Interpolation of two runs: weights of the second."),
-    ] = (),
-    weights: Annotated[
-        tuple[float, ...],
-        SEVERAL,
-        Parameter(group=_FUSION, metavar="W...", help="Interpolation: one weight a run."),
-    ] = (),
-    grid: Annotated[
-        bool,
-        Parameter(group=_FUSION, help="k of 10, 30, 60 and 100, and of two runs all weights in tenths."),
-    ] = False,
-    depth: Annotated[int, WHOLE, Parameter(group=_FUSION, help="Documents of each run that count.")] = 1000,
+    task: Annotated[str, Parameter(alias="-t")],
+    rrf: Annotated[tuple[float, ...], SEVERAL, Parameter(group=_FUSION, metavar="K...")] = (),
+    alpha: Annotated[tuple[float, ...], SEVERAL, Parameter(group=_FUSION, metavar="A...")] = (),
+    weights: Annotated[tuple[float, ...], SEVERAL, Parameter(group=_FUSION, metavar="W...")] = (),
+    grid: Annotated[bool, Parameter(group=_FUSION)] = False,
+    depth: Annotated[int, WHOLE, Parameter(group=_FUSION)] = 1000,
     allow_missing: AllowMissing = False,
     order: Annotated[
         tuple[Order, ...], ORDER, Parameter(help=f"{ORDER.help} Once for all runs, or once for each.")
     ] = (),
     out: Results = Path("results"),
-    table: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Write all scores, gains and OUT/ALL ratios as csv.")
-    ] = None,
-    plot: Annotated[
-        Path | None, Parameter(metavar="STEM", help="Draw the curves as STEM.png, STEM.svg and STEM.pdf.")
-    ] = None,
+    table: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    plot: Annotated[Path | None, Parameter(metavar="STEM")] = None,
     session: Session = SESSION,
 ) -> int:
-    """Fuse stored runs of any models, views and lengths, and score the result on a task."""
+    """Fuse stored runs of any models, views and lengths, and score the result on a task.
+
+    Args:
+        runs: TREC files, as 'run --save-runs DIR' writes them; the lexical one first.
+        task: Task whose judgements, slices and hidden documents count.
+        rrf: Reciprocal rank fusion with these constants.
+        alpha: Interpolation of two runs: weights of the second.
+        weights: Interpolation: one weight a run.
+        grid: k of 10, 30, 60 and 100, and of two runs all weights in tenths.
+        depth: Documents of each run that count.
+        table: Write all scores, gains and OUT/ALL ratios as csv.
+        plot: Draw the curves as STEM.png, STEM.svg and STEM.pdf.
+    """
     from patent_mteb.experiments.fusing import SMALL, fuse_runs
     from patent_mteb.metrics.significance import explained
 

@@ -35,7 +35,7 @@ def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
     return 0
 
 
-@command("store verify", "patent-mteb store verify --store part-2")
+@command("store verify", "patent-mteb store verify")
 def verify(*, store: StoreFolder = None, session: Session = SESSION) -> int:
     """Read and check everything in the store."""
     from patent_mteb.store import EmbeddingStore
@@ -53,19 +53,23 @@ def verify(*, store: StoreFolder = None, session: Session = SESSION) -> int:
 @command("store prune", "patent-mteb store prune --older-than 90 --dry-run")
 def prune(
     *,
-    model: Annotated[
-        str | None, Parameter(alias="-m", metavar="MODEL", help="Remove the embeddings of this model.")
-    ] = None,
-    older_than: Annotated[
-        float | None, Parameter(metavar="DAYS", help="Remove embeddings that were not used for this number of days.")
-    ] = None,
-    damaged: Annotated[bool, Parameter(help="Remove damaged shards, and keep their readable embeddings.")] = False,
-    dry_run: Annotated[bool, Parameter(help="Only print what would be removed.")] = False,
-    force: Annotated[bool, Parameter(help="Also remove embeddings that a running process uses.")] = False,
+    model: Annotated[str | None, Parameter(alias="-m", metavar="MODEL")] = None,
+    older_than: Annotated[float | None, Parameter(metavar="DAYS")] = None,
+    damaged: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
     store: StoreFolder = None,
     session: Session = SESSION,
 ) -> int:
-    """Remove embeddings of a model, old ones, or damaged ones."""
+    """Remove embeddings of a model, old ones, or damaged ones.
+
+    Args:
+        model: Remove the embeddings of this model.
+        older_than: Remove embeddings that were not used for this number of days.
+        damaged: Remove damaged shards, and keep their readable embeddings.
+        dry_run: Only print what would be removed.
+        force: Also remove embeddings that a running process uses.
+    """
     from patent_mteb.store import EmbeddingStore
 
     opened = EmbeddingStore(store, create=False)
@@ -83,15 +87,17 @@ def prune(
 
 @command("store merge", "patent-mteb store merge other-store --store here")
 def merge(
-    others: Annotated[
-        tuple[Path, ...], Parameter(metavar="OTHER", help="Stores whose embeddings are copied to this one.")
-    ] = (),
+    others: Annotated[tuple[Path, ...], Parameter(metavar="OTHER")] = (),
     /,
     *,
     store: StoreFolder = None,
     session: Session = SESSION,
 ) -> int:
-    """Copy the embeddings of other stores into this one."""
+    """Copy the embeddings of other stores into this one.
+
+    Args:
+        others: Stores whose embeddings are copied to this one.
+    """
     from patent_mteb.store import EmbeddingStore
     from patent_mteb.store.merging import merge
 
@@ -112,25 +118,21 @@ def merge(
 
 @dataclass(frozen=True, kw_only=True)
 class _Tasks(Named):
-    tasks: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(alias="-t", metavar="TASK...", help="Names of tasks; without -t and -b all of DATA."),
-    ] = ()
-    benchmarks: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...", help="Names of benchmarks.")
-    ] = ()
+    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")] = ()
+    """Names of tasks; without -t and -b all of DATA."""
+    benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = ()
+    """Names of benchmarks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeOptions(Editing, _Tasks):
     """Options of ``patent-mteb store encode``."""
 
-    shard: Annotated[
-        Shard, Parameter(help="Encode only this share: every N-th batch from the I-th; 'store merge' joins stores.")
-    ] = None
+    shard: Shard = None
+    """Encode only this share: every N-th batch from the I-th; 'store merge' joins stores."""
     engine: Engine = "local"
-    dry_run: Annotated[bool, Parameter(help="Only count the stored texts and the texts to encode.")] = False
+    dry_run: bool = False
+    """Only count the stored texts and the texts to encode."""
 
 
 @command(
@@ -138,15 +140,12 @@ class EncodeOptions(Editing, _Tasks):
     "patent-mteb store encode ROOT -m MODEL",
     "patent-mteb store encode -b DAPFAM -m MODEL --shard 2/8 --store part-2",
 )
-def encode(
-    data: Annotated[
-        Path | None, Parameter(help="Directory of 'patent-mteb data build'; without it that of PATENT_MTEB_DATA.")
-    ] = None,
-    /,
-    *,
-    options: Annotated[EncodeOptions, FLAT],
-) -> int:
-    """Encode the texts of tasks into the store, all of them or a share; a later run reads them there."""
+def encode(data: Path | None = None, /, *, options: Annotated[EncodeOptions, FLAT]) -> int:
+    """Encode the texts of tasks into the store, all of them or a share; a later run reads them there.
+
+    Args:
+        data: Directory of 'patent-mteb data build'; without it that of PATENT_MTEB_DATA.
+    """
     from patent_mteb.experiments.encoding import Job, encode_on_ray, encode_share
     from patent_mteb.parallel import share
     from patent_mteb.store import default_path

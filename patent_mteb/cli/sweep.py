@@ -32,66 +32,47 @@ _FACTORS = Group("Factors", help="The values of each that are combined; not with
 class Factors:
     """The factors of the matrix, as :class:`patent_mteb.experiments.sweep.Matrix` names them."""
 
-    backends: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...", help="bm25, dense, hybrid.")
-    ] = ("bm25", "dense")
-    granularities: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...", help="document, passage.")
-    ] = ("document",)
-    queries: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...", help="Text views of the queries.")
-    ] = ("TA", "TAC")
-    corpora: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...", help="Text views of the documents.")
-    ] = ("TAC", "FullText")
-    aggregates: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(group=_FACTORS, metavar="NAME...", help="Aggregation of the scores of a document's passages."),
-    ] = ("maxP", "avg_top3", "avgP", "sumP")
-    tokens: Annotated[
-        tuple[str, ...],
-        SEVERAL,
-        Parameter(
-            group=_FACTORS,
-            metavar="NAME...",
-            help="Unit of the lengths of passages: own (tokens of each backend), words (the same for all).",
-        ),
-    ] = ("own",)
-    lengths: Annotated[
-        tuple[Annotated[int, WHOLE], ...],
-        SEVERAL,
-        Parameter(group=_FACTORS, metavar="TOKENS...", help="Lengths of the passages."),
-    ] = (256, 1024)
-    rrf: Annotated[
-        tuple[float, ...],
-        Parameter(
-            consume_multiple=True, group=_FACTORS, metavar="K", help="Hybrid: constants of reciprocal rank fusion."
-        ),
-    ] = (10.0, 30.0, 60.0, 100.0)
-    alphas: Annotated[
-        tuple[float, ...],
-        Parameter(
-            consume_multiple=True,
-            group=_FACTORS,
-            metavar="ALPHA",
-            help="Hybrid: weights of linear fusion; without it none.",
-        ),
-    ] = ()
+    backends: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...")] = ("bm25", "dense")
+    """bm25, dense, hybrid."""
+    granularities: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...")] = ("document",)
+    """document, passage."""
+    queries: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...")] = ("TA", "TAC")
+    """Text views of the queries."""
+    corpora: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...")] = ("TAC", "FullText")
+    """Text views of the documents."""
+    aggregates: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...")] = (
+        "maxP",
+        "avg_top3",
+        "avgP",
+        "sumP",
+    )
+    """Aggregation of the scores of a document's passages."""
+    tokens: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...")] = ("own",)
+    """Unit of the lengths of passages: own (tokens of each backend), words (the same for all)."""
+    lengths: Annotated[tuple[Annotated[int, WHOLE], ...], SEVERAL, Parameter(group=_FACTORS, metavar="TOKENS...")] = (
+        256,
+        1024,
+    )
+    """Lengths of the passages."""
+    rrf: Annotated[tuple[float, ...], Parameter(consume_multiple=True, group=_FACTORS, metavar="K")] = (
+        10.0,
+        30.0,
+        60.0,
+        100.0,
+    )
+    """Hybrid: constants of reciprocal rank fusion."""
+    alphas: Annotated[tuple[float, ...], Parameter(consume_multiple=True, group=_FACTORS, metavar="ALPHA")] = ()
+    """Hybrid: weights of linear fusion; without it none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(Factors, WithStore):
     """Options of ``patent-mteb runs sweep``."""
 
-    model: Annotated[
-        str | None,
-        Parameter(alias="-m", metavar="MODEL", help="Hub id, a name that mteb knows, or a checkpoint directory."),
-    ] = None
-    model_revision: Annotated[
-        str | None,
-        Parameter(group=MODEL, metavar="REVISION", help="Commit, tag or branch of a model on the hub."),
-    ] = None
+    model: Annotated[str | None, Parameter(alias="-m", metavar="MODEL")] = None
+    """Hub id, a name that mteb knows, or a checkpoint directory."""
+    model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
+    """Commit, tag or branch of a model on the hub."""
     precision: Annotated[
         tuple[Precision, ...],
         SEVERAL,
@@ -104,17 +85,14 @@ class SweepOptions(Factors, WithStore):
             ),
         ),
     ] = ()
-    paper: Annotated[
-        bool,
-        Parameter(help="The 249 runs of the paper's Tables 17 to 20 with their printed numbers, dense ones in int8."),
-    ] = False
-    count: Annotated[bool, Parameter(name="--list", help="Count the runs instead of running them.")] = False
-    bm25: Annotated[str, Parameter(metavar="SETTING", help="Setting of the lexical backend: dapfam or bm25s.")] = (
-        "dapfam"
-    )
-    out: Annotated[Path, Parameter(metavar="FILE", help="The table, csv; runs that it holds are not run again.")] = (
-        Path("sweep.csv")
-    )
+    paper: bool = False
+    """The 249 runs of the paper's Tables 17 to 20 with their printed numbers, dense ones in int8."""
+    count: Annotated[bool, Parameter(name="--list")] = False
+    """Count the runs instead of running them."""
+    bm25: Annotated[str, Parameter(metavar="SETTING")] = "dapfam"
+    """Setting of the lexical backend: dapfam or bm25s."""
+    out: Annotated[Path, Parameter(metavar="FILE")] = Path("sweep.csv")
+    """The table, csv; runs that it holds are not run again."""
 
 
 _OPTIONS = SweepOptions()
@@ -125,13 +103,12 @@ _OPTIONS = SweepOptions()
     "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
     "patent-mteb runs sweep dapfam --paper --list",
 )
-def sweep(
-    benchmark: Annotated[Literal["dapfam", "DAPFAM"], Parameter(help="Benchmark whose matrix is run.")],
-    /,
-    *,
-    options: Annotated[SweepOptions, FLAT] = _OPTIONS,
-) -> int:
-    """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable."""
+def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> int:
+    """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable.
+
+    Args:
+        benchmark: Benchmark whose matrix is run.
+    """
     from patent_mteb.experiments.sweep import sweep
     from patent_mteb.search.bm25 import bm25
 

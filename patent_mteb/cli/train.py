@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import POSITIVE, SESSION, SEVERAL, Device, Session, Settings, required
+from patent_mteb.cli.options import POSITIVE, SESSION, SEVERAL, Device, Session, Settings
 from patent_mteb.errors import DataError
 from patent_mteb.report.words import measure_title
 
@@ -33,69 +33,57 @@ _SEEDS = 2**32
     "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate"
     " WIPO-AT.sample",
     "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
+    requires={"recipe": "RECIPE", "data": "DATA", "model": "--model", "out": "--out"},
+    unless=("recipes",),
 )
 def train(
-    recipe: Annotated[str | None, Parameter(help="Training recipe, such as wipo-r3; --recipes lists them.")] = None,
-    data: Annotated[
-        str | None,
-        Parameter(help="'sample', a directory of 'patent-mteb data build wipo_at', or records of 'data import'."),
-    ] = None,
+    recipe: str | None = None,
+    data: str | None = None,
     /,
     *,
-    model: Annotated[str | None, Parameter(alias="-m", metavar="BASE", help="Base model: hub id or directory.")] = None,
-    out: Annotated[
-        Path | None,
-        Parameter(metavar="DIR", help="Folder of pairs, checkpoints and results; the same command resumes."),
-    ] = None,
-    seeds: Annotated[
-        str, Parameter(metavar="N,N", help="One run each; several give mean and standard deviation (42,7,13).")
-    ] = "42",
-    split: Annotated[
-        str | None,
-        Parameter(
-            metavar="TRAIN,VALIDATION",
-            help="Shares of the families of records, the rest is the test split (0.8,0.1).",
-        ),
-    ] = None,
+    model: Annotated[str | None, Parameter(alias="-m", metavar="BASE")] = None,
+    out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    seeds: Annotated[str, Parameter(metavar="N,N")] = "42",
+    split: Annotated[str | None, Parameter(metavar="TRAIN,VALIDATION")] = None,
     settings: Settings = (),
-    max_steps: Annotated[int | None, POSITIVE, Parameter(help="Greatest number of steps of a run.")] = None,
+    max_steps: Annotated[int | None, POSITIVE] = None,
     lora: Annotated[
-        tuple[Annotated[int, POSITIVE], ...] | None,
-        Parameter(
-            consume_multiple=(0, 1),
-            metavar="[RANK]",
-            help="Train adapters of this rank (16) instead of all weights.",
-        ),
+        tuple[Annotated[int, POSITIVE], ...] | None, Parameter(consume_multiple=(0, 1), metavar="[RANK]")
     ] = None,
-    drop_leaks: Annotated[
-        bool, Parameter(help="Remove and count pairs that leak into a test set, instead of stopping.")
-    ] = False,
-    teacher: Annotated[
-        str, Parameter(metavar="MODEL", help="Teacher of colbert-distill, which learns its scores.")
-    ] = "",
-    paraphrases: Annotated[
-        Path | None, Parameter(metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase.")
-    ] = None,
-    geometry: Annotated[
-        int | None, POSITIVE, Parameter(help="Measure SSD, uniformity, alignment and P@1 every N steps.")
-    ] = None,
-    evaluate: Annotated[
-        tuple[str, ...], SEVERAL, Parameter(metavar="NAME...", help="Tasks or benchmarks to run before and after.")
-    ] = (),
+    drop_leaks: bool = False,
+    teacher: Annotated[str, Parameter(metavar="MODEL")] = "",
+    paraphrases: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    geometry: Annotated[int | None, POSITIVE] = None,
+    evaluate: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="NAME...")] = (),
     device: Device = None,
-    recipes: Annotated[bool, Parameter(help="Only list the recipes: bases, signal, settings, open choices.")] = False,
+    recipes: bool = False,
     session: Session = SESSION,
 ) -> int:
-    """Train an embedding model with a recipe of the papers, check it for leaks, and measure it before and after."""
+    """Train an embedding model with a recipe of the papers, check it for leaks, and measure it before and after.
+
+    Args:
+        recipe: Training recipe, such as wipo-r3; --recipes lists them.
+        data: 'sample', a directory of 'patent-mteb data build wipo_at', or records of 'data import'.
+        model: Base model: hub id or directory.
+        out: Folder of pairs, checkpoints and results; the same command resumes.
+        seeds: One run each; several give mean and standard deviation (42,7,13).
+        split: Shares of the families of records, the rest is the test split (0.8,0.1).
+        max_steps: Greatest number of steps of a run.
+        lora: Train adapters of this rank (16) instead of all weights.
+        drop_leaks: Remove and count pairs that leak into a test set, instead of stopping.
+        teacher: Teacher of colbert-distill, which learns its scores.
+        paraphrases: JSON lines of id and text, for patentmap-paraphrase.
+        geometry: Measure SSD, uniformity, alignment and P@1 every N steps.
+        evaluate: Tasks or benchmarks to run before and after.
+        recipes: Only list the recipes: bases, signal, settings, open choices.
+    """
     from patent_mteb.training.recipes import RECIPES, find_recipe, settings_for
 
     if recipes:
         rows = [(one.name, one.source, one.signal, one.loss, one.bases[0], one.open) for one in RECIPES.values()]
         common.show(("recipe", "source", "signal", "loss", "base", "left open by the paper"), rows)
         return 0
-    needed = {"RECIPE": recipe, "DATA": data, "--model": model, "--out": out}
-    if not (recipe and data and model and out):
-        raise required(*(name for name, value in needed.items() if not value))
+    assert recipe is not None and data is not None and model is not None and out is not None
     chosen = find_recipe(recipe)
     changed = settings_for(chosen, list(settings))
     numbers, shares = _seeds(seeds), _shares(split)

@@ -130,7 +130,7 @@ def test_former_names_work_with_a_note(monkeypatch, capsys, former):
 
 
 def test_whole_numbers_are_refused_otherwise(capsys):
-    """A library that rounds 2.5 would change what is measured."""
+    """A command line that rounds 2.5 measures something else."""
     whole = 0
     for command in cli.COMMANDS:
         for argument in app.arguments(command):
@@ -191,7 +191,7 @@ def test_output_is_said_in_one_way(monkeypatch, command, words):
         "data import",
     ],
 )
-def test_what_is_needed_is_asked_for(capsys, words):
+def test_missing_arguments_are_named(capsys, words):
     with pytest.raises(SystemExit) as stopped:
         cli.main(words.split())
     assert stopped.value.code == 2
@@ -257,7 +257,7 @@ def test_tables_never_cut_a_name(monkeypatch, capsys, width):
     printed = capsys.readouterr().out
     unbroken = "".join(
         map(str.strip, printed.splitlines())
-    )  # a name that is wider than the terminal stands in several lines
+    )  # a name that is wider than the terminal takes several lines
     assert all(name in (printed if len(name) <= width else unbroken) for name in names)
     assert "…" not in printed and max(map(len, printed.splitlines())) <= width
 

@@ -254,9 +254,9 @@ def test_a_bad_file_is_one_message_or_a_counted_reason(tmp_path, capsys, kind, f
         return
     assert message == ""
     assert read == expected.read, said
-    told = {what: count for what, count in said.items() if expected.said in what} if expected.said else {}
-    assert bool(told) == bool(expected.said), said
-    assert read >= 3 or kind == "no line ends" or read + sum(told.values()) == 3, "each document is read or counted"
+    shown = {what: count for what, count in said.items() if expected.said in what} if expected.said else {}
+    assert bool(shown) == bool(expected.said), said
+    assert read >= 3 or kind == "no line ends" or read + sum(shown.values()) == 3, "each document is read or counted"
 
 
 def twice(**fields: str) -> Spoil:
@@ -300,8 +300,8 @@ def test_a_bad_document_is_counted(tmp_path, capsys, kind, name):
     expected, source = outcomes[name], SOURCES[name]
     status, message, read, said = run(tmp_path, capsys, spoil(source), source)
     assert (status, message, read) == (0, "", expected.read), said
-    told = sum(count for what, count in said.items() if expected.said and expected.said in what)
-    assert told == bool(expected.said), said
+    shown = sum(count for what, count in said.items() if expected.said and expected.said in what)
+    assert shown == bool(expected.said), said
     if kind == "a day 00" and source.kind == "patents":
         assert {str(one.publication_date) for one in read_patents(tmp_path / "out" / "patents")} == {
             "2015-01-06",
@@ -335,7 +335,7 @@ def test_claims_without_numbers_are_numbered_and_counted(tmp_path, capsys, name)
     assert [claim.number for claim in read_patents(tmp_path / "out" / "patents")[0].claims] == [1, 2]
 
 
-def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_status(tmp_path, capsys):
+def test_files_of_a_directory_that_cannot_be_read_are_reported_and_change_the_exit_status(tmp_path, capsys):
     folder = tmp_path / "in"
     (folder / "week.xml").mkdir(parents=True)
     (folder / "week.xml" / "ipg.xml").write_text("".join(good(SOURCES["uspto"])))
@@ -360,8 +360,8 @@ def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_s
     (folder / "above").symlink_to("..")
     os.mkfifo(folder / "pipe.xml")
     assert cli.main(words) == 1
-    _, *told, last = capsys.readouterr().err.replace(f"{folder}/", "").splitlines()
-    assert told == [
+    _, *shown, last = capsys.readouterr().err.replace(f"{folder}/", "").splitlines()
+    assert shown == [
         "above: left out, a link to a directory, which is not followed",
         "cut.zip: left out, not a complete zip file (File is not a zip file)",
         "empty.xml: left out, the file is empty",

@@ -40,7 +40,7 @@ def entry(folder, model):
 
 
 def questions(server):
-    """What was asked about pairs of the task."""
+    """The questions about pairs of the task."""
     said = [body["messages"][1]["content"] for body in server.bodies]
     return [text for text in said if not any(fixed[:200] in text for fixed in TEXTS[1:5])]
 
@@ -93,21 +93,21 @@ def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypat
 
 def test_options_that_do_not_go_together(candidates, capsys):
     chat = ["--chat-endpoint", "http://localhost/v1"]
-    for words, told in (
+    for words, message in (
         (["run", "-t", TASK, "-m", "bm25-dapfam", *chat], "--chat-endpoint is the address of a reranker"),
-        (["run", "-m", "llm", *chat, "--dry-run", *candidates], "--dry-run says what is encoded"),
+        (["run", "-m", "llm", *chat, "--dry-run", *candidates], "--dry-run counts texts to encode"),
         (["run", "-m", "llm", *chat, "--fuse", "bm25", *candidates], "--fuse and --candidates exclude each other"),
-        (["run", "-m", "llm", *chat, "--request", "[]", *candidates], "--request is no JSON object"),
+        (["run", "-m", "llm", *chat, "--request", "[]", *candidates], "--request is not a JSON object"),
         (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is no address of a server"),
         (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "there are no candidates"),
         (["run", "-m", "bm25-dapfam", *candidates], "is not a cross-encoder"),
         (
             ["run", "-m", "llm", "--section-tags", "--alpha", "0.5", *candidates],
-            "--alpha, --section-tags and --candidates exclude",
+            "--section-tags, --alpha and --candidates exclude",
         ),
         (
             ["run", "-m", "llm", *chat, "--model-revision", "v1", *candidates],
-            "is asked as it is. Remedy: leave out --model-revision",
+            "--model-revision cannot change the model of --chat-endpoint. Remedy: leave out --model-revision",
         ),
         (["run", "-m", ".", "--model-revision", "v1", *candidates], "the directory . has no revision v1"),
         (
@@ -115,5 +115,5 @@ def test_options_that_do_not_go_together(candidates, capsys):
             "is not an encoder, so it has no bfloat16",
         ),
     ):
-        assert main(words) == 2, told
-        assert re.search(re.escape(told), said(capsys)), told
+        assert main(words) == 2, message
+        assert re.search(re.escape(message), said(capsys)), message

@@ -81,7 +81,7 @@ def test_bad_data_gives_one_message_and_a_bad_exit_status(hand, capsys, breaks, 
 
 def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
     assert cli.main(["data", "validate", str(hand / "data" / "WIPO-AT")]) == 0, (
-        "tasks that need views are not there, which is no error"
+        "missing tasks that need views are not an error"
     )
     printed = capsys.readouterr().out
     assert "1 tasks load (PatentCitationRetrieval)" in printed
@@ -120,7 +120,7 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
         ),
         (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
         (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
-        (("-t", "PatentCitationRetrieval", "-m", "nobody/nothing"), "unknown model 'nobody/nothing'"),
+        (("-t", "PatentCitationRetrieval", "-m", "acme/nothing"), "unknown model 'acme/nothing'"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--alpha", "0.5"), "need a second system"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--dims", "8"), "does not embed texts"),
     ],
@@ -447,13 +447,25 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "default"))
     checkpoint(tmp_path / "model", 8, "mean")
-    matrix = ["sweep", "dapfam", "--queries", "TA", "--corpora", "TA", "--out", str(tmp_path / "table.csv"), "-v", "1"]
+    matrix = [
+        "runs",
+        "sweep",
+        "dapfam",
+        "--queries",
+        "TA",
+        "--corpora",
+        "TA",
+        "--out",
+        str(tmp_path / "table.csv"),
+        "-v",
+        "1",
+    ]
     model = ["-m", str(tmp_path / "model"), "--batch-size", "4"]
     assert cli.main([*matrix, *model, "--no-store"]) == 0
     assert not (tmp_path / "default").exists()
-    header, *rows, told, last = capsys.readouterr().out.splitlines()
+    header, *rows, legend, last = capsys.readouterr().out.splitlines()
     assert header.split()[:4] == ["backend", "granularity", "query", "corpus"]
-    assert told.startswith("†: too few queries (< 50)") and all("†" in row for row in rows)
+    assert legend.startswith("†: too few queries (< 50)") and all("†" in row for row in rows)
     assert {row.split()[0] for row in rows} == {"bm25", "dense"}
     assert last == f"2 runs in {tmp_path / 'table.csv'}"
     assert cli.main([*matrix, *model, "--backends", "hybrid", "--rrf", "60", "--store", str(tmp_path / "store")]) == 0

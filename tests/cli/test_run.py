@@ -1,4 +1,4 @@
-"""What ``patent-mteb run`` and ``report`` show of scores that stand on too little: mark and interval, in no mean."""
+"""What ``patent-mteb run`` and ``report`` show of scores with too few queries: mark and interval, in no mean."""
 
 import csv
 import json

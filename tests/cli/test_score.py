@@ -1,4 +1,4 @@
-"""``patent-mteb runs score``: the ranking of a system that is no model."""
+"""``patent-mteb runs score``: the ranking of a system that is not a model."""
 
 import datetime as dt
 import json
@@ -44,7 +44,7 @@ def filed(folder):
 
 
 def said(capsys):
-    """What was printed, logged lines joined again."""
+    """The printed text in one line."""
     found = capsys.readouterr()
     return " ".join(f"{found.out} {found.err}".split())
 

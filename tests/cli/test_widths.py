@@ -1,4 +1,4 @@
-"""What the commands print on a terminal of 80 columns: no line of a table is wider, names stand in full, measures have
+"""What the commands print on a terminal of 80 columns: no line of a table is wider, names are complete, measures have
 their words.
 """
 

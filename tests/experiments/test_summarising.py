@@ -108,8 +108,8 @@ def test_a_run_that_was_stopped_asks_only_the_rest_and_each_text_says_where_it_i
 def test_bad_options_end_with_one_message(records, tmp_path, capsys):
     for words, told in (
         (["--endpoint", "http://localhost/v1"], "no model is named"),
-        (["--extractive", "--kinds", "novelty"], "'novelty' is no kind of summary"),
-        (["--endpoint", "http://localhost/v1", "--model", "m", "--request", "{"], "--request is no JSON"),
+        (["--extractive", "--kinds", "novelty"], "there is no kind of summary 'novelty'"),
+        (["--endpoint", "http://localhost/v1", "--model", "m", "--request", "{"], "--request is not JSON"),
         (["--endpoint", "http://localhost/v1", "--model", "m", "--budget-cost", "1"], "a budget in money needs prices"),
         (["--extractive", "--queries", str(tmp_path)], "the file is missing"),
     ):

@@ -123,13 +123,10 @@ def _content(path: Path) -> bytes:
 def helps() -> Iterator[tuple[str, str]]:
     """Name and help text of every command."""
     from patent_mteb import cli
+    from patent_mteb.cli import app
 
-    for name in ("", *cli.COMMANDS):
-        words = [*name.split(), "--help"]
-        done = subprocess.run(
-            [sys.executable, "-m", "patent_mteb.cli", *words], capture_output=True, text=True, check=True
-        )
-        yield name or "patent-mteb", done.stdout
+    for name in ("", *app.GROUPS, *cli.COMMANDS):
+        yield name.replace(" ", "-") or "patent-mteb", app.help_text(name, width=100)
 
 
 def result(cache: Path) -> Any:
