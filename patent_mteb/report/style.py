@@ -89,9 +89,9 @@ def _is_bar(axes: Axes) -> bool:
 
 
 def _overhang(figure: Figure, size: Any) -> Any:
-    """How far texts leave the canvas, on both sides together."""
-    texts = (text for text in shown_texts(figure) if text.get_in_layout())
-    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4) / figure.dpi
+    """How far texts and keys leave the canvas, on both sides together, in inches."""
+    drawn = [text for text in shown_texts(figure) if text.get_in_layout()] + figure.legends  # texts of a key move later
+    boxes = np.array([artist.get_window_extent().extents for artist in drawn]).reshape(-1, 4) / figure.dpi
     if not len(boxes):
         return np.zeros(2)
     before, behind = _MARGIN - boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0) - size + _MARGIN

@@ -1,4 +1,4 @@
-"""From results to the tables of the plots: they say what the results say."""
+"""The tables of charts hold the numbers of the results."""
 
 import json
 
@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
 
-from patent_mteb.report import drawing, frames
+from patent_mteb.report import charts, drawing, series
 from patent_mteb.report.collect import collect
 
 
@@ -24,50 +24,51 @@ def value_of(world, task, run, name):
 
 def test_frames_of_a_benchmark(world):
     view = world.benchmark("WIPO-AT")
-    frame = frames.in_out(view)
+    frame = charts.in_out(view)
     assert view.domain_headline.name == f"{HEADLINE}.sample"
     expected = [
-        (name, *(value_of(world, HEADLINE, run, part) for part in ("in", "out")))
-        for name, run in (("large", "acme/large"), ("small", "acme/small"), ("bm25", "lex/bm25"))
+        (run, side.upper(), value_of(world, HEADLINE, run, side))
+        for run in ("acme/large", "acme/small", "lex/bm25")
+        for side in ("in", "out")
     ]
     assert sorted(frame.rows()) == sorted(expected)
-    frame = frames.jurisdictions(view)
+    frame = charts.jurisdictions(view)
     assert set(frame["group"]) == {name.upper() for name in JURISDICTIONS}
-    assert frame.filter((pl.col("model") == "small") & (pl.col("group") == "JP"))["value"].item() == value_of(
+    assert frame.filter((pl.col("model") == "acme/small") & (pl.col("group") == "JP"))["value"].item() == value_of(
         world, HEADLINE, "acme/small", "jurisdiction_jp"
     )
-    frame = frames.recall(view)
-    assert sorted(set(frame["k"])) == [1, 3, 5, 10, 20, 100, 1000]
-    frame = frames.sections(view)
+    frame = charts.recall(view)
+    assert sorted(set(frame["x"])) == [1, 3, 5, 10, 20, 100, 1000]
+    frame = charts.sections(view)
     assert set(frame.select("query", "corpus").rows()) == {("TAC", "TAC"), ("TA", "TA"), ("Claim1", "Claim1")}
-    assert frame.filter((pl.col("model") == "large") & (pl.col("query") == "TA"))["value"].item() == value_of(
+    assert frame.filter((pl.col("model") == "acme/large") & (pl.col("query") == "TA"))["value"].item() == value_of(
         world, "WIPOATTAToTARetrieval", "acme/large", ""
     )
 
 
 def test_ranks_are_among_models_that_have_every_group(world):
-    frame = frames.ranks(world.benchmark("PatenTEB"))
-    assert set(frame["model"]) == {"small", "large"}  # the lexical model has retrieval only
-    assert {(row["model"], row["rank"]) for row in frame.iter_rows(named=True)} == {("large", 1.0), ("small", 2.0)}
+    frame = charts.ranks(world.benchmark("PatenTEB"))
+    assert set(frame["model"]) == {"acme/small", "acme/large"}  # the lexical model has retrieval only
+    assert set(frame.select("model", "value").rows()) == {("acme/large", 1.0), ("acme/small", 2.0)}
     assert set(frame["group"]) == {"Retrieval", "Classification", "Paraphrase", "Clustering"}
-    assert frames.ranks(world.benchmark("WIPO-AT")).is_empty()
+    assert charts.ranks(world.benchmark("WIPO-AT")).is_empty()
 
 
 def test_scale_leaves_out_models_of_unknown_size(world):
-    frame = frames.scale(world.benchmark("PatenTEB"))
-    assert set(frame.select("model", "parameters").rows()) == {("small", 22e6), ("large", 335e6)}
+    frame = charts.scale(world.benchmark("PatenTEB"))
+    assert set(frame.select("model", "x").rows()) == {("acme/small", 22e6), ("acme/large", 335e6)}
     tasks = world.results.filter(
         (pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval")
     )
-    value = frame.filter((pl.col("model") == "small") & (pl.col("group") == "Retrieval"))["value"].item()
+    value = frame.filter((pl.col("model") == "acme/small") & (pl.col("group") == "Retrieval"))["value"].item()
     assert value == pytest.approx(tasks["value"].mean())
 
 
 def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
     for model, size in (("mteb/baseline-bm25s", 0), ("acme/a", 22_000_000), ("acme/b", 33_000_000)):
         add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
-    frame = frames.scale(collect(tmp_path).worlds["sample"].benchmark("PatenTEB"))
-    assert set(frame["model"]) == {"a", "b"}
+    frame = charts.scale(collect(tmp_path).worlds["sample"].benchmark("PatenTEB"))
+    assert set(frame["model"]) == {"acme/a", "acme/b"}
     assert drawing.scale_scatter(frame).axes
 
 
@@ -79,13 +80,13 @@ def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
         if alone is not None:
             add(folder, "PatenTEBEffect2Full", alone)
     collected = collect(tmp_path)
-    assert set(frames.ranks(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "rank").rows()) == {
-        ("a", 2.0),
-        ("b", 1.0),
+    assert set(charts.ranks(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {
+        ("acme/a", 2.0),
+        ("acme/b", 1.0),
     }
-    assert set(frames.scale(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {
-        ("a", 0.4),
-        ("b", 0.5),
+    assert set(charts.scale(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {
+        ("acme/a", 0.4),
+        ("acme/b", 0.5),
     }
 
 
@@ -95,12 +96,16 @@ def test_truncation_of_a_model_with_its_full_width(tmp_path):
     add(model_folder(tmp_path, "acme/small", settings={"dims": 32, "prompts": "none"}), HEADLINE, 0.9)
     add(model_folder(tmp_path, "acme/small", embed_dim=None), HEADLINE, 0.4)
     add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.5)
-    frame = frames.truncation(collect(tmp_path).worlds["sample"].benchmark("WIPO-AT"))
-    assert frame.rows() == [("small", 32, 0.1, False), ("small", 128, 0.3, False), ("small", None, 0.4, True)]
+    frame = charts.truncation(collect(tmp_path).worlds["sample"].benchmark("WIPO-AT"))
+    assert frame.rows() == [
+        ("acme/small", 32, 0.1, False),
+        ("acme/small", 128, 0.3, False),
+        ("acme/small", None, 0.4, True),
+    ]
 
 
 def test_short_names_keep_models_apart():
-    assert frames.model_names(["a/x", "b/x", "b/y"]) == {"a/x": "a/x", "b/x": "b/x", "b/y": "y"}
+    assert series.model_names(["a/x", "b/x", "b/y"]) == {"a/x": "a/x", "b/x": "b/x", "b/y": "y"}
 
 
 def test_settings_are_json(world):
