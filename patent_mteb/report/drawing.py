@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _TILTED = 5
 """Characters of a column's name from which on names are tilted."""
 _LEVEL = 4
-"""Ticks that have room next to each other."""
+"""Ticks that fit next to each other without rotation."""
 _BINS = 20
 _MOST_GROUPS = 50
 _BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
