@@ -116,6 +116,7 @@ def test_the_figures(two):
     assert [label.get_text() for label in alignment.axes[0].get_xticklabels()] == ["abstract", "claim"]
     assert [label.get_text() for label in cohesion.axes[0].get_xticklabels()] == ["abstract – claim"]
     assert alignment.axes[0].get_xlabel() == "section of the patent"
+    assert [label.get_text() for label in alignment.axes[0].get_yticklabels()] == ["second", "first"]  # lower is better
     whole = pl.DataFrame([row for row in frame.iter_rows() if row[6] == "ssd"], schema=geometries.SCHEMA, orient="row")
     assert drawn_of(two, whole) == {}
 
