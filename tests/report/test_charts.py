@@ -8,6 +8,7 @@ from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_wo
 
 from patent_mteb.report import charts, drawing, series
 from patent_mteb.report.collect import collect
+from patent_mteb.report.figures import on_page
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +111,14 @@ def test_short_names_keep_models_apart():
 
 def test_settings_are_json(world):
     assert all(json.loads(settings) == {} for settings in world.results["settings"])
+
+
+def test_the_page_has_the_numbers_of_a_run_under_that_run(tmp_path):
+    """Two runs of one model, of which one alone has IN and OUT: its short name there is the other's elsewhere."""
+    add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.4)
+    add(model_folder(tmp_path, "acme/small", settings={"dims": 32}), HEADLINE, 0.3, slices={"in": 0.3, "out": 0.2})
+    view = collect(tmp_path).worlds["sample"].benchmark("WIPO-AT")
+    (bars,) = (
+        chart for chart in on_page(view, {run: place for place, run in enumerate(view.runs)}) if chart["kind"] == "bars"
+    )
+    assert bars["rows"] == [[view.runs.index("acme/small (dims=32)"), *side] for side in (["IN", 0.3], ["OUT", 0.2])]
