@@ -32,7 +32,7 @@ def table(models, **axes):
 
 OFFICES = ["EN", "CN", "JP", "DE", "FR", "ES", "RU"]
 GROUPS = ["Retrieval", "Classification", "Clustering", "Paraphrase"]
-TITLE = "WIPO-AT (sample): a title that says at length what is drawn here, on which task, and for whom it is meant"
+TITLE = "WIPO-AT (sample): a title that describes at length the content of the figure, its task and its readers"
 
 
 def fused(models):

@@ -1,5 +1,5 @@
-"""Geometries in a report: read beside results of the same model and data, tabled, drawn, and left out with a reason
-otherwise.
+"""Geometries in a report: those of the model and the data of a result are read, tabled and drawn, the others skipped
+with a reason.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def two(tmp_path):
     return tmp_path
 
 
-def test_geometries_are_read_beside_their_results(two):
+def test_geometries_are_read_next_to_their_results(two):
     frame, messages = geometries.read(collect(two))
     assert not messages and set(frame["world"]) == {"sample"} and set(frame["plain"]) == {"PatentMapClmToAllRetrieval"}
     found = {
