@@ -48,11 +48,13 @@ def main() -> None:
         best = found.sort("value", descending=True).row(0, named=True)
         print(f"best for {name}: {best['setting']} with {best['value']:.4f}")
     if arguments.plot:
-        from patent_mteb.report.drawing import alpha_curve
+        from patent_mteb.report.drawing import lines
         from patent_mteb.report.figures import save
 
         title = f"BM25 and dense, {task.metadata.name}"
-        figure = alpha_curve(table.drop_nulls("alpha"), measure=task.metadata.main_score, title=title)
+        frame = table.drop_nulls("alpha").select("model", "value", x="alpha")
+        label, star = "α, weight of the dense system", "dense system alone (α = 1)"
+        figure = lines(frame, measure=task.metadata.main_score, title=title, label=label, star=star)
         print("wrote", *save(figure, arguments.plot))
 
 

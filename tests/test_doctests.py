@@ -14,7 +14,7 @@ from import_graph import MODULES
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))
-PLOTS = {f"patent_mteb.report.{module}" for module in ("drawing", "figures", "geometry_figures", "style")}
+PLOTS = {f"patent_mteb.report.{module}" for module in ("drawing", "figures", "style")}
 """Modules whose examples need matplotlib, which is an extra."""
 
 

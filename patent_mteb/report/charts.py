@@ -44,8 +44,8 @@ class Chart:
         title: follows the name of the benchmark in image files; the page starts it with a capital.
         data: from a benchmark's results, or its geometries, to the tidy table.
         kind: ``bars``, ``lines``, ``points``, ``heat`` or ``plane`` of ``site/charts.js``; empty: not on the page.
-        draw: from the table to a figure; gets ``options``, and of ``title``, ``measure``, ``label`` (of the x axis) and
-            ``log`` those that it has a parameter for. None: no image file.
+        draw: from the table to a figure; gets ``options``, and of ``title``, ``measure``, ``label`` (of the x axis),
+            ``log`` and ``lower`` those that it has a parameter for. None: no image file.
         figures: the figures of the papers that it reproduces.
         task: the task in its title, whose main score names the y axis: ``headline``, ``domain_headline`` or empty.
         columns: series, x, y and further columns that the page reads; empty for those of the kind.

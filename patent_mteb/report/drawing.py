@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _TILTED = 5
 """Characters of a column's name from which on names are tilted."""
 _LEVEL = 4
-"""Ticks that have room next to each other."""
+"""Ticks that fit next to each other without rotation."""
 _BINS = 20
 _MOST_GROUPS = 50
 _BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
@@ -190,14 +190,20 @@ def section_heatmaps(
 
 @styled
 def heatmap(
-    frame: pl.DataFrame, *, measure: str = "score", title: str = "", label: str = "", differences: bool = False
+    frame: pl.DataFrame,
+    *,
+    measure: str = "score",
+    title: str = "",
+    label: str = "",
+    lower: bool = False,
+    differences: bool = False,
 ) -> Figure:
     """Models against groups: filing jurisdictions (WIPO-AT Fig. 9, Sophia-Bench Fig. 5), tasks (PatenTEB Fig. 2), IPC
-    sections (Sophia-Bench Fig. 7), labels (WIPO-AT Fig. 13), data sets (WIPO-AT Fig. 16 and 17). Differences have signs
-    and colours that part at zero.
+    sections (Sophia-Bench Fig. 7), labels (WIPO-AT Fig. 13), data sets (WIPO-AT Fig. 16 and 17). The best models are on
+    top: those with the lowest values with ``lower``. Differences have signs and colours that part at zero.
     """
     require(frame, "model", "group", "value")
-    models = best_models(frame, frame["model"].n_unique())
+    models = best_models(frame, frame["model"].n_unique())[:: -1 if lower else 1]
     groups = _ordered(frame["group"], [name.upper() for name in JURISDICTION_GROUPS])
     sizes = dict(frame.select("group", "n").iter_rows()) if "n" in frame.columns else {}
     figure, axes = _one_panel(5, 3)

@@ -1,6 +1,4 @@
-"""Query by query: for each two models the queries on which they differ most, and who wins how often in which part of
-the queries.
-"""
+"""Query by query: the queries on which each two models differ most, and the wins of each model by slice."""
 
 from __future__ import annotations
 
@@ -24,35 +22,33 @@ from patent_mteb.report.words import shortened, visible
 from patent_mteb.tasks.verification import per_query_measure
 
 BUDGET = 2_400_000
-"""Characters of JSON that the explorers of all tabs may hold together."""
+"""Characters of JSON of the explorers of all tabs, at most."""
 EACH = 5
-"""Queries kept for each two models and each direction, where there are few models; one where there are many."""
+"""Queries for each two models and each direction, of few models; of many one."""
 _MANY = 10
 _TOP = 5
 _TENTHS_OF_A_MILLE = 10_000
 _QUERY, _DOCUMENT = 600, 160
-"""Characters of a text that are kept."""
+"""Characters of a text, at most."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class TaskTexts:
-    """The texts of a task, by id: of its queries and its documents."""
+    """Texts of queries and documents by id."""
 
     queries: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
 
 
 def outcomes(first: Floats, second: Floats) -> tuple[int, int]:
-    """How many queries each of two models wins; the others are ties. Queries that are NaN do not count."""
+    """Count the queries that each of two models wins; the others are ties. NaN does not count."""
     return int((first > second).sum()), int((second > first).sum())
 
 
 def chosen(values: Floats, each: int) -> list[int]:
-    """The queries on which two models differ most, ``each`` for every two and each direction, in the order of the
-    queries.
-    """
+    """Return the queries on which two models differ most, ``each`` for every two models and each direction."""
     kept: set[int] = set()
     for first, second in combinations(range(values.shape[1]), 2):
         difference = values[:, first] - values[:, second]
@@ -63,13 +59,15 @@ def chosen(values: Floats, each: int) -> list[int]:
 
 
 def top_documents(path: Path, queries: Sequence[str]) -> dict[str, list[str]]:
-    """The five best documents of some queries in a TREC run, best first."""
+    """Read the five best documents of some queries from a TREC run, best first."""
     wanted = set(queries)
     found: dict[str, list[tuple[int, str]]] = {}
     for number, line in text_lines(path):
         fields = line.split()
         if len(fields) != 6 or not fields[3].isdecimal():
-            raise DataError("no line of a TREC run", path=path, row=number, remedy="delete it, or save the run again")
+            raise DataError(
+                "the line is not one of a TREC run", path=path, row=number, remedy="delete it, or save the run again"
+            )
         if fields[0] in wanted and int(fields[3]) <= _TOP:
             found.setdefault(fields[0], []).append((int(fields[3]), fields[2]))
     return {query: [document for _, document in sorted(ranked)] for query, ranked in found.items()}
@@ -86,8 +84,9 @@ def _judged(path: Path, queries: Sequence[str]) -> Qrels:
 
 
 class Explorer:
-    """Explorers of tasks with per-query scores of at least two models on the same queries, as many as :data:`BUDGET`
-    allows: the headline task of every benchmark first, which alone has texts and documents.
+    """Explorers of the tasks that have per-query scores of two models or more on the same queries.
+
+    Headline tasks come first, and they alone have texts and documents. :data:`BUDGET` limits the others.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Explorer:
             self._add(view, [task for task in view.tasks if not _is_headline(view, task)])
 
     def of(self, view: BenchmarkView) -> list[dict[str, Any]]:
-        """The explorers of a benchmark's tasks."""
+        """Return the explorers of a benchmark's tasks."""
         return self._found[view.data_source.name, view.name]
 
     def _add(self, view: BenchmarkView, tasks: Sequence[MeasuredTask]) -> None:
@@ -126,7 +125,7 @@ class Explorer:
             found.append(made)
 
     def _read(self, view: BenchmarkView, task: MeasuredTask) -> dict[str, QueryTable]:
-        """The per-query scores of the runs that have those of most."""
+        """Read the per-query scores of the largest group of runs with the same queries."""
         rows = view.results.filter((pl.col("task") == task.name) & pl.col("queries").is_not_null())
         read = {
             run: read_queries(Path(path), per_query_measure(main))
@@ -141,7 +140,7 @@ class Explorer:
     def _task(
         self, view: BenchmarkView, task: MeasuredTask, read: Mapping[str, QueryTable], *, documents: bool
     ) -> dict[str, Any]:
-        """One explorer, with ``documents`` the texts and the first documents too."""
+        """Make an explorer, with ``documents`` also with texts and first documents."""
         runs = list(read)
         tables = list(read.values())
         values = np.column_stack([table.parts[""] for table in tables])
@@ -177,9 +176,7 @@ class Explorer:
         }
 
     def _top(self, view: BenchmarkView, task: MeasuredTask, runs: Sequence[str], queries: Sequence[str]) -> list[Any]:
-        """The first documents of each run and query, with whether they are relevant, where runs were saved beside the
-        results.
-        """
+        """The first documents of each run and query, and whether each is relevant, if rankings were saved."""
         paths = dict(view.results.filter(pl.col("task") == task.name).select("run", "path").iter_rows())
         top: list[list[list[Any]]] = []
         for run in runs:
@@ -204,7 +201,7 @@ def _is_headline(view: BenchmarkView, task: MeasuredTask) -> bool:
 
 
 def _by_length(tables: Sequence[QueryTable], texts: Mapping[str, str]) -> dict[str, list[Floats]]:
-    """The scores of the shorter and of the longer half of the queries, where their texts are known."""
+    """The scores of the shorter and of the longer half of the queries, if all texts are known."""
     queries = tables[0].queries
     if not all(query in texts for query in queries):
         return {}

@@ -126,7 +126,7 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
         f"{view.name}: " + ", ".join(filter(None, (chart.title, _task_title(view, chart), value)))
     )
     draw: Any = chart.draw
-    known = {"title": title, "measure": _measure(view, chart), "label": chart.x, "log": chart.log}
+    known = {"title": title, "measure": _measure(view, chart), "label": chart.x, "log": chart.log, "lower": chart.lower}
     arguments: dict[str, Any] = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     options = chart.options(view) if callable(chart.options) else chart.options
     name = slug(view.data_source.name, view.name, chart.name, value)

@@ -1,21 +1,11 @@
-"""The leaderboard as one self-contained page: everything inline, no network.
+"""The leaderboard as one self-contained HTML page, without network access.
 
-The page is put together from the files in ``site``, from DataTables as the package itables ships it, and from a JSON
-payload; the last two are packed. Text reaches the document as text nodes only, and a content security policy forbids
-every request, so that no model name can do harm.
+The page consists of the files in ``site``, DataTables as the package itables ships it, and a JSON payload; the last two
+are compressed. A content security policy forbids every request, and names reach the document as text nodes only, so
+that no model name can run code.
 
-The other measures of a benchmark's headline task, models by measure.
-
-The texts of tasks that a page may show: those of the built-in sample, and of data sets whose licence allows it.
-
-The front page of a data source: one headline a benchmark, and the ranks of the runs.
-
-A benchmark's tab: its scores by slice, run and task, how sure they are, and where each comes from.
-
-What the page shows, as JSON-like values: models, terms, and a tab for each data source's front page and each benchmark.
-
-Every text that many numbers share (a model's revision, the state of the data, prompt, versions of libraries) is said
-once, in ``texts``; numbers point to it.
+The payload holds models, terms, and a tab for the front page of each data source and for each benchmark. Texts that
+many numbers share (revision, prompt, versions) are in ``texts`` once, and numbers point to them.
 """
 
 from __future__ import annotations
@@ -50,11 +40,11 @@ from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask,
 from patent_mteb.report.words import TERMS, measure_title, visible
 
 KEPT = r"^((ndcg|recall|map|mrr|pres|graded_ndcg)_at_(10|20|100)|inscope.*|section_share.*)$"
-"""Names of the measures that are shown, among the thirty to sixty of a retrieval result."""
+"""Names of the measures that are shown, of the 30 to 60 of a retrieval result."""
 
 
 def measures(view: BenchmarkView) -> list[Table]:
-    """A table of the headline task's measures, best first by the main score; none without a headline."""
+    """Return the table of the headline task's measures, best first by the main score; none without a headline."""
     head = view.headline
     if head is None:
         return []
@@ -80,14 +70,12 @@ _OPEN = ("cc-", "cc0", "mit", "apache-")
 
 
 def may_show(data_source: str, licence: str | None) -> bool:
-    """Whether texts of a data set may stand on a page that is handed on."""
+    """Whether the licence of a data set allows its texts on a page that is shared."""
     return data_source == "sample" or (data_source.startswith("real") and (licence or "").startswith(_OPEN))
 
 
 def texts_of(view: BenchmarkView, task: MeasuredTask, *, read_all: bool = False) -> TaskTexts:
-    """The texts of a task: of the sample always, of other data if they may be shown and ``read_all`` asks for the time
-    that it takes.
-    """
+    """Read the texts of a task: of the sample always, of other data with ``read_all`` if they may be shown."""
     if not may_show(view.data_source.name, view.facts.license) or not (read_all or view.data_source.name == "sample"):
         return TaskTexts()
     try:
@@ -105,7 +93,7 @@ _COMMON = "A mean of common tasks is over the tasks that all models of this tabl
 
 
 def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
-    """How many tasks all runs have, without those marked as too small, and the mean main score over them by run."""
+    """Count the tasks that all runs have, without too small ones; return mean main scores over them by run."""
     small = set(results.filter(pl.col("small") != "")["plain"])
     runs = results["run"].n_unique()
     shared = results.filter(~pl.col("plain").is_in(list(small)) & (pl.col("run").n_unique().over("plain") == runs))
@@ -114,7 +102,7 @@ def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
 
 
 def front(source: DataSourceView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
-    """The front page as JSON-like values."""
+    """Return the front page as JSON-like values."""
     ordered = [str(row[0].value) for row in overall.rows]
     heads = [
         (view, task) for view in source.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
@@ -132,7 +120,7 @@ def front(source: DataSourceView, overall: Table, statistics: Statistics, number
 
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The numbers of a table of means, a list for each column, as the page shows them."""
+    """Return the numbers of a table of means, a list for each column."""
     return [
         {
             "key": column.key,
@@ -164,13 +152,13 @@ def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, r
 
 
 def _ends(score: Score | None) -> list[float] | None:
-    """The interval of a score, None where it has none or an infinite one."""
+    """The interval of a score, None if it is missing or infinite."""
     known = score is not None and math.isfinite(score.low) and math.isfinite(score.high)
     return [round(score.low, 5), round(score.high, 5)] if score is not None and known else None
 
 
 def _coverage(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
-    """How many of the tasks of each benchmark a run has."""
+    """The number of tasks of each benchmark that each run has."""
     return [
         {
             "title": view.name,
@@ -182,7 +170,7 @@ def _coverage(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any
 
 
 def _common(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
-    """Means of the tasks that all runs have: of all of them, and of retrieval alone where that is less."""
+    """Means over the tasks that all runs have, and over retrieval alone if these are fewer tasks."""
     found = []
     every, means = common_mean(source.results)
     retrieval, of_retrieval = common_mean(source.results.filter(pl.col("kind") == "Retrieval"))
@@ -203,14 +191,14 @@ Cells = dict[tuple[str, str], Any]
 
 
 class Texts:
-    """Texts that are said once, and pointed to by their number."""
+    """Texts that are stored once and referred to by number."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        """The number of a text, a new one if it was not said before."""
+        """Return the number of a text; store it if it is new."""
         if text not in self._numbers:
             self._numbers[text] = len(self.all)
             self.all.append(visible(text))
@@ -226,12 +214,12 @@ def benchmark_tab(
     seen: Mapping[str, frozenset[str]],
     geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """The tab of a benchmark in one data source."""
+    """Return the tab of a benchmark in one data source."""
     runs = [str(row[0].value) for row in summary.rows]
     tasks = [task.name for task in view.tasks]
 
     def matrix(cells: Mapping[tuple[str, str], Any]) -> Matrix:
-        """Values by run and task as a list of runs, None where there is none."""
+        """Values by run and task as a list of runs, None for missing values."""
         return [[cells.get((run, task)) for task in tasks] for run in runs]
 
     values, counts, small = _by_slice(view)
@@ -259,12 +247,12 @@ def benchmark_tab(
 
 
 def _number(value: float | None) -> float | None:
-    """A number as JSON can hold it, with as many decimals as results have; NaN and infinity are shown as missing."""
+    """A number with as many decimals as results have; NaN and infinity, which JSON lacks, are missing."""
     return round(value, _DIGITS) if value is not None and math.isfinite(value) else None
 
 
 def _by_slice(view: BenchmarkView) -> tuple[dict[str, Cells], dict[str, Cells], dict[str, Cells]]:
-    """Main scores, numbers of queries, and marks of what stands on too little, by slice, run and task."""
+    """Main scores, numbers of queries and marks of too little data, by slice, run and task."""
     values: dict[str, Cells] = {}
     counts: dict[str, Cells] = {}
     small: dict[str, Cells] = {}
@@ -279,17 +267,14 @@ def _by_slice(view: BenchmarkView) -> tuple[dict[str, Cells], dict[str, Cells], 
 
 
 def _counts(rows: Matrix) -> Matrix | list[Any]:
-    """Numbers by task where all runs have the same, else by run and task."""
+    """Numbers by task if all runs have the same, else by run and task."""
     columns = [{value for value in column if value is not None} for column in zip(*rows, strict=True)]
     return rows if any(len(column) > 1 for column in columns) else [next(iter(column), None) for column in columns]
 
 
 def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
-    """By slice what statistics say of each score.
-
-    The ends of its interval; whether it is tied with the best (null: not compared), and Holm's p value of that pair;
-    whether it is significantly better than the baseline, and Holm's p value of that pair. Unknown values at the end are
-    dropped.
+    """Statistics of each score, by slice: both ends of its interval, tied with the best (None: not compared) with
+    Holm's p value, better than the baseline with Holm's p value. Unknown values at the end are dropped.
     """
     found: dict[str, Cells] = {"": {}}
     for (data_source, task, part, run), score in statistics.scores.items():
@@ -303,7 +288,7 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
 
 
 def _p(value: float | None) -> float | None:
-    """A p value to five digits; to fewer decimals the smallest of 10,000 resamples would be 0.0001."""
+    """A p value to five digits."""
     return None if value is None else float(f"{value:.5g}")
 
 
@@ -327,7 +312,7 @@ def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:
 
 
 def _found(view: BenchmarkView, texts: Texts) -> Cells:
-    """Where a number comes from: the texts on the model as it was run, prompt and versions, and the date."""
+    """The origin of each score: numbers of the texts on model, revision, prompt, versions and date."""
     found: Cells = {}
     for row in view.results.iter_rows(named=True):
         settings = "" if row["settings"] == "{}" else f" {row['settings']}"
@@ -346,7 +331,7 @@ def _found(view: BenchmarkView, texts: Texts) -> Cells:
 TITLE = "Patent embedding leaderboard"
 
 _FURTHER = ("query-types", "statistics", "detectable", "advantage", "geometry")
-"""Tables of a benchmark that the page shows as they are."""
+"""Tables of a benchmark that the page shows unchanged."""
 
 
 def payload(
@@ -359,7 +344,7 @@ def payload(
     texts: bool = False,
     geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """What the page shows; arguments as of :func:`patent_mteb.report.page.page`."""
+    """Return the content of the page as JSON-like values; arguments as of :func:`page`."""
     by_name = {table.name: table for table in tables}
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
@@ -415,14 +400,14 @@ def payload(
 
 
 def _without_organisation(runs: Sequence[str]) -> dict[str, str]:
-    """Runs without the organisation where the rest, settings included, names one run only."""
+    """Runs without the organisation, unless two would have one name."""
     tails = {run: run.partition("/")[2] or run for run in runs}
     counts = Counter(tails.values())
     return {run: tail if counts[tail] == 1 else run for run, tail in tails.items()}
 
 
 def _run(run: str, model: str, short: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """A run: its label in two parts, the model and what follows it (settings, revision), and what is known of it."""
+    """A run: its label in two parts (the model; settings and revision) and its facts."""
     name = model if run.startswith(model) else run
     return {
         "label": run,
@@ -453,12 +438,12 @@ def _not_explored(tasks: int) -> list[str]:
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
-    """Notes without those on the marks of scores, which the page has in its footer."""
+    """Notes without those on the marks of scores, which the footer of the page explains."""
     return [note for note in notes if not note.startswith((MARK, TIED, UNTESTED))]
 
 
 def _cell(cell: Cell) -> Any:
-    """A number or text alone, or a list: value, rank, what follows it, whether it is ranked, its text if it has one."""
+    """A number or text alone, or a list: value, rank, marks, whether it is ranked, and its text if it has one."""
     value = visible(cell.value) if isinstance(cell.value, str) else cell.value
     if isinstance(value, float) and not math.isfinite(value):
         value = None
@@ -468,7 +453,7 @@ def _cell(cell: Cell) -> Any:
 
 
 def _worded(cell: Cell, column: Column) -> Cell:
-    """A measure by its name in words."""
+    """A cell with the title of its measure."""
     return (
         replace(cell, value=measure_title(cell.value))
         if column.key == "measure" and isinstance(cell.value, str)
@@ -499,7 +484,7 @@ def _table(table: Table) -> dict[str, Any]:
 _STYLES = ("page.css", "table.css")
 
 _SCRIPTS = ("base.js", "models.js", "tables.js", "charts.js", "front.js", "benchmark.js", "explorer.js", "tabs.js")
-"""In the order in which they run: each uses those before it."""
+"""In the order of their execution: each uses those before it."""
 
 
 def page(
@@ -512,7 +497,7 @@ def page(
     texts: bool = False,
     geometries: pl.DataFrame | None = None,
 ) -> str:
-    """The page as HTML text."""
+    """Return the page as HTML text."""
     shown = payload(collected, statistics, tables, published, messages, texts=texts, geometries=geometries)
     content = json.dumps(shown, ensure_ascii=False, allow_nan=False)
     library, style = _library()
@@ -535,16 +520,16 @@ def _own(name: str) -> str:
 
 
 def _library() -> tuple[str, str]:
-    """DataTables with its extensions as an ES module, and its style."""
+    """DataTables with its extensions as an ES module, and its style sheet."""
     bundle = files("itables").joinpath("html")
     return bundle.joinpath("dt_bundle.js").read_text("utf-8"), bundle.joinpath("dt_bundle.css").read_text("utf-8")
 
 
 def _packed(text: str) -> str:
-    """A text as base64 of its gzip, the same for the same text."""
+    """Compress a text to base64 of its gzip, the same for the same text."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
 
 
 def unpacked(text: str) -> str:
-    """What was packed for the page, as in its element ``payload``."""
+    """Decompress a text of the page, such as that of its element ``payload``."""
     return gzip.decompress(base64.b64decode(text)).decode()

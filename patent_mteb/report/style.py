@@ -1,11 +1,8 @@
-"""The house style of the plots, and what all of them share: matplotlib as an extra, colours, series, checks.
+"""The style of image files: size, colours, series and checks, shared by all figures (extra ``report``).
 
-Colours are Okabe and Ito's, which readers with colour vision deficiencies can tell apart, and series also differ by
-marker and line; heat maps use cividis and print their numbers. matplotlib (extra ``report``) is imported when a plot is
-drawn. How large a figure is comes from its texts (:mod:`patent_mteb.report.style`).
-
-Figures as large as their texts need: measured with the renderer that draws them, never guessed from the number of
-characters.
+A figure is as large as its texts need, measured with the renderer that draws them. Colours are those of Okabe and Ito,
+which readers with colour vision deficiencies can distinguish; series also differ by marker and line. Heatmaps use
+cividis and print their numbers. matplotlib is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -34,20 +31,17 @@ LINE = 0.19
 _ROUNDS = 4
 
 _CLOSE = 0.1
-"""Inches that a panel may be smaller than it should: each further round takes as long as the first."""
+"""Inches that a panel may lack: each further round of the layout takes as long as the first."""
 
 _SAME = 0.005
-"""Inches within which an overhang is as before: the layout keeps that text at the edge, and a larger figure would not
-help."""
+"""Inches within which an overhang counts as unchanged: the layout keeps that text at the edge of any figure."""
 
 _MARGIN = 0.05
-"""Inches that no text comes nearer to the edge."""
+"""Least inches from a text to the edge."""
 
 
 def fitted(figure: Figure, width: float, height: float) -> Figure:
-    """Make a figure as small as it can be with panels of at least this size (inches) and no text that leaves the
-    canvas; return it, with its layout as it is then: writing it as a file works out none again.
-    """
+    """Make a figure as small as its texts and panels of at least this size (inches) allow; fix its layout."""
     engine = figure.get_layout_engine()
     if engine is None:
         return figure
@@ -71,7 +65,7 @@ def fitted(figure: Figure, width: float, height: float) -> Figure:
 
 
 def _panels_lack(figure: Figure, size: Any, wanted: tuple[float, float]) -> Any:
-    """How much the figure has to grow for its smallest panel; below 0 how much it can shrink."""
+    """How much the figure has to grow for its smallest panel, in inches; below 0 how much it can shrink."""
     lacking = np.full(2, -np.inf)
     for axes in figure.axes:
         spec = axes.get_subplotspec()
@@ -89,9 +83,9 @@ def _is_bar(axes: Axes) -> bool:
 
 
 def _overhang(figure: Figure, size: Any) -> Any:
-    """How far texts leave the canvas, on both sides together."""
-    texts = (text for text in shown_texts(figure) if text.get_in_layout())
-    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4) / figure.dpi
+    """How far texts and keys leave the canvas, on both sides together, in inches."""
+    drawn = [text for text in shown_texts(figure) if text.get_in_layout()] + figure.legends  # texts of a key move later
+    boxes = np.array([artist.get_window_extent().extents for artist in drawn]).reshape(-1, 4) / figure.dpi
     if not len(boxes):
         return np.zeros(2)
     before, behind = _MARGIN - boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0) - size + _MARGIN
@@ -99,7 +93,7 @@ def _overhang(figure: Figure, size: Any) -> Any:
 
 
 def shown_texts(figure: Figure) -> list[Text]:
-    """The texts of a drawn figure that can be seen: titles, labels, ticks within the axes, annotations, keys."""
+    """Return the visible texts of a drawn figure: titles, labels, ticks within the axes, annotations, keys."""
     return [text for text in _texts(figure) if text.get_visible() and text.get_text().strip()]
 
 
@@ -121,8 +115,8 @@ def _texts(figure: Figure) -> Iterator[Text]:
 
 
 def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Places for labels beside values: at least ``gap`` apart, within ``low`` and ``high`` where there is room, and
-    otherwise as near to the values as can be (least squares).
+    """Return places of labels as near to their values as possible (least squares): at least ``gap`` from each other,
+    and within ``low`` and ``high`` if they fit.
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -131,14 +125,14 @@ def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 
     order = np.argsort(values, kind="stable")
     steps = gap * np.arange(len(order))
     free = isotonic_regression(np.asarray(values, dtype=np.float64)[order] - steps)
-    room = max(high - low - steps[-1], 0.0)
+    spare = max(high - low - steps[-1], 0.0)
     places = np.empty(len(order))
-    places[order] = np.clip(free, low, low + room) + steps
+    places[order] = np.clip(free, low, low + spare) + steps
     return [float(place) for place in places]
 
 
 def end_labels(axes: Axes, points: Sequence[tuple[str, float, float, str]], height: float) -> None:
-    """Names at the right edge of a panel, none over another, each tied to its point by a thin line."""
+    """Write names at the right edge of a panel, none over another, each tied to its point by a thin line."""
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
     from matplotlib.collections import LineCollection
@@ -173,7 +167,7 @@ PANELS = 8
 _LINES = ("-", "--", ":", "-.")
 
 DIFFERENCES = "PuOr"
-"""Colours of what lies on two sides of zero: both sides as dark, white between them."""
+"""Colour map of signed values: both sides are equally dark, zero is white."""
 
 
 _STYLE = {
@@ -195,16 +189,15 @@ _STYLE = {
 }
 
 
-_NOT_SAID = ("constrained_layout not applied", "Glyph .* missing from")
-"""Warnings on names that are too long for a figure or not in its font: the plot shows it, its reader can do nothing
-about it."""
+_IGNORED_WARNINGS = ("constrained_layout not applied", "Glyph .* missing from")
+"""Warnings on names that are too long for a figure or not in its font: the figure shows them anyway."""
 
 
 _Arguments = ParamSpec("_Arguments")
 
 
 def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
-    """Draw or render under the house style, without changing the caller's."""
+    """Draw or render in the style of this module, without changing that of the caller."""
 
     @wraps(draw)
     def under_style(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Any:
@@ -213,22 +206,22 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
         except ImportError as error:
             raise ReportError("plots need matplotlib. Remedy: pip install 'patent-mteb[report]'") from error
         with matplotlib.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
-            for said in _NOT_SAID:
-                warnings.filterwarnings("ignore", said, UserWarning)
+            for message in _IGNORED_WARNINGS:
+                warnings.filterwarnings("ignore", message, UserWarning)
             return draw(*args, **kwargs)
 
     return under_style
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure; sizes in inches."""
+    """Return an empty figure of this size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def require(frame: pl.DataFrame, *columns: str) -> None:
-    """Check that a frame can be plotted."""
+    """Check that a table has rows and the columns of its figure."""
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise ReportError(
@@ -239,21 +232,19 @@ def require(frame: pl.DataFrame, *columns: str) -> None:
 
 
 def best_models(frame: pl.DataFrame, limit: int) -> list[str]:
-    """The models with the highest mean value, best first, at most ``limit``."""
+    """Return at most ``limit`` models with the highest mean value, best first."""
     means = frame.group_by("model").agg(pl.col("value").mean()).sort("value", "model", descending=[True, False])
     return means["model"].to_list()[:limit]
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Where a logarithmic axis has its numbers: at the powers of ten, or at both ends and between them where there is
-    but one.
-    """
+    """Return the ticks of a logarithmic axis: powers of ten, or both ends and their middle if there is at most one."""
     powers = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     return powers if len(powers) > 1 else sorted({low, math.sqrt(low * high), high})
 
 
 def look(series: int) -> dict[str, Any]:
-    """Colour, marker and line of a series by its number, from 0."""
+    """Return colour, marker and line of a series by its number, from 0."""
     return {
         "color": COLOURS[series % len(COLOURS)],
         "marker": MARKERS[(series + series // len(COLOURS)) % len(MARKERS)],
@@ -264,26 +255,22 @@ def look(series: int) -> dict[str, Any]:
 
 
 def cell_text(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
-    """The number in a cell of a heatmap. It lies within its panel, and is left out when the panel's room is worked out,
-    which takes most of the time of a figure with many cells.
-    """
+    """Write the number in a cell of a heatmap. The layout ignores it, which saves most of the time of many cells."""
     axes.text(column, row, text, ha="center", va="center", fontsize=8.5, color=colour).set_in_layout(False)
 
 
 def cut_title(title: str, shown: int, total: int) -> str:
-    """A title that says so where not all models are shown."""
+    """Extend a title if not all models are shown."""
     return title if shown == total else f"{title}\nthe best {shown} of {total} models"
 
 
 def broken(text: str, width: int = 70) -> str:
-    """A title in lines of at most so many characters."""
+    """Wrap a title in lines of at most ``width`` characters."""
     return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, width))
 
 
 def readable_on(colour: Sequence[float]) -> str:
-    """Black or white, whichever has the higher contrast on a colour (red, green, blue from 0 to 1; relative luminance
-    of WCAG 2).
-    """
+    """Return black or white, by the higher contrast on a colour (red, green, blue from 0 to 1; WCAG 2)."""
     linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in colour[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"

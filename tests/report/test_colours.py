@@ -1,4 +1,4 @@
-"""The colours of the page, light and dark: contrast as WCAG 2 counts it, of what stands on what."""
+"""The colours of the page, light and dark: contrast by WCAG 2 of texts and marks with their backgrounds."""
 
 import re
 from importlib.resources import files
@@ -32,7 +32,7 @@ def contrast(first, second):
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
-def test_texts_and_series_can_be_told_from_what_they_stand_on(palette):
+def test_texts_and_series_contrast_with_their_backgrounds(palette):
     assert len(palette) > 20
     for text, grounds in TEXTS.items():
         for ground in grounds:

@@ -11,6 +11,7 @@ from small_world import Words
 
 from patent_mteb.experiments.run import run
 from patent_mteb.report.collect import collect
+from patent_mteb.report.costs import costs
 from patent_mteb.store import stored
 from patent_mteb.tasks.evidence import checksum
 
@@ -39,7 +40,7 @@ def entry_of(path):
 
 def shown(root):
     view = collect(root).data_sources["sample"].benchmark("PatentMap")
-    return {(row["model"], row["what"]): row["cost"] for row in costs(view).iter_rows(named=True)}
+    return {(row["model"], row["what"]): row["x"] for row in costs(view).iter_rows(named=True)}
 
 
 def test_hours_a_million_texts_come_from_what_reached_the_model_in_all_tasks(measured):
@@ -57,7 +58,7 @@ def test_hours_a_million_texts_come_from_what_reached_the_model_in_all_tasks(mea
         assert found[model, "index (MB)"] == head["index_mb"]
         assert found[model, "highest memory of the process (MB)"] == head["peak_memory_mb"]
     assert len({model for model, _ in found}) == 2
-    assert not any("billion" in what for _, what in found)  # nobody counted tokens
+    assert not any("billion" in what for _, what in found)  # tokens were not counted
 
 
 @pytest.mark.parametrize(

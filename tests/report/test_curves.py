@@ -3,7 +3,7 @@
 import pytest
 from report_folders import HEADLINE, add, model_folder
 
-from patent_mteb.report import charts
+from patent_mteb.report import series
 from patent_mteb.report.collect import collect
 
 
@@ -28,7 +28,7 @@ def test_alpha_takes_the_ends_from_the_systems_alone(tmp_path):
     for k, value in ((60.0, 0.8), (10.0, 0.7)):
         hybrid(tmp_path, 0.6, value, {}, f"r{k:.0f}", method="rrf", k=k)
     view = view_of(tmp_path)
-    frame = charts.alpha(view)
+    frame = series.alpha(view)
     assert view.headline.name == f"{HEADLINE}.sample"
     drawn = {
         model: [(alpha, pytest.approx(value)) for _, alpha, value in rows.rows()]
@@ -38,14 +38,14 @@ def test_alpha_takes_the_ends_from_the_systems_alone(tmp_path):
         "small + bm25": [(0.0, 0.2), (0.1, 0.31), (0.5, 0.35), (1.0, 0.3)],
         "small (dims=32) + bm25": [(0.0, 0.2), (0.1, 0.21), (0.5, 0.25), (1.0, 0.1)],
     }
-    assert charts.rrf(view).rows() == [("small + bm25", 10.0, 0.7), ("small + bm25", 60.0, 0.8)]
+    assert series.rrf(view).rows() == [("small + bm25", 10.0, 0.7), ("small + bm25", 60.0, 0.8)]
 
 
 def test_settings_that_differ_make_curves_of_their_own(tmp_path):
     hybrid(tmp_path, 0.5, 0.31, {})
     hybrid(tmp_path, 0.5, 0.32, {}, "r2", depth=100)
     hybrid(tmp_path, 0.5, 0.33, {"revision": "r9"}, "r3", depth=100)
-    assert charts.alpha(view_of(tmp_path)).rows() == [
+    assert series.alpha(view_of(tmp_path)).rows() == [
         ("small + bm25 (depth=100, small @r1)", 0.5, 0.32),
         ("small + bm25 (depth=100, small @r9)", 0.5, 0.33),
         ("small + bm25 (depth=1000, small @r1)", 0.5, 0.31),
@@ -62,7 +62,7 @@ def test_passages_of_one_overlap_are_a_curve(tmp_path):
         settings = {"kind": "passages", "aggregate": "maxP", "tokens": tokens, "stride": stride, "tokenizer": "words"}
         parts = [{"name": "acme/small", "revision": "r1"}]
         add(model_folder(tmp_path, f"passages/{name}", settings=settings | {"parts": parts}), HEADLINE, value)
-    assert charts.passages(view_of(tmp_path)).rows() == [
+    assert series.passages(view_of(tmp_path)).rows() == [
         ("small, maxP (stride=0.5)", 128, 0.3),
         ("small, maxP (stride=0.5)", 256, 0.4),
         ("small, maxP (stride=1.0)", 64, 0.1),

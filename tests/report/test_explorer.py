@@ -1,4 +1,4 @@
-"""Query by query: which queries are shown, who wins how often, and which texts and documents stand beside them."""
+"""Query by query: which queries are shown, who wins how often, and which texts and documents stand next to them."""
 
 import json
 from itertools import combinations
@@ -90,8 +90,8 @@ def test_what_does_not_fit_is_counted_and_headlines_come_first(world, monkeypatc
     views = collected.data_sources["sample"].benchmarks
     whole = {tab["task"]: len(json.dumps(tab, ensure_ascii=False)) for view in views for tab in every.of(view)}
     heads = [view.headline.name for view in views]
-    room = sum(whole[head] for head in heads)
-    monkeypatch.setattr(explorer, "BUDGET", room + min(whole.values()) - 1)
+    needed = sum(whole[head] for head in heads)
+    monkeypatch.setattr(explorer, "BUDGET", needed + min(whole.values()) - 1)
     made, _, _ = explored(world)
     assert [tab["task"] for view in views for tab in made.of(view)] == heads
     assert (made.left_out, made.left) == (len(whole) - len(heads), min(whole.values()) - 1)

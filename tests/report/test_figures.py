@@ -21,7 +21,7 @@ def world(tmp_path_factory):
 def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ReportError, match=r"pip install 'patent-mteb\[report\]'"):
-        drawing.recall_curves(pl.DataFrame({"model": ["m"], "k": [1], "value": [0.1]}))
+        drawing.lines(pl.DataFrame({"model": ["m"], "x": [1], "value": [0.1]}))
     with pytest.raises(ReportError, match="matplotlib"):
         report.run(world.folder, out=tmp_path, plots=True)
     report.run(world.folder, html=tmp_path)
@@ -29,9 +29,9 @@ def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
 
 
 def test_files_are_the_same_for_the_same_numbers(tmp_path):
-    frame = pl.DataFrame({"model": ["m", "m"], "k": [1, 10], "value": [0.2, 0.9]})
+    frame = pl.DataFrame({"model": ["m", "m"], "x": [1, 10], "value": [0.2, 0.9]})
     first, second = (
-        figures.save(drawing.recall_curves(frame, title="T"), tmp_path / name / "recall.2") for name in ("a", "b")
+        figures.save(drawing.lines(frame, measure="Recall@k"), tmp_path / name / "recall.2") for name in ("a", "b")
     )
     assert [path.name for path in first] == ["recall.2.png", "recall.2.svg", "recall.2.pdf"]
     for one, other in zip(first, second, strict=True):

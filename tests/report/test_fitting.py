@@ -1,4 +1,6 @@
-"""No text of any figure leaves the canvas or lies on another, with 1, 5 and 25 models of the longest names."""
+"""No text of any figure leaves the canvas or overlaps another: with 1, 5 and 25 models of the longest names, and with
+three of the shortest.
+"""
 
 from itertools import pairwise
 
@@ -6,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from patent_mteb.report import drawing, geometry_figures
-from patent_mteb.report.frames import model_names
+from patent_mteb.report import drawing
+from patent_mteb.report.series import model_names
 from patent_mteb.report.style import shown_texts, spread
 
 pytest.importorskip("matplotlib")
@@ -30,7 +32,7 @@ def table(models, **axes):
 
 OFFICES = ["EN", "CN", "JP", "DE", "FR", "ES", "RU"]
 GROUPS = ["Retrieval", "Classification", "Clustering", "Paraphrase"]
-TITLE = "WIPO-AT (sample): a title that says at length what is drawn here, on which task, and for whom it is meant"
+TITLE = "WIPO-AT (sample): a title that describes at length the content of the figure, its task and its readers"
 
 
 def fused(models):
@@ -45,36 +47,33 @@ def fused(models):
 
 def scaled(models, **more):
     return table(models, group=GROUPS, **more).with_columns(
-        parameters=pl.Series([2.2e7 * (1 + i // 4 % 9) for i in range(4 * len(models))])
+        x=pl.Series([2.2e7 * (1 + i // 4 % 9) for i in range(4 * len(models))])
     )
 
 
 FIGURES = {
-    "in_out_bars": lambda m: drawing.in_out_bars(
-        table(m).with_columns(pl.col("value").alias("in"), out=pl.col("value") * 0.4), title=TITLE
-    ),
-    "alpha_curve": lambda m: drawing.alpha_curve(table(m, alpha=[a / 10 for a in range(11)]), title=TITLE),
+    "in_out_bars": lambda m: drawing.in_out_bars(table(m, group=["IN", "OUT"]), title=TITLE),
+    "fusion": lambda m: drawing.lines(table(m, x=[a / 10 for a in range(11)]), star="dense system alone", title=TITLE),
     "section_heatmaps": lambda m: drawing.section_heatmaps(
         table(m, query=["TA", "TAC", "Claims"], corpus=["TA", "TAC", "Claim1", "DWPIFull"]), title=TITLE
     ),
-    "jurisdiction_heatmap": lambda m: drawing.jurisdiction_heatmap(
-        table(m, group=OFFICES).with_columns(n=pl.lit(12_345)), title=TITLE
-    ),
-    "tasks_heatmap": lambda m: drawing.jurisdiction_heatmap(
+    "heatmap": lambda m: drawing.heatmap(table(m, group=OFFICES).with_columns(n=pl.lit(12_345)), title=TITLE),
+    "tasks_heatmap": lambda m: drawing.heatmap(
         table(m, group=[f"RetrievalOfSomething{n}" for n in range(15)]), title=TITLE
     ),
     "rank_summary": lambda m: drawing.rank_summary(
-        table(m, group=GROUPS).with_columns(rank=pl.col("value").rank().over("group")), title=TITLE
+        table(m, group=GROUPS).with_columns(value=pl.col("value").rank().over("group")), title=TITLE
     ),
     "truncation_curves": lambda m: drawing.truncation_curves(
-        table(m, dims=[32, 64, 128, 256, 512, 1024]).with_columns(full=pl.col("dims") == 1024), title=TITLE
+        table(m, x=[32, 64, 128, 256, 512, 1024]).with_columns(full=pl.col("x") == 1024), title=TITLE
     ),
-    "recall_curves": lambda m: drawing.recall_curves(table(m, k=[1, 3, 5, 10, 20, 100, 500, 1000]), title=TITLE),
+    "recall": lambda m: drawing.lines(table(m, x=[1, 3, 5, 10, 20, 100, 500, 1000]), log=True, top=1.02, title=TITLE),
     "scale_scatter": lambda m: drawing.scale_scatter(scaled(m), title=TITLE),
-    "dots": lambda m: drawing.dots(table(m, series=["IN", "MIXED", "OUT"]), title=TITLE),
+    "dots": lambda m: drawing.dots(table(m, group=["IN", "MIXED", "OUT"]), title=TITLE),
+    "groups": lambda m: drawing.dots(table(m, group=GROUPS), title="T"),
     "differences": lambda m: drawing.differences(table(m).with_columns(value=pl.col("value") - 0.51), title=TITLE),
     "distributions": lambda m: drawing.distributions(table(m, part=["IN", "OUT"], q=range(30)), title=TITLE),
-    "differences_heatmap": lambda m: drawing.jurisdiction_heatmap(
+    "differences_heatmap": lambda m: drawing.heatmap(
         table(m, group=[f"Query section {n}" for n in range(5)]).with_columns(value=pl.col("value") - 0.51),
         title=TITLE,
         differences=True,
@@ -87,7 +86,7 @@ FIGURES = {
                 "count": range(1200, 1320),
             }
         ),
-        groups_are="IPC domain",
+        label="IPC domain",
         title=TITLE,
     ),
     "rank_correlations": lambda m: drawing.rank_correlations(table(m, group=[*GROUPS, *OFFICES]), title=TITLE),
@@ -95,10 +94,10 @@ FIGURES = {
         table(m, group=["Abs→Abs", "Clm→All", "IPCClassification"]),
         title="PatentMap: agreement of tasks on the models (sample)",
     ),
-    "curves": lambda m: drawing.curves(table(m, x=range(2016, 2026)), x="publication year", title=TITLE),
-    "frontier": lambda m: drawing.frontier(table(m).with_columns(cost=pl.col("value") * 100), title=TITLE),
+    "years": lambda m: drawing.lines(table(m, x=range(2016, 2026)), label="publication year", title=TITLE),
+    "frontier": lambda m: drawing.frontier(table(m).with_columns(x=pl.col("value") * 100), title=TITLE),
     "fusion_curves": lambda m: drawing.fusion_curves(fused(m), "ndcg_at_100", title=TITLE),
-    "plane": lambda m: geometry_figures.plane(
+    "plane": lambda m: drawing.plane(
         table(m).with_columns(alignment="value", uniformity=-pl.col("value"), ssd=pl.lit(0.1), score="value"),
         title=TITLE,
     ),
@@ -117,10 +116,10 @@ def corners(text):
     return box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1
 
 
-@pytest.mark.parametrize("count", [1, 5, 25])
+@pytest.mark.parametrize("models", [["a", "b", "c"], names(1), names(5), names(25)], ids=["short", "1", "5", "25"])
 @pytest.mark.parametrize("name", list(FIGURES))
-def test_no_text_leaves_the_canvas_or_lies_on_another(name, count):
-    figure = FIGURES[name](names(count))
+def test_no_text_leaves_the_canvas_or_overlaps_another(name, models):
+    figure = FIGURES[name](models)
     figure.draw_without_rendering()  # by the engine that draws the files
     width, height = figure.get_size_inches() * figure.dpi
     texts = shown_texts(figure)

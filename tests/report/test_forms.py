@@ -189,11 +189,11 @@ def test_latex_compiles(tmp_path):
 
 @LATEX
 def test_latex_of_a_whole_report_on_25_models_with_long_names_compiles_and_breaks_over_pages(tmp_path):
-    many_models(tmp_path / "world", 25)
+    many_models(tmp_path / "data_source", 25)
     for path in (tmp_path / "world").rglob("*.sample.json"):
         if not path.name.startswith(("PatentDAPFAMTACTo", "PatentMap", HEADLINE)):
             path.unlink()
-    report.run(tmp_path / "world", formats=["latex"], out=tmp_path / "out", published=True)
+    report.run(tmp_path / "data_source", formats=["latex"], out=tmp_path / "out", published=True)
     said = compiled(tmp_path, (tmp_path / "out" / "tables.tex").read_text("utf-8"))
     assert "Overfull \\hbox" not in said
     assert int(re.search(r"\((\d+) pages", said.replace("\n", ""))[1]) > 20

@@ -1,5 +1,5 @@
-"""Geometries in a report: read beside results of the same model and data, tabled, drawn, and left out with a reason
-otherwise.
+"""Geometries in a report: those of the model and the data of a result are read, tabled and drawn, the others skipped
+with a reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from report_folders import add, data_revision, model_folder, payload_of
 
 from patent_mteb import report
-from patent_mteb.report import geometry_figures
+from patent_mteb.report import figures, geometries
 from patent_mteb.report.collect import collect
 
 TASK = "PatentMapClmToAllRetrieval.sample"
@@ -57,8 +57,8 @@ def two(tmp_path):
     return tmp_path
 
 
-def test_geometries_are_read_beside_their_results(two):
-    frame, messages = geometry_figures.read(collect(two))
+def test_geometries_are_read_next_to_their_results(two):
+    frame, messages = geometries.read(collect(two))
     assert (
         not messages
         and set(frame["data_source"]) == {"sample"}
@@ -79,18 +79,18 @@ def test_what_belongs_to_no_result_is_left_out_and_said(two, tmp_path):
     first, second = sorted((two / "results").iterdir())
     put(first / "r1", dataset_revision="sample-0")
     put(second / "r1", measures={"ssd": "high"})
-    frame, messages = geometry_figures.read(collect(two))
+    frame, messages = geometries.read(collect(two))
     assert len(frame) == 0 and len(messages) == 2
     assert (
         "no geometry of org/first on data revision" in messages[0]
         and "damaged (no settings and measures)" in messages[1]
     )
     put(second / "r1", model="org/first")
-    assert "no geometry of org/second" in geometry_figures.read(collect(two))[1][1]
+    assert "no geometry of org/second" in geometries.read(collect(two))[1][1]
 
 
 def test_the_table(two):
-    (table,) = geometry_figures.tables(geometry_figures.read(collect(two))[0])
+    (table,) = geometries.tables(geometries.read(collect(two))[0])
     assert [column.key for column in table.columns] == ["model", *(name for name in MEASURES if name != "n_pairs")]
     assert [[cell.text for cell in row][:4] for row in table.rows] == [
         ["org/first", "1.0000", "-2.5000", "0.2500"],
@@ -98,13 +98,18 @@ def test_the_table(two):
     ]
     assert table.title.endswith("(sample)") and table.banner and table.benchmark == "PatentMap"
     put(two / "results" / "org__first" / "r1", settings={"max_documents": 20})
-    (table,) = geometry_figures.tables(geometry_figures.read(collect(two))[0])
+    (table,) = geometries.tables(geometries.read(collect(two))[0])
     assert "max_documents 10; max_documents 20" in table.notes[1]
 
 
+def drawn_of(folder, frame):
+    plots = {plot.name.split("-patentmap-")[1]: plot.figure for plot in figures.draw(collect(folder), frame)}
+    return {name: figure for name, figure in plots.items() if name.startswith(("plane", "geometry"))}
+
+
 def test_the_figures(two):
-    frame, _ = geometry_figures.read(collect(two))
-    drawn = {plot.name.split("-patentmap-")[1]: plot.figure for plot in geometry_figures.draw(frame)}
+    frame, _ = geometries.read(collect(two))
+    drawn = drawn_of(two, frame)
     assert list(drawn) == ["plane-clm-all", "geometry-alignment-clm-all", "geometry-ida-ratio-clm-all"]
     plane, alignment, cohesion = drawn.values()
     points = plane.axes[0].collections[0]
@@ -115,10 +120,9 @@ def test_the_figures(two):
     assert [label.get_text() for label in alignment.axes[0].get_xticklabels()] == ["abstract", "claim"]
     assert [label.get_text() for label in cohesion.axes[0].get_xticklabels()] == ["abstract – claim"]
     assert alignment.axes[0].get_xlabel() == "section of the patent"
-    whole = pl.DataFrame(
-        [row for row in frame.iter_rows() if row[6] == "ssd"], schema=geometry_figures.SCHEMA, orient="row"
-    )
-    assert geometry_figures.draw(whole) == []
+    assert [label.get_text() for label in alignment.axes[0].get_yticklabels()] == ["second", "first"]  # lower is better
+    whole = pl.DataFrame([row for row in frame.iter_rows() if row[6] == "ssd"], schema=geometries.SCHEMA, orient="row")
+    assert drawn_of(two, whole) == {}
 
 
 def test_a_report_shows_them(two, tmp_path):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from patent_mteb import report
-from patent_mteb.report import cells, geometry_figures, tables
+from patent_mteb.report import cells, geometries, tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
 from patent_mteb.report.page import page, payload
@@ -181,7 +181,7 @@ def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_p
         found = statistics(collected, baseline)
         built = [
             *tables.build(collected, found),
-            *geometry_figures.tables(geometry_figures.read(collected)[0]),
+            *geometries.tables(geometries.read(collected)[0]),
             *tables_with_measured_rows(collected)[0],
         ]
         for table in built:
@@ -409,7 +409,7 @@ def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, tmp_path, c
     compared = statistics(collected, test="t")
     shown = [task for task in suite_tasks().values() if task.data.recipe]
     assert len(collected.results) == count * len(shown)
-    text = page(collected, compared, tables.build(collected, compared), geometries=geometry_figures.read(collected)[0])
+    text = page(collected, compared, tables.build(collected, compared), geometries=geometries.read(collected)[0])
     assert len(text.encode()) < 2_000_000
     seen = observe(browser, text, "report_heights.js", tmp_path)
     for frame in ("wide", "phone"):

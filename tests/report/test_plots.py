@@ -16,7 +16,9 @@ def texts(axes):
 
 def test_in_out_bars_and_their_relative_loss():
     figure = drawing.in_out_bars(
-        pl.DataFrame({"model": ["b", "a"], "in": [0.4, 0.2], "out": [0.1, 0.15]}), measure="nDCG@10", title="T"
+        pl.DataFrame({"model": ["b", "a"] * 2, "group": ["IN"] * 2 + ["OUT"] * 2, "value": [0.4, 0.2, 0.1, 0.15]}),
+        measure="nDCG@10",
+        title="T",
     )
     (axes,) = figure.axes
     inside, outside = axes.containers
@@ -27,9 +29,9 @@ def test_in_out_bars_and_their_relative_loss():
     assert axes.get_xlabel() == "nDCG@10"
 
 
-def test_alpha_curve_with_its_star():
-    frame = pl.DataFrame({"model": ["m"] * 3, "alpha": [1.0, 0.1, 0.5], "value": [0.3, 0.1, 0.4]})
-    (axes,) = drawing.alpha_curve(frame).axes
+def test_a_fusion_curve_with_its_star():
+    frame = pl.DataFrame({"model": ["m"] * 3, "x": [1.0, 0.1, 0.5], "value": [0.3, 0.1, 0.4]})
+    (axes,) = drawing.lines(frame, star="dense system alone").axes
     curve, star, _ = axes.lines
     assert (list(curve.get_xdata()), list(curve.get_ydata())) == ([0.1, 0.5], [0.1, 0.4])
     assert (list(star.get_xdata()), list(star.get_ydata()), star.get_marker()) == ([1.0], [0.3], "*")
@@ -64,13 +66,13 @@ def test_numbers_on_a_heatmap_can_be_read():
         assert contrast[style.readable_on((shade, shade, shade, 1))] == max(contrast.values()) >= 4.5
 
 
-def test_jurisdiction_heatmap_in_the_papers_order():
+def test_jurisdictions_in_the_order_of_the_papers():
     rows = [
         (model, group, value + step)
         for model, value in (("low", 0.1), ("high", 0.5))
         for step, group in enumerate(("RU", "EN", "JP"))
     ]
-    axes, _ = drawing.jurisdiction_heatmap(pl.DataFrame(rows, schema=["model", "group", "value"], orient="row")).axes
+    axes, _ = drawing.heatmap(pl.DataFrame(rows, schema=["model", "group", "value"], orient="row")).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["EN", "JP", "RU"]
     assert axes.images[0].get_array().tolist() == [[1.5, 2.5, 0.5], [1.1, 2.1, 0.1]]
@@ -78,7 +80,7 @@ def test_jurisdiction_heatmap_in_the_papers_order():
 
 def test_differences_have_signs_and_colours_that_part_at_zero():
     frame = pl.DataFrame({"model": ["m"] * 2, "group": ["a", "b"], "value": [0.01, -0.03]})
-    axes, _ = drawing.jurisdiction_heatmap(frame, differences=True).axes
+    axes, _ = drawing.heatmap(frame, differences=True).axes
     assert axes.images[0].get_clim() == (-0.03, 0.03)
     assert texts(axes) == ["+0.010", "−0.030"]
     gain, none, loss = (np.array(axes.images[0].cmap(axes.images[0].norm(value))[:3]) for value in (0.03, 0.0, -0.03))
@@ -99,17 +101,17 @@ def test_every_model_has_its_distribution():
 
 def test_frequencies_are_shares_of_each_series_in_the_order_of_groups():
     years = pl.DataFrame({"series": ["queries"] * 2 + ["targets"], "group": [2001, 1999, 2000], "count": [3, 1, 7]})
-    (axes,) = drawing.frequencies(years, groups_are="earliest claim year").axes
+    (axes,) = drawing.frequencies(years, label="earliest claim year").axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1999", "2000", "2001"]
     assert [[bar.get_height() for bar in bars] for bars in axes.containers] == [[25, 0, 75], [0, 100, 0]]
     many = pl.DataFrame({"series": ["q"] * 60, "group": [f"G{n:02}" for n in range(60)], "count": range(1, 61)})
-    figure = drawing.frequencies(many, groups_are="IPC domain", title="T")
+    figure = drawing.frequencies(many, label="IPC domain", title="T")
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()][:2] == ["G59", "G58"]
     assert figure.get_suptitle() == "T\nthe 50 most frequent of 60"
 
 
 def test_rank_summary_is_sorted_by_the_mean_rank():
-    frame = pl.DataFrame({"model": ["a", "b", "a", "b"], "group": ["R", "R", "C", "C"], "rank": [1.0, 2.0, 1.5, 1.5]})
+    frame = pl.DataFrame({"model": ["a", "b", "a", "b"], "group": ["R", "R", "C", "C"], "value": [1.0, 2.0, 1.5, 1.5]})
     (axes,) = drawing.rank_summary(frame).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["b", "a"]  # drawn from below: the best is on top
     assert list(axes.lines[0].get_xdata()) == [1.75, 1.25] and texts(axes) == ["1.8", "1.2"]
@@ -121,7 +123,7 @@ def test_rank_summary_is_sorted_by_the_mean_rank():
 
 def test_truncation_curves_and_the_retained_share():
     frame = pl.DataFrame(
-        {"model": ["m"] * 3, "dims": [64, None, 32], "value": [0.4, 0.5, 0.3], "full": [False, True, False]}
+        {"model": ["m"] * 3, "x": [64, None, 32], "value": [0.4, 0.5, 0.3], "full": [False, True, False]}
     )
     left, right = drawing.truncation_curves(frame).axes
     assert list(left.lines[0].get_ydata()) == [0.3, 0.4, 0.5]
@@ -130,9 +132,9 @@ def test_truncation_curves_and_the_retained_share():
     assert right.lines[1].get_ydata()[0] == 90
 
 
-def test_recall_curves():
-    frame = pl.DataFrame({"model": ["m", "m", "n"], "k": [100, 1, 1], "value": [0.9, 0.2, 0.1]})
-    (axes,) = drawing.recall_curves(frame).axes
+def test_lines():
+    frame = pl.DataFrame({"model": ["m", "m", "n"], "x": [100, 1, 1], "value": [0.9, 0.2, 0.1]})
+    (axes,) = drawing.lines(frame).axes
     assert [(line.get_label(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines] == [
         ("m", [1, 100], [0.2, 0.9]),
         ("n", [1], [0.1]),
@@ -141,7 +143,7 @@ def test_recall_curves():
 
 def test_scale_scatter_with_a_log_linear_fit():
     sizes = [1e7, 1e8, 1e9]
-    frame = pl.DataFrame({"model": ["a", "b", "c"], "parameters": sizes, "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
+    frame = pl.DataFrame({"model": ["a", "b", "c"], "x": sizes, "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
     (axes,) = drawing.scale_scatter(frame).axes
     points, fit = axes.lines
     assert (list(points.get_xdata()), list(points.get_ydata())) == (sizes, [0.1, 0.2, 0.3])
@@ -150,9 +152,9 @@ def test_scale_scatter_with_a_log_linear_fit():
     assert axes.get_legend().get_texts()[0].get_text() == "log-linear fit, R² 1.00, n 3"
 
 
-def test_sizes_within_a_power_of_ten_are_told_too():
+def test_sizes_within_a_power_of_ten_have_ticks_too():
     frame = pl.DataFrame(
-        {"model": ["a", "b", "c"], "parameters": [2e7, 3e7, 3.2e7], "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]}
+        {"model": ["a", "b", "c"], "x": [2e7, 3e7, 3.2e7], "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]}
     )
     (axes,) = drawing.scale_scatter(frame).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["20M", "25.3M", "32M"]
@@ -160,7 +162,7 @@ def test_sizes_within_a_power_of_ten_are_told_too():
 
 def test_many_series_are_cut_and_it_says_so():
     rows = [(f"m{number:02}", k, number / 20) for number in range(15) for k in (1, 10)]
-    (axes,) = drawing.recall_curves(pl.DataFrame(rows, schema=["model", "k", "value"], orient="row"), title="T").axes
+    (axes,) = drawing.lines(pl.DataFrame(rows, schema=["model", "x", "value"], orient="row"), title="T").axes
     assert [line.get_label() for line in axes.lines] == [f"m{number:02}" for number in range(14, 2, -1)]
     assert axes.figure.get_suptitle() == "T\nthe best 12 of 15 models"
     looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
@@ -168,7 +170,7 @@ def test_many_series_are_cut_and_it_says_so():
 
 
 def test_a_table_that_does_not_fit_is_refused():
-    with pytest.raises(ReportError, match="lacks the columns in, out"):
+    with pytest.raises(ReportError, match="lacks the columns group, value"):
         drawing.in_out_bars(pl.DataFrame({"model": ["a"]}))
     with pytest.raises(ReportError, match="no rows"):
-        drawing.recall_curves(pl.DataFrame(schema={"model": pl.String, "k": pl.Int64, "value": pl.Float64}))
+        drawing.lines(pl.DataFrame(schema={"model": pl.String, "x": pl.Int64, "value": pl.Float64}))

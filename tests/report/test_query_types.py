@@ -9,11 +9,12 @@ from statistics import mean
 import polars as pl
 import pytest
 from patent_mteb.report.frames import inscope
-from patent_mteb.report.page_charts import ChartSpec, chart, charts_of
 from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
 
+from patent_mteb.report.charts import Chart, inscope
 from patent_mteb.report.collect import collect
+from patent_mteb.report.figures import on_page, page_rows
 from patent_mteb.report.query_types import by_part, by_type
 
 
@@ -61,16 +62,16 @@ def test_charts_of_types_and_of_parts(made):
     for name, kind, judgements, value, _ in by_type(view).iter_rows():
         task = next(task for task in TYPES if task == f"Sophia{kind}Retrieval")
         part = {"all citations": "", "X and Y": "xy", "A": "a"}[judgements]
-        assert value == pytest.approx(on_common(found, f"acme/{name}", task, part))
+        assert value == pytest.approx(on_common(found, name, task, part))
     parts = {(name, part, kind): value for name, part, kind, value, _ in by_part(view).iter_rows()}
     assert set(parts) == {
         (name, *part)
-        for name in "ab"
+        for name in RUNS
         for part in (("A", "IPC section"), ("H", "IPC section"), ("2020", "year of publication"))
     }
     for (name, part, kind), value in parts.items():
         column = {"IPC section": f"ipc_{part.lower()}", "year of publication": f"year_{part}"}[kind]
-        assert value == pytest.approx(mean(on_common(found, f"acme/{name}", task, column) for task in TYPES))
+        assert value == pytest.approx(mean(on_common(found, name, task, column) for task in TYPES))
 
 
 @pytest.mark.parametrize("lower", [False, True])
@@ -84,24 +85,22 @@ def test_the_models_of_a_heatmap_stand_best_first_in_each_facet(lower):
         ("b", "x", 4, "two"),
     ]
     frame = pl.DataFrame(rows, schema=["model", "group", "value", "show"], orient="row")
-    spec = ChartSpec("Ranks", "heat", lambda view: frame, "model", "group", "value", facet="show", lower=lower)
-    assert [show for *_, show in chart(spec, frame, {})["rows"]] == ["one"] * 4 + ["two"] * 2
-    drawn = [(model, group) for model, group, _, show in chart(spec, frame, {})["rows"] if show == "one"]
+    rows = page_rows(Chart("ranks", "ranks", lambda view: frame, "heat", facet="show", lower=lower), frame, {})
+    assert [show for *_, show in rows] == ["one"] * 4 + ["two"] * 2
+    drawn = [(model, group) for model, group, _, show in rows if show == "one"]
     assert drawn == [(model, group) for model in ("ab" if lower else "ba") for group in "xy"]
-    assert [model for model, _, _, show in chart(spec, frame, {})["rows"] if show == "two"] == list(
-        "ba" if lower else "ab"
-    )
+    assert [model for model, _, _, show in rows if show == "two"] == list("ba" if lower else "ab")
 
 
 def test_inscope_by_level_and_k(made):
     _, view, _ = made
-    rows = {(name, k, level): value for name, k, level, value in inscope(view).iter_rows()}
+    rows = {(name, k, level): value for name, k, value, level in inscope(view).iter_rows()}
     assert rows == {
-        ("part", k, level): pytest.approx(0.9 / (k * place))
+        ("acme/part", k, level): pytest.approx(0.9 / (k * place))
         for place, level in ((1, "section"), (2, "subgroup"))
         for k in (1, 10)
     }
-    drawn = {one["title"]: one for one in charts_of(view, {run: place for place, run in enumerate(view.runs)})}
+    drawn = {one["title"]: one for one in on_page(view, {run: place for place, run in enumerate(view.runs)})}
     types = drawn["Query types on common queries: Tacd"]
     shown = Counter(row[3] for row in types["rows"])
     assert shown == {"all citations": 6, "X and Y": 6, "A": 6, "IPC section": 4, "year of publication": 2}

@@ -66,17 +66,17 @@ function known(node, title, lines) {
 }
 
 function frameOf(spec, width, height, xs, ys) {
-  const probe = ticksOf(Math.min(...ys), Math.max(...ys)).map((tick) => wide(brief(tick)));
-  const left = Math.max(...probe, 24) + 26;
-  const room = { x: [left, width - 14], y: [height - 46, 12] };
-  const x = scaleOf(xs, room.x, { log: spec.log });
-  const y = scaleOf(ys, room.y);
+  const y = scaleOf(ys, [height - 46, 12]);
+  const ticks = ticksOf(y.low, y.high);
+  const left = Math.max(...ticks.map((tick) => wide(brief(tick))), 24) + 26;
+  const room = [left, width - 14];
+  const x = scaleOf(xs, room, { log: spec.log });
   const parts = [];
-  for (const tick of ticksOf(y.low, y.high)) {
+  for (const tick of ticks) {
     const at = y.place(tick);
     parts.push(draw("line", { class: "grid", x1: left, x2: width - 14, y1: at, y2: at }), text(left - 6, at + 4, brief(tick), { "text-anchor": "end" }));
   }
-  for (const tick of axisTicks(xs, x, spec.log, room.x)) parts.push(text(x.place(tick), height - 28, brief(tick), { "text-anchor": "middle" }));
+  for (const tick of axisTicks(xs, x, spec.log, room)) parts.push(text(x.place(tick), height - 28, brief(tick), { "text-anchor": "middle" }));
   parts.push(text((left + width) / 2, height - 8, cut(spec.x, width - left), { "text-anchor": "middle", class: "axis" }));
   parts.push(text(12, (height - 34) / 2, cut(spec.y, height - 50), { "text-anchor": "middle", class: "axis", transform: `rotate(-90 12 ${(height - 34) / 2})` }));
   return { x, y, left, parts };
@@ -114,7 +114,7 @@ function points(spec, rows, width) {
   return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, left, width))];
 }
 
-/** Names beside their points, as many as find a place right of the axis that neither a point nor a name has. */
+/** Names next to their points, as many as fit right of the axis without covering a point or a name. */
 function labelsOf(placed, left, width) {
   const taken = placed.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
   const free = (box) => box[0] > left && box[2] < width - 2 && taken.every((other) => box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1]);

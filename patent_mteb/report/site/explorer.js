@@ -3,7 +3,7 @@
 const LENGTHS = { length_short: "shorter queries", length_long: "longer queries" };
 const partTitle = (part) => LENGTHS[part] ?? (part ? `${FAMILIES[familyOf(part)] ?? familyOf(part)}: ${sliceTitle(part)}` : "all queries");
 
-// Place of a pair among itertools.combinations of the models, and whether it stands there the other way round.
+// Place of a pair among itertools.combinations of the models, and whether its order is reversed there.
 function pairOf(count, first, second) {
   const [low, high] = first < second ? [first, second] : [second, first];
   return { place: low * count - (low * (low + 1)) / 2 + (high - low - 1), turned: first > second };
@@ -24,7 +24,7 @@ function winsTable(spec, first, second, label) {
 
 function foundList(spec, place, query) {
   const found = spec.top[place]?.[query];
-  if (!found?.length) return make("p", { class: "soft" }, "No ranking was saved beside the result.");
+  if (!found?.length) return make("p", { class: "soft" }, "No ranking was saved next to the result.");
   return make("ol", {}, ...found.map(([document, relevant]) => make("li", { class: relevant ? "relevant" : null }, make("span", { class: "verdict" }, relevant ? "✓ relevant" : "not relevant"), ` ${document}`, spec.documents[document] ? make("span", { class: "soft" }, ` ${spec.documents[document]}`) : null)));
 }
 
@@ -34,7 +34,7 @@ function queryNode(spec, query, first, second) {
   return make("details", { class: "query" },
     make("summary", {}, make("strong", {}, spec.queries[query]), ` ${score(first)} against ${score(second)}`, spec.texts.length ? make("span", { class: "soft" }, ` ${cut(spec.texts[query], 420)}`) : null),
     spec.texts.length ? make("p", {}, spec.texts[query]) : null,
-    spec.top.length ? make("div", { class: "sides" }, ...[first, second].map((place, at) => make("div", {}, make("h4", {}, names[at]), foundList(spec, place, query)))) : make("p", { class: "soft" }, "First documents are shown for the headline task, where its rankings lie beside the results (run --save-runs)."));
+    spec.top.length ? make("div", { class: "sides" }, ...[first, second].map((place, at) => make("div", {}, make("h4", {}, names[at]), foundList(spec, place, query)))) : make("p", { class: "soft" }, "First documents are shown for the headline task, if its rankings are next to the results (run --save-runs)."));
 }
 
 function explorer(tab, wanted) {

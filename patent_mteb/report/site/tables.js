@@ -139,7 +139,7 @@ function table({ columns, rows, name, classes = "" }) {
   return { holder, view, node };
 }
 
-// What stands in a node is replaced; the tables in it are destroyed, as a removed node alone would leave them in memory.
+// Replaces the content of a node and destroys its tables, which removal alone would leave in memory.
 function replace(node, ...children) {
   for (const holder of node.querySelectorAll("div.table")) holder.discard();
   node.replaceChildren(...children);

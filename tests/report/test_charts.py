@@ -1,0 +1,128 @@
+"""The tables of charts hold the numbers of the results."""
+
+import json
+
+import polars as pl
+import pytest
+from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
+
+from patent_mteb.report import charts, drawing, series
+from patent_mteb.report.collect import collect
+from patent_mteb.report.figures import on_page
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return collect(sample_world(tmp_path_factory.mktemp("world"))).data_sources["sample"]
+
+
+def value_of(world, task, run, name):
+    rows = world.scores.filter(
+        (pl.col("task") == f"{task}.sample") & (pl.col("run") == run) & (pl.col("slice") == name) & "main"
+    )
+    return rows["value"].item()
+
+
+def test_frames_of_a_benchmark(world):
+    view = source.benchmark("WIPO-AT")
+    frame = charts.in_out(view)
+    assert view.domain_headline.name == f"{HEADLINE}.sample"
+    expected = [
+        (run, side.upper(), value_of(world, HEADLINE, run, side))
+        for run in ("acme/large", "acme/small", "lex/bm25")
+        for side in ("in", "out")
+    ]
+    assert sorted(frame.rows()) == sorted(expected)
+    frame = charts.jurisdictions(view)
+    assert set(frame["group"]) == {name.upper() for name in JURISDICTIONS}
+    assert frame.filter((pl.col("model") == "acme/small") & (pl.col("group") == "JP"))["value"].item() == value_of(
+        world, HEADLINE, "acme/small", "jurisdiction_jp"
+    )
+    frame = charts.recall(view)
+    assert sorted(set(frame["x"])) == [1, 3, 5, 10, 20, 100, 1000]
+    frame = charts.sections(view)
+    assert set(frame.select("query", "corpus").rows()) == {("TAC", "TAC"), ("TA", "TA"), ("Claim1", "Claim1")}
+    assert frame.filter((pl.col("model") == "acme/large") & (pl.col("query") == "TA"))["value"].item() == value_of(
+        world, "WIPOATTAToTARetrieval", "acme/large", ""
+    )
+
+
+def test_ranks_are_among_models_that_have_every_group(world):
+    frame = charts.ranks(source.benchmark("PatenTEB"))
+    assert set(frame["model"]) == {"acme/small", "acme/large"}  # the lexical model has retrieval only
+    assert set(frame.select("model", "value").rows()) == {("acme/large", 1.0), ("acme/small", 2.0)}
+    assert set(frame["group"]) == {"Retrieval", "Classification", "Paraphrase", "Clustering"}
+    assert charts.ranks(source.benchmark("WIPO-AT")).is_empty()
+
+
+def test_scale_leaves_out_models_of_unknown_size(world):
+    frame = charts.scale(source.benchmark("PatenTEB"))
+    assert set(frame.select("model", "x").rows()) == {("acme/small", 22e6), ("acme/large", 335e6)}
+    tasks = source.results.filter(
+        (pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval")
+    )
+    value = frame.filter((pl.col("model") == "acme/small") & (pl.col("group") == "Retrieval"))["value"].item()
+    assert value == pytest.approx(tasks["value"].mean())
+
+
+def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
+    for model, size in (("mteb/baseline-bm25s", 0), ("acme/a", 22_000_000), ("acme/b", 33_000_000)):
+        add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
+    frame = charts.scale(collect(tmp_path).data_sources["sample"].benchmark("PatenTEB"))
+    assert set(frame["model"]) == {"acme/a", "acme/b"}
+    assert drawing.scale_scatter(frame).axes
+
+
+def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
+    for model, shared, alone in (("acme/a", 0.4, 0.9), ("acme/b", 0.5, None)):
+        folder = model_folder(tmp_path, model)
+        add(folder, "PatenTEBTitle2Full", shared)
+        add(folder, "PatenTEBBloom", shared)
+        if alone is not None:
+            add(folder, "PatenTEBEffect2Full", alone)
+    collected = collect(tmp_path)
+    assert set(
+        charts.ranks(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
+    ) == {
+        ("acme/a", 2.0),
+        ("acme/b", 1.0),
+    }
+    assert set(
+        charts.scale(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
+    ) == {
+        ("acme/a", 0.4),
+        ("acme/b", 0.5),
+    }
+
+
+def test_truncation_of_a_model_with_its_full_width(tmp_path):
+    for dims, value in ((32, 0.1), (128, 0.3)):
+        add(model_folder(tmp_path, "acme/small", settings={"dims": dims}, embed_dim=dims), HEADLINE, value)
+    add(model_folder(tmp_path, "acme/small", settings={"dims": 32, "prompts": "none"}), HEADLINE, 0.9)
+    add(model_folder(tmp_path, "acme/small", embed_dim=None), HEADLINE, 0.4)
+    add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.5)
+    frame = charts.truncation(collect(tmp_path).data_sources["sample"].benchmark("WIPO-AT"))
+    assert frame.rows() == [
+        ("acme/small", 32, 0.1, False),
+        ("acme/small", 128, 0.3, False),
+        ("acme/small", None, 0.4, True),
+    ]
+
+
+def test_short_names_keep_models_apart():
+    assert series.model_names(["a/x", "b/x", "b/y"]) == {"a/x": "a/x", "b/x": "b/x", "b/y": "y"}
+
+
+def test_settings_are_json(world):
+    assert all(json.loads(settings) == {} for settings in source.results["settings"])
+
+
+def test_the_page_has_the_numbers_of_a_run_under_that_run(tmp_path):
+    """Two runs of one model, of which one alone has IN and OUT: its short name there is the other's elsewhere."""
+    add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.4)
+    add(model_folder(tmp_path, "acme/small", settings={"dims": 32}), HEADLINE, 0.3, slices={"in": 0.3, "out": 0.2})
+    view = collect(tmp_path).data_sources["sample"].benchmark("WIPO-AT")
+    (bars,) = (
+        chart for chart in on_page(view, {run: place for place, run in enumerate(view.runs)}) if chart["kind"] == "bars"
+    )
+    assert bars["rows"] == [[view.runs.index("acme/small (dims=32)"), *side] for side in (["IN", 0.3], ["OUT", 0.2])]
