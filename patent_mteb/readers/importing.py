@@ -277,8 +277,8 @@ def _find(files: Sequence[Path], source: str) -> _Found:
             elif error:
                 errors.append(error)
     if not found.inputs:
-        path = files[0] if files else None
-        no_file = DataError("no file can be imported", path=path, remedy="name files")
+        first = files[0] if files else None
+        no_file = DataError("no file can be imported", path=first, remedy="name files")
         raise next(iter((*found.damaged, *found.unknown)), no_file)
     found.inputs = list({one[0]: one for one in found.inputs}.values())
     return found
