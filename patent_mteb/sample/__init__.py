@@ -32,7 +32,6 @@ SAMPLE_VERSION = "2"
 """Part of the data set revision of every result on the sample. Change it when any record or table changes."""
 
 _SEED = "sample-1"
-
 _UPPER_CASE_TITLES = ("JP", "RU", "KR")
 
 

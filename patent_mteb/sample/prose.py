@@ -32,18 +32,11 @@ class _Slot(NamedTuple):
 
 
 _Pattern = tuple["str | _Choice | _Slot", ...]
-
-
 _TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
-
 _SLOT = re.compile(r"\{(\w+)\}")
-
 _LITERAL = re.compile(r"\[([Pp]roblem|[Ss]olution)\]")
-
 _ARTICLE = re.compile(r"\b([Aa])n?(?= ([A-Za-z]+-?))")
-
 _VOWEL_SOUND = re.compile(r"(?!uni|use|usu|one|eu)[aeiouAEIOU]|hour|honest|[FHLMNRSX]-")
-
 _AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
 
 

@@ -47,7 +47,7 @@ def test_a_map_in_full(tmp_path):
         ("[fields]\npublication_number = 'No'\ntitle = {colum = 'T'}", "has no setting 'colum'"),
         ("[fields]\npublication_number = 'No'\ntitle = {separator = ';'}", "neither a column nor a constant"),
         ("[fields]\npublication_number = 7", "column is 7"),
-        ("fields = 3", "are tables"),
+        ("fields = 3", "must be tables"),
         ("separator = ';'\n[fields]\npublication_number = 'No'", "a map has no setting 'separator'"),
         ("[relations]\nmember = 'M'", "names no column of a number"),
     ],

@@ -131,8 +131,8 @@ def test_every_citation_that_is_not_read_has_its_reason(tmp_path):
     assert sorted(reason for _, reason, _ in reasons(items)) == [
         "a citation of other literature than patents",
         "a citation of the publication itself",
-        "a repeated citation",
         "a citation without a number",
+        "a repeated citation",
     ]
     assert [item.example for item in items if isinstance(item, Note)] == ["US8930553B2 cites US unknown 17"]
 
