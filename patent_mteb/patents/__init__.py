@@ -1,3 +1,4 @@
-"""What a patent is: records, IPC codes, citation categories, texts, claims and views. Nothing here imports mteb or
-torch.
+"""Patents: records, numbers, IPC codes, citation categories, families, texts, claims and views.
+
+Nothing here imports mteb or torch.
 """

@@ -55,9 +55,7 @@ DEFINITIONS = {
 }
 """Name of a definition -> what it means."""
 
-
 _Name = Callable[[str], str]
-
 _SEVERAL = ""
 
 _CACHED = 1 << 18

@@ -25,7 +25,6 @@ from functools import lru_cache
 Reading = Callable[[Sequence[str], str], str]
 """(runs of letters and digits, kind code) -> serial, or ``""``."""
 
-
 _CODES = """
 AD AE AF AG AI AL AM AN AO AP AR AT AU AW AZ BA BB BD BE BF BG BH BI BJ BM BN BO BR BS BT BW BX BY BZ CA CD CF CG CH CI
 CL CM CN CO CR CS CU CV CY CZ DD DE DJ DK DM DO DZ EA EC EE EG EH EM EP ER ES ET FI FJ FK FO FR GA GB GC GD GE GG GH GI
@@ -38,14 +37,11 @@ TW TZ UA UG US UY UZ VA VC VE VG VN VU WO WS YE YU ZA ZM ZW
 OFFICES = frozenset(_CODES.split())
 """Two-letter codes of WIPO standard ST.3, including former offices."""
 
-
 OWN_LETTERS = frozenset({"BR", "IT", "MX"})
 """Offices whose serials start with the code of another office (``MXPA04001234``, ``BRMU8801234``)."""
 
-
 CHECK_DIGITS = frozenset({"CN", "DD", "DE", "EP", "GB"})
 """Offices that add a point and a check digit to an application number (``99203729.2``)."""
-
 
 _LAST_YEAR = 2099
 
@@ -118,7 +114,6 @@ def _century(year: str) -> str:
 
 _ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
 """Imperial era -> the year before its first, its length."""
-
 
 _UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
 """Imperial years of unexamined applications in Japan: Heisei 1 to 11, Showa 46 to 64."""
@@ -230,7 +225,6 @@ PUBLICATIONS: dict[str, Reading] = {
 }
 """Office -> reading of its publication numbers."""
 
-
 _SERIES = frozenset({*range(1, 20), 29, 35, *range(60, 70), 90, 95, 96})
 """Series codes of US applications: regular, design, Hague, provisional, re-examination."""
 
@@ -340,25 +334,15 @@ class Number:
 _CACHED = 1 << 18
 """Numbers whose readings are cached: records, citations and relations repeat them."""
 
-
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
-
 _KIND = re.compile(r"[A-Z][0-9]?")
-
 _KIND_AFTER = re.compile(r"(?<=[0-9])[\s\-./]*([A-Z][0-9]?)$")
-
 _KIND_BEFORE = re.compile(r"[\s\-]*([ABCEUY][0-9]?)[\s\-]+(?=[0-9DHPRS])")
-
 _SERIAL = re.compile(r"[A-Z0-9\s\-.,/']+")
-
 _PARTS = re.compile(r"[A-Z]+|[0-9]+")
-
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
-
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
-
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
 

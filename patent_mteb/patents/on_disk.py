@@ -25,7 +25,6 @@ from patent_mteb.errors import temporary_files
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 
 _Record = TypeVar("_Record")
-
 _BYTES_AT_ONCE = 1 << 20
 
 

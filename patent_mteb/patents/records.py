@@ -70,12 +70,8 @@ __all__ = [
     "write_relations",
 ]
 
-
 _DATE = dt.date | None
-
 _INT32 = range(-(2**31), 2**31)
-
-
 _Reader = Callable[[Any, str], Any]
 
 
@@ -352,7 +348,6 @@ RELATIONS = {
 }
 """Kind of a relation -> the related document."""
 
-
 RELATED_PUBLICATIONS = ("member", "pre-grant")
 """Kinds of relations to publications; all others are to applications."""
 
@@ -369,19 +364,14 @@ class Relation:
 PATENT_SCHEMA = arrow_schema(Patent, SCHEMA_VERSION)
 """Arrow schema of ``patents.parquet``: one publication per row. Only the two identifiers are required."""
 
-
 CITATION_SCHEMA = arrow_schema(Citation, SCHEMA_VERSION)
 """Arrow schema of ``citations.parquet``: one citation per row."""
-
 
 RELATION_SCHEMA = arrow_schema(Relation, SCHEMA_VERSION)
 """Arrow schema of ``relations.parquet``: one relation per row."""
 
-
 _FORMS = (".parquet", ".jsonl", ".jsonl.gz")
-
 _IMPORTED = (".csv", ".tsv", ".txt", ".xls", ".xlsx", ".json", ".xml", ".sgml", ".zip")
-
 _Record = TypeVar("_Record", Patent, Citation, Relation)
 
 

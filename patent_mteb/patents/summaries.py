@@ -31,8 +31,6 @@ from patent_mteb.patents import views
 from patent_mteb.patents.records import MachineSummaries, Patent
 
 logger = logging.getLogger(__name__)
-
-
 KINDS: tuple[str, ...] = tuple(field.name for field in fields(MachineSummaries))
 
 
@@ -163,7 +161,6 @@ def _message(failures: Sequence[str], written: int, cache: SummaryCache, end: st
 
 
 MODEL, EXTRACT = "model", "extract"
-
 _FIELDS = ("publication_number", "kind", "text", "how", "model", "prompt", "source", "day")
 
 

@@ -16,7 +16,6 @@ from patent_mteb.patents.records import Claim, Description, TextLanguages, Trans
 from patent_mteb.patents.sections import split_description
 
 CANCELLED = "a cancelled claim"
-
 UNNUMBERED = "a claim without a number, numbered by its position"
 
 
@@ -36,7 +35,6 @@ _CANCELLED = re.compile(
 )
 
 _LEADING = re.compile(r"(\d{1,4})\s*[.)]{1,2}\s+")
-
 _MOST_DIGITS = 5
 
 
@@ -121,7 +119,6 @@ def _background_of(text: str) -> tuple[str, str]:
 
 _ENGLISH = "en"
 
-
 _WORDS = (
     (r"(?:patent)?ansprüchen?|revendications", "claims"),
     (r"(?:patent)?anspruchs?|revendication", "claim"),
@@ -135,7 +132,6 @@ _WORDS = (
 )
 
 _TRANSLATED = [(re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE), english) for words, english in _WORDS]
-
 _ADJECTIVE_AFTER = re.compile(r"\bclaims (?:précédentes|antérieures)", re.IGNORECASE)
 
 

@@ -47,15 +47,10 @@ from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.xml import first_root
 
 _AGAIN = "get it again, or leave it out"
-
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
-
 _WEB_PAGES = (b"<!doctype html", b"<html")
-
 _ZIP, _GZIP, _PARQUET = b"PK", b"\x1f\x8b", b"PAR1"
-
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
-
 _HEAD = 1 << 12
 
 _LINES, _FEW = 1000, 10
@@ -66,14 +61,18 @@ _LONGEST = 200
 
 def damaged(path: Path) -> DataError | None:
     """Return the error of a path that no reader can read, as far as the start of the file shows it."""
-    with readable(path):
-        mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        return DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
-    if not stat.S_ISREG(mode):
-        return DataError("neither a file nor a directory", path=path, remedy="leave it out")
-    problem = _problem(path)
-    return DataError(problem, path=path, remedy=_AGAIN) if problem else None
+    try:
+        with readable(path):
+            mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
+        if not stat.S_ISREG(mode):
+            raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
+        if problem := _problem(path):
+            raise DataError(problem, path=path, remedy=_AGAIN)
+    except DataError as error:
+        return error
+    return None
 
 
 def _problem(path: Path) -> str:
@@ -265,7 +264,7 @@ def _find(files: Sequence[Path], source: str) -> _Found:
         folder = path.is_dir()
         for file in _below(path) if folder else [path]:
             reader = None
-            if error := _damage(file):
+            if error := damaged(file):
                 errors = found.damaged
             elif (reader := named or recognise(file)) is None:
                 error, errors = unknown(file), found.unknown
@@ -276,8 +275,8 @@ def _find(files: Sequence[Path], source: str) -> _Found:
             elif error:
                 errors.append(error)
     if not found.inputs:
-        named_first = files[0] if files else None
-        no_file = DataError("no file can be imported", path=named_first, remedy="name files")
+        first = files[0] if files else None
+        no_file = DataError("no file can be imported", path=first, remedy="name files")
         raise next(iter((*found.damaged, *found.unknown)), no_file)
     found.inputs = list({one[0]: one for one in found.inputs}.values())
     return found
@@ -290,13 +289,6 @@ def _below(folder: Path) -> list[Path]:
         if not any(step.startswith(".") for step in one.relative_to(folder).parts)
         and (one.is_symlink() or not one.is_dir())
     )
-
-
-def _damage(path: Path) -> DataError | None:
-    try:
-        return damaged(path)
-    except DataError as error:
-        return error
 
 
 def _account(path: Path, reader: Reader, source: str) -> Account:

@@ -27,9 +27,7 @@ from patent_mteb.readers.values import application, claim_numbers, ipc_code, lan
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
 _CHUNK = 1 << 20
-
 _LONGEST_TAG = 4096
-
 _NAME = rb"<%s(?:[\w.-]+:)?%s(?=[\s/>])[^>]*>"
 
 
@@ -111,7 +109,6 @@ class _Splitter:
 
 
 FULL_TEXT = "an answer with claims or a description, which is not read (docs/readers.md)"
-
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 

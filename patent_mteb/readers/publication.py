@@ -21,13 +21,9 @@ from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publi
 from patent_mteb.readers.xml import MalformedError
 
 NON_PATENT = "a citation of other literature than patents"
-
 UNPUBLISHED = "a citation of an application that names no publication"
-
 NUMBERLESS = "a citation without a number"
-
 UNNAMED = "no publication number"
-
 OWN = "a citation of the publication itself"
 
 US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
@@ -35,7 +31,6 @@ US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"
 applicant or third party), ``cited by third party``, ``imported from ...``."""
 
 _REPEATED = "a repeated citation"
-
 _NO_TEXT = "a document without any text"
 
 

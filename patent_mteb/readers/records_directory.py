@@ -103,11 +103,8 @@ class PartWriter:
 
 
 MANIFEST = "import.json"
-
 _EXAMPLES = 5
-
 _IMPORTED_BEFORE = "in an input that was imported before"
-
 REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
 
 
@@ -178,7 +175,6 @@ def save_accounts(root: Path, accounts: Mapping[str, Account], *, repeats_remove
 
 
 PENDING = ".repeats.parquet"
-
 _REPEATS = pa.schema([("part", pa.string()), ("publication_number", pa.string())])
 
 
@@ -235,9 +231,7 @@ def _drop_publications(path: Path, numbers: Collection[str]) -> None:
 
 
 SHARES = "shares"
-
 _SHARE = "share.json"
-
 _MERGED = ".merged-shares"
 
 

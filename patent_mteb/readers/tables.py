@@ -37,15 +37,10 @@ from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of
 
 _STRINGS = ("kind", "filing_jurisdiction")
-
 _LISTS = ("ipc", "cpc", "inventors", "applicants", "keywords")
-
 _DATES = ("application_date", "publication_date", "priority_date")
-
 _TEXTS = ("title", "abstract", "claims", "description")
-
 _PREFERRED = "en"
-
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 
 

@@ -13,11 +13,8 @@ from typing import Any
 from patent_mteb.patents.numbers import read_application, read_number
 
 UNREAD = "a number that cannot be read, stored as written"
-
 UNREAD_DAY = "a date that cannot be read, left empty"
-
 _NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
-
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ].*)?")
 
 
@@ -92,13 +89,9 @@ _DATE = re.compile(
 )
 
 _WORDED = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y")
-
 _SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})")
-
 _SEPARATOR = re.compile(r"\s*(?:\||;|\n)\s*")
-
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
-
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
 

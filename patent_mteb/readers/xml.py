@@ -38,7 +38,6 @@ _GREEK = dict(pair.split("=") for pair in _GREEK_LETTERS.split())
 """ISO 8879 ISOgrk1, the only entity set of old files that HTML 5 does not include."""
 
 _XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
-
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
 
 
@@ -57,19 +56,14 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 
 Element: TypeAlias = etree._Element
-
 Split: TypeAlias = Callable[[IO[bytes]], Iterator[bytes]]
-
 
 LONGEST_DOCUMENT = 1 << 29
 """Bytes of one document. The largest documents of an office (sequence listings) have about a tenth of it."""
 
 _CHUNK = 1 << 20
-
 _SMALL_CHUNK = 1 << 12
-
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
-
 _XML_NAMES = (".xml", ".sgml", ".sgm")
 
 
@@ -86,7 +80,6 @@ class Document:
 
 
 _START = re.compile(rb"<\?xml[ \t\r\n]")
-
 _LONGEST_START = len(b"<?xml ")
 
 
@@ -108,9 +101,7 @@ def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 _MARK = b"\xef\xbb\xbf"
-
 _END_OF_DOS = b"\x1a"
-
 _ZEROS = "zero bytes where text should be (is the file complete?)"
 
 
@@ -181,12 +172,8 @@ _PROLOG = re.compile(
 )
 
 _DEFINED = re.compile(rb"<!ENTITY\s+(?:%\s*)?[^\s\"']+\s*[\"']")
-
 _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)")
-
 _ENCODINGS = re.compile(rb"utf-?8|us-ascii|ascii|iso-8859-\d+|latin1|windows-125\d", re.IGNORECASE)
-
-
 _BOMB = "its document type defines entities: an entity bomb?"
 
 
@@ -232,7 +219,6 @@ def parse(content: bytes) -> tuple[Element, bool]:
 
 
 _BARE_AMPERSAND = re.compile(rb"&(?![A-Za-z]+;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
-
 _BARE_LESS = re.compile(rb"<(?=[^<>!?]*<)")
 
 

@@ -25,7 +25,6 @@ _BLOCK = 16 << 20
 """Bytes that are read at a time; no row may be longer."""
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
-
 _AGAIN = "download it again"
 
 

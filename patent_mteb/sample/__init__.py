@@ -1,19 +1,19 @@
-"""The built-in patent world: canonical records of invented patents, written by grammar and vocabulary.
+"""The built-in sample: records of invented patents, generated from a grammar and a vocabulary.
 
-About 1,000 families with 1,500 publications of 17 offices, published 2005-2025, in 29 technical fields of all eight IPC
-sections, most of them in assistive technology, with a citation graph. It lets every task run without a licence and
-without a network; its scores say nothing about the published benchmarks. Nothing in it is a real patent, person or
-company.
+The sample has about 1,000 families with 1,500 publications of 17 offices and a citation graph. They were published in
+2005 to 2025 in 29 technical fields of all eight IPC sections, most of them in assistive technology. Every task can run
+on it without a licence and without a network. Its scores say nothing about the published benchmarks. No patent, person
+or company is real.
 
-The texts behave like patents where it matters for a benchmark: the sections of a patent say the same thing in different
-words; cited prior art shares problem and principle, not sentences; citations across domains share the principle alone;
-patents that share vocabulary without being related are plentiful.
+The texts resemble patents in the properties that matter for a benchmark. The sections of a patent describe the same
+invention in different words. Cited prior art shares problem and principle but no sentences. Citations across domains
+share only the principle. Many unrelated patents share vocabulary.
 
-Difficulty, measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own
-family removed), as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its
-defaults, English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010. Labels overlap
-(:mod:`.labels`): static word vectors (wordllama, 256 dimensions) under WIPO-AT's probe reach macro F1 .82 on the
-emerging categories and .71 on the conventional ones.
+Difficulty was measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own
+family removed) as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its
+defaults, English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010. Labels overlap:
+static word vectors (wordllama, 256 dimensions) with WIPO-AT's probe reach a macro F1 of .82 on the emerging categories
+and of .71 on the conventional ones.
 """
 
 from __future__ import annotations
@@ -28,21 +28,15 @@ from patent_mteb.sample.offices import OFFICES, publication_number, written_code
 from patent_mteb.sample.prose import Prose
 from patent_mteb.sample.random_choice import RandomGenerator
 
-__all__ = ["SAMPLE_VERSION", "generate"]
-
 SAMPLE_VERSION = "2"
-"""Goes into the data set revision of every result on the sample; changes whenever a record or a table of it changes."""
+"""Part of the data set revision of every result on the sample. Change it when any record or table changes."""
 
 _SEED = "sample-1"
-"""Of everything that is drawn; texts and citations are those of the first version."""
-
 _UPPER_CASE_TITLES = ("JP", "RU", "KR")
 
 
 def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
-    """Publication numbers by (family index, position of the member), rising with the publication date in each
-    office.
-    """
+    """Publication numbers by (family index, position of the member), ascending by date in each office."""
     dated = sorted(
         (member.publication, family.index, position)
         for family in families
@@ -109,10 +103,9 @@ def _world() -> tuple[tuple[Patent, ...], tuple[Citation, ...]]:
 
 
 def generate() -> tuple[list[Patent], list[Citation]]:
-    """All publications and citations of the sample, each sorted by publication number.
+    """Return all publications and citations of the sample, each sorted by publication number.
 
-    The same version gives the same records in every process and on every machine. The world is built once a process
-    (about two seconds).
+    The records are the same on every machine. They are generated once per process (about two seconds).
     """
     patents, citations = _world()
     return list(patents), list(citations)

@@ -1,6 +1,4 @@
-"""The sample's US applications as examined: citations with rejected claims, cited paragraphs, kind and date of the
-office action.
-"""
+"""Office actions of the sample: rejected claims, cited paragraphs, kind and date for citations of US applications."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _SEED = "sample-1/office actions"
 
 
 def examined() -> tuple[list[Patent], list[Citation]]:
-    """The records of :func:`patent_mteb.sample.generate` with numbered paragraphs, and with more on what US
-    applications have against them.
-    """
+    """Return the sample with numbered paragraphs and with office actions on US applications."""
     patents, citations = generate()
     numbered = [
         dataclasses.replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents
@@ -48,7 +44,7 @@ def _raised(citation: Citation, citing: Patent, cited: Patent) -> Citation:
 
 
 def _nearest(claim: Claim, paragraphs: Sequence[str]) -> int:
-    """The number of the paragraph that has most words of a claim, the first of equals; 0 where there is none."""
+    """The number of the first paragraph with the most words of a claim, 0 if there are no paragraphs."""
     words = set(re.findall(r"\w{4,}", claim.text.lower()))
     shared = [len(words & set(re.findall(r"\w{4,}", paragraph.lower()))) for paragraph in paragraphs]
     return shared.index(max(shared)) + 1 if shared else 0

@@ -1,6 +1,4 @@
-"""What differs between patent offices: numbers, kind codes, how they write codes, how their abstracts and claims are
-drafted.
-"""
+"""Patent offices of the sample: numbers, kind codes, and styles of IPC codes, abstracts and claims."""
 
 from __future__ import annotations
 
@@ -11,10 +9,10 @@ from patent_mteb.sample.random_choice import RandomGenerator
 
 @dataclass(frozen=True)
 class Office:
-    """``kinds`` are (kind code, share, granted); ``serial`` is a pattern with ``year`` and a running ``n``.
+    """A patent office.
 
-    ``abstracts`` are (style, share); ``claims`` is the drafting style of claims; ``codes`` the way of writing IPC
-    codes.
+    ``kinds`` are (kind code, share, granted). ``serial`` is a pattern with ``year`` and a running ``n``. ``abstracts``
+    are (style, share). ``claims`` and ``codes`` are the styles of claims and IPC codes.
     """
 
     kinds: tuple[tuple[str, float, bool], ...]
@@ -51,14 +49,12 @@ OFFICES: dict[str, Office] = {
         (("C1", 0.5, False), ("C2", 0.35, True), ("U1", 0.15, False)), "2{n:06d}", (("fse", 1.0),), "ep", "hyphen"
     ),
 }
-"""The offices of the sample. The serial numbers only have the look of real ones."""
+"""The offices of the sample. The serial numbers only resemble real ones."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where inventions come from: families, offices of first filing and offices of further members, with their
-    shares.
-    """
+    """Origin of inventions: number of families, offices of first filing and of further members with their shares."""
 
     families: int
     first: tuple[tuple[str, float], ...]
@@ -93,21 +89,18 @@ REGIONS: dict[str, Region] = {
     "RU": Region(66, (("RU", 1.0),), (("WO", 2), ("CN", 1)), 0.06),
     "KR": Region(12, (("KR", 1.0),), (("US", 2), ("CN", 1), ("JP", 1)), 0.5),
 }
-"""Shares of the seven filing-jurisdiction groups roughly as in WIPO-AT §3.1.2, with enough Russian abstracts to supply
-the effect and substance fragments of PatenTEB; ``families`` sums to the size of the sample."""
+"""Regions with about the shares of the seven filing-jurisdiction groups of WIPO-AT §3.1.2, and with enough Russian
+abstracts for the effect and substance fragments of PatenTEB. The sum of ``families`` is the size of the sample."""
 
 
 def publication_number(office: str, kind: str, year: int, serial: int) -> str:
-    """Publication number of a running serial number: office, number and kind code without blanks.
-
-    Granted US patents are numbered through, applications by the year.
-    """
+    """Return a publication number without spaces. Granted US patents have a running number, applications a year."""
     pattern = "{n:08d}" if office == "US" and kind == "B2" else OFFICES[office].serial
     return f"{office}{pattern.format(year=year, n=serial)}{kind}"
 
 
 def written_code(code: str, style: str, rng: RandomGenerator) -> str:
-    """An IPC code such as ``A61G 5/10`` in the way an office writes it."""
+    """Write an IPC code such as ``A61G 5/10`` in the style of an office."""
     head, subgroup = code.split("/")
     subclass, group = head.split(" ")
     if style == "padded" and rng.chance(0.3):

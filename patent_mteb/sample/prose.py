@@ -1,12 +1,10 @@
-"""The texts of a family: every section tells the same invention in its own words.
+"""Write the texts of a family, in which every section describes the invention in other words.
 
-Abstract, claims and summary speak in the voice of the family; the description varies it; expert summary, keywords and
-machine summaries use the other voices of the principle and other synonyms of the problem.
+Abstract, claims and summary use the voice of the family and the description varies it. Expert summary, keywords and
+machine summaries use other voices of the principle and other synonyms of the problem.
 
-Text patterns: ``[a|b]`` picks one of the alternatives, ``{slot}`` is filled in, ``{Slot}`` likewise with a capital
-letter.
-
-What fills a slot is itself a pattern. Articles are written ``a`` throughout and set right at the end, by sound.
+In a text pattern, ``[a|b]`` chooses an alternative and ``{slot}`` is replaced by the pattern of a slot; ``{Slot}`` gets
+a capital letter. Articles are written as ``a`` and corrected at the end.
 """
 
 from __future__ import annotations
@@ -34,18 +32,11 @@ class _Slot(NamedTuple):
 
 
 _Pattern = tuple["str | _Choice | _Slot", ...]
-
-
 _TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
-
 _SLOT = re.compile(r"\{(\w+)\}")
-
 _LITERAL = re.compile(r"\[([Pp]roblem|[Ss]olution)\]")
-
 _ARTICLE = re.compile(r"\b([Aa])n?(?= ([A-Za-z]+-?))")
-
 _VOWEL_SOUND = re.compile(r"(?!uni|use|usu|one|eu)[aeiouAEIOU]|hour|honest|[FHLMNRSX]-")
-
 _AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
 
 
@@ -88,7 +79,7 @@ def _render(pattern: _Pattern, slots: Slots, rng: RandomGenerator) -> str:
 
 
 def expand(pattern: str, slots: Slots, rng: RandomGenerator) -> str:
-    """Fill a pattern. Field markers such as ``[problem]`` stay as they are."""
+    """Expand a pattern. Markers such as ``[problem]`` stay as they are."""
     guarded = _LITERAL.sub(r"<<\1>>", pattern)
     return _render(_parse(guarded), slots, rng).replace("<<", "[").replace(">>", "]")
 
@@ -99,7 +90,7 @@ def _slots_of(pattern: str) -> frozenset[str]:
 
 
 def eligible(patterns: Sequence[str], slots: Slots) -> list[str]:
-    """The patterns all of whose slots are given, in their order."""
+    """Return the patterns whose slots are all known."""
     return [pattern for pattern in patterns if _slots_of(pattern) <= slots.keys()]
 
 
@@ -108,12 +99,12 @@ def _article(match: re.Match[str]) -> str:
 
 
 def finish(text: str) -> str:
-    """Set the articles right and begin every sentence with a capital letter."""
+    """Correct the articles and capitalise the first letter of every sentence."""
     return _capital(_AFTER_STOP.sub(lambda match: match.group(1).upper(), _ARTICLE.sub(_article, text)))
 
 
 def sentence(patterns: Sequence[str], slots: Slots, rng: RandomGenerator) -> str:
-    """One of the eligible patterns, filled and finished."""
+    """Return a random eligible pattern, expanded and finished."""
     return finish(expand(rng.pick(eligible(patterns, slots)), slots, rng))
 
 
@@ -125,7 +116,7 @@ def _era(year: int) -> str:
 
 
 class Prose:
-    """Writes the sections of one family. The same arguments always give the same text."""
+    """Writes the sections of one family. Equal arguments give equal texts."""
 
     def __init__(self, vocabulary: Vocabulary, family: Family, seed: str) -> None:
         self._phrases = vocabulary.phrases
@@ -142,7 +133,7 @@ class Prose:
         return RandomGenerator(f"{self._seed}/{section}")
 
     def _slots(self, rng: RandomGenerator, turn: int = 0) -> Slots:
-        """Slots in the voice of the family, moved on by ``turn``."""
+        """The slots in the voice ``turn`` after that of the family."""
         family, field, problem = self._family, self._family.field, self._family.problem
         number = (family.voice + turn) % VOICES
         voice, auxiliary = family.principle.voices[number], family.auxiliary.voices[number]
@@ -194,7 +185,7 @@ class Prose:
         return slots
 
     def _say(self, patterns: Sequence[str], slots: Slots, rng: RandomGenerator) -> str:
-        """One sentence pattern; every applicant has favourites."""
+        """Expand one of the patterns. Every applicant prefers some of them."""
         choices = eligible(patterns, slots)
         favourite = choices[self._family.style_seed % len(choices)]
         return finish(expand(favourite if rng.chance(0.35) else rng.pick(choices), slots, rng))
@@ -205,9 +196,7 @@ class Prose:
         return self._say(self._phrases["title"][kind], self._slots(rng), rng)
 
     def abstract(self, style: str, variant: int = 0, year: int = 0) -> str:
-        """Abstract in one of the drafting styles; Japanese ones end now and then with drawing and copyright notes of
-        the year.
-        """
+        """Write an abstract in a drafting style; some Japanese ones end with a drawing or copyright note."""
         rng = self._rng(f"abstract/{style}/{variant}")
         phrases = self._phrases["abstract"]
         slots = dict(self._slots(rng))
@@ -221,7 +210,7 @@ class Prose:
         return text
 
     def claims(self, style: str, variant: int = 0) -> tuple[Claim, ...]:
-        """6 to 15 numbered claims in two or three groups, each led by an independent claim."""
+        """Write 6 to 15 numbered claims in two or three groups, each with an independent claim."""
         rng = self._rng(f"claims/{style}/{variant}")
         phrases = self._phrases["claims"]
         slots = self._slots(rng)
@@ -268,7 +257,7 @@ class Prose:
         return Description(*first_parts, " ".join([say(detailed["open"]), *sentences]))
 
     def expert(self) -> ExpertSummary:
-        """The six fields of the family; the technology focus is missing now and then, as in the index."""
+        """Write the six expert fields; the technology focus is sometimes missing, as in the original index."""
         rng = self._rng("expert")
         slots, phrases = self._slots(rng, turn=1), self._phrases["expert"]
         return ExpertSummary(
@@ -281,7 +270,7 @@ class Prose:
         )
 
     def summaries(self, variant: int = 0) -> MachineSummaries:
-        """The five machine summaries; a few publications lack one of them."""
+        """Write the five machine summaries; a few publications lack one of them."""
         rng = self._rng(f"machine/{variant}")
         slots, phrases = self._slots(rng, turn=2), self._phrases["machine"]
         names = ("abstract", "features", "claims", "advantages", "objectives")
@@ -291,7 +280,7 @@ class Prose:
         )
 
     def keywords(self) -> tuple[str, ...]:
-        """Five to eight index terms without repetition."""
+        """Choose five to eight index terms."""
         rng = self._rng("keywords")
         family, slots = self._family, self._slots(rng, turn=1)
         plain = [slots[name] for name in ("device", "part", "other", "element", "principle")]
@@ -300,7 +289,7 @@ class Prose:
 
 
 def _reference(style: str, first: int, number: int, rng: RandomGenerator) -> tuple[str, tuple[int, ...]]:
-    """The phrase by which a dependent claim refers back within its group, and the claims it refers to."""
+    """The phrase of a dependent claim that refers to claims of its group, and these claims."""
     before = tuple(range(first, number))
     if style != "us" and len(before) > 2 and rng.chance(0.3):
         return f"according to any one of claims {before[0]} to {before[-1]}", before

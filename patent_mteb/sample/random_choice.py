@@ -1,7 +1,7 @@
 """Reproducible random choices.
 
-Only :meth:`random.Random.random` is used, the one method whose sequence Python promises to keep between versions, so
-that the same seed gives the same sample everywhere.
+Only :meth:`random.Random.random` is used: Python guarantees its sequence in all versions, but not those of the other
+methods.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class RandomGenerator:
-    """Random choices from a seed given as text."""
+    """A random generator with a text as seed."""
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed).random
@@ -23,7 +23,7 @@ class RandomGenerator:
         return self._random() < probability
 
     def number(self, low: int, high: int) -> int:
-        """An integer from ``low`` to ``high``, both included."""
+        """Return an integer from ``low`` to ``high``, both included."""
         return low + int(self._random() * (high - low + 1))
 
     def pick(self, items: Sequence[T]) -> T:
@@ -38,15 +38,15 @@ class RandomGenerator:
         return items[-1]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """A new list in random order (Fisher-Yates)."""
-        deck = list(items)
-        for last in range(len(deck) - 1, 0, -1):
+        """Return a new list in random order (Fisher-Yates)."""
+        shuffled = list(items)
+        for last in range(len(shuffled) - 1, 0, -1):
             other = int(self._random() * (last + 1))
-            deck[last], deck[other] = deck[other], deck[last]
-        return deck
+            shuffled[last], shuffled[other] = shuffled[other], shuffled[last]
+        return shuffled
 
     def distinct(self, items: Sequence[T], weights: Sequence[float], count: int) -> list[T]:
-        """Up to ``count`` different items, drawn one after another by weight; items of weight 0 are never drawn."""
+        """Draw up to ``count`` different items by weight, without replacement. Items of weight 0 are never drawn."""
         pool = [(item, weight) for item, weight in zip(items, weights, strict=True) if weight > 0]
         drawn: list[T] = []
         while pool and len(drawn) < count:

@@ -1,4 +1,4 @@
-"""The data files as records: fields with their problems, principles with their voices, phrases and names."""
+"""Read the data files of the sample: fields with problems, principles with voices, phrases and names."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FIELD_FILES = ("fields_mobility", "fields_environment", "fields_selfcare", "fie
 
 @dataclass(frozen=True)
 class Problem:
-    """A technical problem inside a field: the neighbourhood in which patents cite each other.
+    """A technical problem of a field; patents with the same problem cite each other.
 
-    ``device`` holds the names of the thing where the field's general names would be too wide.
+    ``device`` has the names of the device if those of the field are too general.
     """
 
     id: str
@@ -34,8 +34,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Field:
-    """A technical field. ``conventional`` and ``emerging`` are (coarse label, fine label) or empty; ``stuff`` says what
-    it is made of.
+    """A technical field.
+
+    ``conventional`` and ``emerging`` are (coarse label, fine label) or empty. ``stuff`` describes the material.
     """
 
     id: str
@@ -60,7 +61,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Voice:
-    """One way of telling a principle."""
+    """One wording of a principle."""
 
     name: str
     element: tuple[str, ...]
@@ -71,7 +72,7 @@ class Voice:
 
 @dataclass(frozen=True)
 class Principle:
-    """A principle of operation that recurs across fields. ``bloom`` says when its patents tend to be cited."""
+    """A principle of operation in several fields. ``bloom`` is the time when its patents tend to be cited."""
 
     id: str
     bloom: str
@@ -118,7 +119,7 @@ def _principle(row: dict[str, Any]) -> Principle:
 
 @lru_cache(maxsize=1)
 def load() -> Vocabulary:
-    """Read the data files (once)."""
+    """Read the data files."""
     principles = [_principle(row) for row in _read("principles")["principle"]]
     return Vocabulary(
         fields=tuple(_field(row) for name in _FIELD_FILES for row in _read(name)["field"]),

@@ -1,18 +1,13 @@
-"""The latent world behind the texts: families with their field, problem and principle, their members, and who cites
-whom.
+"""Plan the families of the sample: field, problem, principle, labels, members and citations.
 
-A family solves a problem of its field by a principle. Families with the same problem form a neighbourhood and cite each
-other, preferably those with the same principle (in-domain citations); families of other fields are cited for the
-principle alone (cross-domain citations). Other problems of the field, and other uses of the principle, are distractors
-that share vocabulary.
+A family solves a problem of its field by a principle. Families with the same problem cite each other, preferably those
+with the same principle (in-domain citations). Families of other fields are cited for the principle alone (cross-domain
+citations). Other problems of the field and other uses of the principle are distractors with the same vocabulary.
 
-The labels of the sample's families: what the thing is, what problem it solves, and for some of them what it does for
-people.
-
-The first two follow from the field and the problem, which every text is about; a classifier finds them nearly always.
-The third is a matter of judgement, as in a real taxonomy: half of the families of which a principle does what the aids
-of another category do are also filed there. Texts speak of the principle either way, so that no classifier of texts can
-be right about all of them.
+A label names the device, the problem, or the function for people. The first two follow from field and problem, which
+all texts mention, so a classifier finds them nearly always. The third is ambiguous, as in a real taxonomy: if a
+principle serves the aids of another category, the family gets a label of that category in half of the cases. All texts
+mention the principle, so no classifier of texts can predict all of these labels.
 """
 
 from __future__ import annotations
@@ -47,16 +42,16 @@ SERVES = {
 }
 """Principle -> the category whose aids work by it."""
 
-FILED_TWICE = 0.5
-"""Chance that a family is filed in the category that one of its two principles serves."""
+SECOND_CATEGORY = 0.5
+"""Probability of a label in the category that a principle of the family serves."""
 
 
 def by_subject(
     family_field: Field, problem: Problem, also: Problem | None, also_field: Field, rng: RandomGenerator
 ) -> tuple[Label, ...]:
-    """Labels in both landscapes: the field's and the problem's own, and those of the second problem.
+    """Return the labels of the field, the problem and the second problem in both landscapes.
 
-    The labels of the field's own coarse category are always in the majority.
+    The labels of the coarse category of the field are always in the majority.
     """
     if not family_field.conventional or rng.chance(0.01):
         return ()
@@ -88,18 +83,16 @@ def by_subject(
 def by_function(
     labels: Sequence[Label], principles: Sequence[Principle], fields: Sequence[Field], rng: RandomGenerator
 ) -> tuple[Label, ...]:
-    """The labels, and with a chance of a half for each principle one more in each landscape: of a field of the category
-    that it serves.
-    """
+    """Add labels of the categories that the principles serve, for half of the principles."""
     found = list(labels)
     for principle in principles:
         category = SERVES.get(principle.id)
-        if not rng.chance(FILED_TWICE) or not category or not labels:
+        if not rng.chance(SECOND_CATEGORY) or not category or not labels:
             continue
-        homes = [field for field in fields if principle.id in field.principles]
+        its_fields = [field for field in fields if principle.id in field.principles]
         for landscape in dict.fromkeys(label.landscape for label in labels):
-            kinds = (field.emerging if landscape == "Emerging" else field.conventional for field in homes)
-            fine = next((fine for coarse, fine in filter(None, kinds) if coarse == category), "")
+            pairs = (field.emerging if landscape == "Emerging" else field.conventional for field in its_fields)
+            fine = next((fine for coarse, fine in filter(None, pairs) if coarse == category), "")
             counts = Counter(label.coarse for label in found)
             if fine and category != labels[0].coarse and counts[labels[0].coarse] > counts[category] + 1:
                 found.append(Label(landscape, category, fine))
@@ -107,13 +100,9 @@ def by_function(
 
 
 FIRST_PRIORITY = dt.date(2003, 8, 15)
-
 LAST_PRIORITY = dt.date(2024, 5, 31)
-
 FIRST_PUBLICATION = dt.date(2005, 1, 1)
-
 LAST_PUBLICATION = dt.date(2025, 12, 31)
-
 
 CITING_FAMILIES = 0.86
 """Share of families that cite, among those with citable prior art."""
@@ -127,7 +116,7 @@ SHARED_CLASS = 0.1
 
 @dataclass(frozen=True)
 class Member:
-    """One publication of a family; ``variant`` 0 carries the family's text, others a rewording."""
+    """One publication of a family. ``variant`` 0 has the text of the family, others a rewording."""
 
     office: str
     kind: str
@@ -168,7 +157,7 @@ class Family:
 
     @property
     def disclosed(self) -> dt.date:
-        """Day of the first publication."""
+        """Date of the first publication."""
         return min(member.publication for member in self.members)
 
 
@@ -188,7 +177,7 @@ def _after(day: dt.date, months: int, rng: RandomGenerator) -> dt.date:
 def _member(
     office: str, priority: dt.date, first: bool, taken: set[tuple[str, str]], rng: RandomGenerator
 ) -> Member | None:
-    """A further publication of a family, None if it would come outside the years of the sample or is there already."""
+    """A publication of a family, None if it exists or would be published outside the years of the sample."""
     kinds = [kind for kind in OFFICES[office].kinds if (office, kind[0]) not in taken]
     if not kinds:
         return None
@@ -238,7 +227,7 @@ class _Firm:
 
 @dataclass
 class _Register:
-    """Applicants and their inventors; firms of small regions are active in a whole coarse category."""
+    """Applicants and their inventors. Applicants of small regions are active in a whole coarse category."""
 
     vocabulary: Vocabulary
     firms: dict[tuple[str, str], list[_Firm]] = field(default_factory=lambda: defaultdict(list))
@@ -266,9 +255,7 @@ class _Register:
 
 
 def _codes(family_field: Field, problem: Problem, also: Problem | None, rng: RandomGenerator) -> tuple[str, ...]:
-    """The usual codes of the problem for half of the families; the others carry one of the field's further codes, or
-    fewer.
-    """
+    """The codes of the problem; half of the families have another code of a field or problem, or fewer."""
     codes = list(problem.ipc)
     if rng.chance(0.3):
         codes.append(rng.pick(family_field.extra))
@@ -292,7 +279,7 @@ def _second_problem(
 
 
 def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
-    """All families in the order of their priority dates, without texts."""
+    """Return all families in the order of their priority dates, without texts."""
     rng = RandomGenerator(f"{seed}/plan")
     regions = rng.shuffled([name for name, region in REGIONS.items() for _ in range(region.families)])
     span = (LAST_PRIORITY - FIRST_PRIORITY).days
@@ -345,7 +332,7 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
 
 
 def _timing(cited: Family, citing: Family) -> float:
-    """How much a family draws citations at the age it has when it is cited."""
+    """Weight of a citation by the age of the cited family."""
     years = (citing.priority - cited.priority).days / 365.25
     if cited.bloom == "early":
         return 5.0 if years < 4.5 else 0.3
@@ -355,7 +342,7 @@ def _timing(cited: Family, citing: Family) -> float:
 
 
 def _closeness(cited: Family, citing: Family) -> float:
-    """Weight of an in-domain citation; applicants know their own patents best."""
+    """Weight of an in-domain citation. Applicants know their own patents best."""
     known = 3.0 if cited.applicant == citing.applicant else 1.0
     same_principle = cited.principle is citing.principle
     if cited.problem is citing.problem:
@@ -366,14 +353,12 @@ def _closeness(cited: Family, citing: Family) -> float:
 
 
 def _likeness(cited: Family, citing: Family) -> float:
-    """Weight of a cross-domain citation: it is found by those who speak of the principle in the same way."""
+    """Weight of a cross-domain citation. Families that describe the principle in the same way cite each other more."""
     return (4.0 if cited.voice == citing.voice else 1.0) * (5.0 if cited.auxiliary is citing.auxiliary else 1.0)
 
 
 def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
-    """Citations between families, by the index of the citing one; the cited family was published before the citing
-    priority.
-    """
+    """Return the citations of each citing family, by its index. Cited families are published before its priority."""
     by_field: dict[str, list[Family]] = defaultdict(list)
     by_principle: dict[str, list[Family]] = defaultdict(list)
     for family in families:
@@ -406,7 +391,7 @@ def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
 
 
 def _judged(citing: Family, cited: Family, rng: RandomGenerator) -> Cited:
-    """Category and origin of a citation: the closer the invention, the graver the category."""
+    """Draw category and origin of a citation. Closer inventions get stronger categories."""
     origin = rng.weighted(("examiner", "applicant", ""), (0.68, 0.28, 0.04))
     shares = (0.1, 0.5, 0.4)
     if cited.problem is citing.problem:
@@ -419,10 +404,10 @@ def _judged(citing: Family, cited: Family, rng: RandomGenerator) -> Cited:
 def edges(
     families: list[Family], citations: dict[int, list[Cited]], numbers: dict[tuple[int, int], str], seed: str
 ) -> list[Citation]:
-    """Citations between publications: the first member reports nearly all of the family's prior art, the others a part
-    of it.
+    """Return the citations between publications.
 
-    ``numbers`` gives the publication number of a family's member by (family index, position of the member).
+    The first member of a family cites nearly all of its prior art, the others some of it. ``numbers`` are publication
+    numbers by (family index, position of the member).
     """
     reported: dict[tuple[str, str], Citation] = {}
     for family in families:

@@ -103,7 +103,7 @@ def test_matching_keeps_the_more_relevant_of_a_pair(category, other):
 
 
 @pytest.mark.parametrize("category", UNKNOWN)
-def test_a_letter_that_no_search_report_uses_says_nothing_anywhere_and_is_counted(category):
+def test_unknown_categories_are_ignored_everywhere_and_counted(category):
     for read in (strongest, degree, strongest_type):
         with pytest.raises(ValueError, match="unknown letter"):
             read(category)

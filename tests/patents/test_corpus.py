@@ -38,9 +38,9 @@ def test_texts_are_a_mapping(rows_at_once):
     texts = Texts.collected(TEXTS.items())
     assert texts == TEXTS and list(texts) == list(TEXTS) and list(texts.values()) == list(TEXTS.values())
     assert texts.column.num_chunks == -(-len(TEXTS) // rows_at_once)
-    assert "nobody" not in texts and texts.get("nobody", "") == ""
+    assert "missing" not in texts and texts.get("missing", "") == ""
     with pytest.raises(KeyError):
-        texts["nobody"]
+        texts["missing"]
 
 
 def test_a_block_ends_by_characters(monkeypatch):
@@ -52,14 +52,14 @@ def test_no_texts_are_a_column_of_texts():
     assert text_column([]).type == pa.large_string() and dict(Texts.of({})) == {}
 
 
-def test_what_is_held_already_is_not_copied():
+def test_existing_columns_are_not_copied():
     texts = Texts.collected(TEXTS.items())
     assert Texts.of(texts) is texts and texts.ordered(list(TEXTS)) is texts
     backwards = texts.ordered(list(reversed(TEXTS)))
     assert list(backwards.items()) == list(reversed(TEXTS.items()))
 
 
-def test_only_chunks_that_change_are_made_anew(monkeypatch):
+def test_only_changed_chunks_are_copied(monkeypatch):
     monkeypatch.setattr(corpus, "_ROWS_AT_ONCE", 2)
     column = text_column(["a", "b", " c ", "d", "e"])
     after = changed(column, str.strip)

@@ -62,7 +62,7 @@ def test_a_small_world(by):
     assert report.links == len(links) == report.matched - report.duplicates
 
 
-def test_what_is_left_out_is_counted_and_the_best_category_stays():
+def test_dropped_citations_are_counted_and_the_best_category_stays():
     citations = [
         Citation("EP1000000B1", "US8930553B2", "A", claims=(3,), passages=("p. 1",), phase="search"),
         Citation("EP 1000000 B1", "US-8930553-B2", "XD", "examiner", claims=(1, 2)),
@@ -137,13 +137,13 @@ def test_random_worlds_against_a_naive_matcher(seed):
     names = [f"{serial}{kind}" for serial in serials for kind in ("A1" if serial < "F" else "B1", "B2")]
     chosen = draw.sample(names, 14)
     filed = {name: draw.choice(["", "", *(f"US130000{number:02}" for number in range(6))]) for name in names}
-    told = {name for name in names if filed[name] and draw.random() < 0.5}
+    named = {name for name in names if filed[name] and draw.random() < 0.5}
     world = Collection(
         [
-            Patent(name, draw.choice("ABCDEFG"), application_number="" if name in told else filed[name])
+            Patent(name, draw.choice("ABCDEFG"), application_number="" if name in named else filed[name])
             for name in chosen
         ],
-        relations=[Relation(name, filed[name], "application") for name in sorted(told)],
+        relations=[Relation(name, filed[name], "application") for name in sorted(named)],
         families={
             name: draw.choice("ABCDEFG") for name in draw.sample([name for name in names if name not in chosen], 6)
         },

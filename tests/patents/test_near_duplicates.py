@@ -106,7 +106,7 @@ def test_a_sketch_has_what_the_record_has(patent):
     assert len(repr(made)) < 1500
 
 
-def test_parts_are_as_few_as_what_can_be_there_or_not():
+def test_sketches_share_their_parts():
     texts = [f"{first}{second}" for first in "abcde" for second in "vwxyz"]
     made = [
         sketch(replace(BARE, description=Description(detailed=text, drawings=text[1:]), claims=(Claim(1, text),)))

@@ -1,5 +1,5 @@
-"""Publication and application numbers: real strings with their normal forms, and every number of the real files beside
-the project.
+"""Publication and application numbers: real strings with their normal forms, and every number of the real files next
+to the project.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from patent_mteb.sample import generate
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
-# (text, office and kind that stand beside it, normal form)
+# (text, office and kind in other fields, normal form)
 PUBLISHED = [
-    # facts/frontier.md §0.3: one application in the styles of five houses, one grant in three
+    # facts/frontier.md §0.3: one application in the styles of five publishers, one grant in three
     ("US2025226285A1", "", "", "US2025226285A1"),
     ("20250226285", "US", "A1", "US2025226285A1"),
     ("US-2025226285-A1", "", "", "US2025226285A1"),
@@ -193,7 +193,7 @@ def test_application_numbers(text, office, kind, expected):
 
 
 @pytest.mark.parametrize(("text", "office"), NEITHER)
-def test_what_cannot_be_read_is_none(text, office):
+def test_invalid_numbers_are_none(text, office):
     assert read_number(text, office, "A1" if office in ("US", "WO", "JP") else "") is None
 
 
@@ -278,7 +278,7 @@ def _written_numbers() -> Iterator[tuple[str, tuple[str, str, str], Number | Non
             yield name, (filing, "EP", ""), read_application(filing, "EP")
 
 
-@pytest.mark.skipif(not (DATA / "bulk").is_dir(), reason="the bulk files are not beside the project")
+@pytest.mark.skipif(not (DATA / "bulk").is_dir(), reason="the bulk files are not next to the project")
 def test_every_number_of_the_bulk_files_is_read_but_these():
     seen = set(_written_numbers())
     assert len({written for _, written, _ in seen}) > 1_300
@@ -294,7 +294,7 @@ def test_every_number_of_the_bulk_files_is_read_but_these():
     }
 
 
-@pytest.mark.skipif(not (DATA / "uspto").is_dir(), reason="the real patents are not beside the project")
+@pytest.mark.skipif(not (DATA / "uspto").is_dir(), reason="the real patents are not next to the project")
 def test_numbers_of_the_real_patents():
     for place, count in (("pap2pat", 1_813), ("uspto", 225)):
         with gzip.open(DATA / place / "patents.jsonl.gz", "rt", encoding="utf-8") as file:
@@ -304,7 +304,7 @@ def test_numbers_of_the_real_patents():
         assert len({number.key for number in own if number}) == len(own) == count
         cited = [text for row in rows for text in row.get("cites", ())]
     read = {text: read_number(text, "US") for text in cited}
-    # the list has lost the offices of foreign documents: what is no number of the US must not be read as one
+    # the list has lost the offices of foreign documents: foreign numbers must not be read as US numbers
     assert sum(read[text] is None for text in cited) == pytest.approx(0.1 * len(cited), abs=0.02 * len(cited))
     american = re.compile(
         r"\d{5,8}|\d{3} \d{3}|[1-9] \d{3} \d{3}|D\d{5,6}|RE\d{5}|20\d\d[/-]0\d{6}|20\d\d0\d{6}|20(?!00)\d{8}"

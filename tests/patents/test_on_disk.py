@@ -85,14 +85,14 @@ def test_records_go_to_a_file_if_they_exceed_the_limit():
 PATENTS = sample.generate()[0][:60]
 
 
-def test_only_names_are_held():
+def test_stored_patents_have_outlines():
     assert publications(stored(PATENTS)) == [outline(patent) for patent in PATENTS]
     assert publications(PATENTS) is PATENTS
     assert stored(PATENTS) == PATENTS
     assert stored(PATENTS)[7] == PATENTS[7]
 
 
-def test_other_families_and_a_choice_are_those_of_a_list():
+def test_families_and_selections_equal_those_of_a_list():
     def family(patent):
         return patent.family_id if patent.jurisdiction == PATENTS[0].jurisdiction else f"new {patent.family_id}"
 
@@ -110,7 +110,7 @@ def test_other_families_and_a_choice_are_those_of_a_list():
         assert [kept[place] for place in (0, -1)] == [*kept][:: len(kept) - 1]
 
 
-def test_patents_in_an_order_are_those_of_a_list():
+def test_sorted_patents_equal_those_of_a_list():
     def key(patent):
         return patent.publication_number[::-1]
 

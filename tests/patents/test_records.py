@@ -354,7 +354,7 @@ def test_the_schema_is_that_of_the_annotations():
     assert schema.metadata == {b"patent_mteb.records": b"7"}
 
 
-def test_what_arrow_writes_is_read_back():
+def test_arrow_round_trip():
     things = [Thing("a", 1, dt.date(2020, 2, 29), (Part("x", (1, 2)), Part("y")), Part("z", (3,))), Thing("b", -5)]
     table = pa.Table.from_pylist([dataclasses.asdict(thing) for thing in things], schema=arrow_schema(Thing, 1))
     assert [record_reader(Thing)(row) for row in table.to_pylist()] == things
@@ -382,6 +382,6 @@ def test_what_arrow_writes_is_read_back():
         ({"key": "a", "number": 1, "main": "x"}, "field 'main' holds a str where an object is expected"),
     ],
 )
-def test_what_does_not_fit_is_named(row, problem):
+def test_invalid_fields_are_named(row, problem):
     with pytest.raises(ValueError, match=problem):
         record_reader(Thing)(row)

@@ -1,4 +1,4 @@
-"""Machine summaries: the cache, and the bookkeeping of what is missing."""
+"""Machine summaries: the cache, and reports of missing ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def patent(number: str, **fields) -> Patent:
 
 
 class Recorder:
-    """A summariser that writes down what it was asked, and fails on the texts it is told to."""
+    """A summariser that records its calls and fails on some texts."""
 
     def __init__(self, identity: str = "recorder", fails_on: str = "\0", answer: str | None = None) -> None:
         self.identity, self.fails_on, self.answer = identity, fails_on, answer
@@ -49,7 +49,7 @@ class Recorder:
         return f" {kind} of {text[:9]} " if self.answer is None else self.answer
 
 
-def test_every_summary_is_made_once_and_kept(tmp_path):
+def test_every_summary_is_written_once_and_cached(tmp_path):
     patents = [patent("EP1"), patent("EP2")]
     first, second = Recorder(), Recorder()
     with SummaryCache(tmp_path / "deep" / "cache.sqlite") as cache:
@@ -78,7 +78,7 @@ def test_another_summariser_or_text_is_another_entry(tmp_path):
         assert len(changed.asked) == 1
 
 
-def test_what_the_record_has_is_kept(tmp_path):
+def test_summaries_of_the_record_stay(tmp_path):
     have = patent("EP1", summaries=MachineSummaries(abstract="mine"))
     asked = Recorder()
     with SummaryCache(tmp_path / "cache") as cache:
@@ -119,7 +119,7 @@ def test_bad_input(tmp_path):
             summarise([Patent("EP9", "F9")], Recorder(), cache, kinds=["claims"])
         with pytest.raises(ValueError, match="unknown kinds of summary: poem"):
             summarise([], Recorder(), cache, kinds=["poem"])
-    (tmp_path / "other").write_text("this is no database, only a text of some length" * 50)
+    (tmp_path / "other").write_text("this is not a database but a text of some length" * 50)
     with pytest.raises(DataError, match="not a cache of summaries"):
         SummaryCache(tmp_path / "other")
 
@@ -139,7 +139,7 @@ def row(patent, kind="abstract", text="Short.", how=MODEL, **more):
     )
 
 
-def test_only_what_lacks_is_filled_and_each_origin_is_counted():
+def test_missing_summaries_are_added_and_origins_counted():
     had = replace(PATENTS[1], summaries=MachineSummaries(abstract="Mine."))
     rows = [
         row(PATENTS[0]),

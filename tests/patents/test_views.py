@@ -276,7 +276,7 @@ def test_references(text, depends_on):
 
 
 def test_a_claim_that_mentions_itself_does_not_depend_on_itself():
-    """Claim 2 has lost its number and stands at the end of claim 1, which stays the first independent claim."""
+    """Claim 2 has lost its number and is at the end of claim 1, which stays the first independent claim."""
     text = (
         "1. A virus containing a site. A virus according to claim 1, being DNA. 2. A virus of claim 1, frozen. 3. A kit"
         " comprising a vial."
@@ -506,7 +506,7 @@ def test_repetitive_text_is_read(piece):
 # --- real claims
 # ------------------------------------------------------------------------------------------------------------
 
-# Sets whose numbers are not 1, 2, 3, ... (cancelled ones counted in), by what is wrong in the source.
+# Sets whose numbers are not 1, 2, 3, ... (cancelled ones counted in), by the error of the source.
 MISNUMBERED = {
     "starts at 33, the others are not mentioned": {"US20130259864"},
     "a number is missing, its claim too": {

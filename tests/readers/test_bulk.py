@@ -1,6 +1,4 @@
-"""An import of full texts that is killed and repeated gives the bytes of an unbroken one, set-aside documents among
-them.
-"""
+"""A killed and repeated import of full texts gives the same bytes as an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ WEEKS = 6
 
 
 def weekly(path, first):
-    """A zip of one file of documents, every fiftieth of which is torn."""
+    """A zip of one file of documents, every fiftieth of which is malformed."""
     text = "<p>" + "A pump that does not leak. " * 40 + "</p>"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         documents = [
@@ -52,7 +50,7 @@ def weekly(path, first):
 
 
 def written(root):
-    """The files of a directory but those that a killed writer left unfinished, which nobody reads."""
+    """The files of a directory without unfinished files of killed writers."""
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in root.rglob("*")
@@ -68,7 +66,7 @@ def test_a_killed_import_of_full_texts_ends_in_the_same_bytes(tmp_path):
     (tmp_path / "in").mkdir()
     for week in range(WEEKS):
         weekly(tmp_path / "in" / f"ipg1501{week:02}.zip", 8_000_000 + week * 1000)
-    import_files([tmp_path / "in"], tmp_path / "unbroken")
+    import_files([tmp_path / "in"], tmp_path / "uninterrupted")
     moments = random.Random(16)
     root = tmp_path / "killed"
     killed = 0
@@ -81,7 +79,7 @@ def test_a_killed_import_of_full_texts_ends_in_the_same_bytes(tmp_path):
         killed += running.wait() != 0
     assert killed
     import_files([tmp_path / "in"], root)
-    assert written(root) == written(tmp_path / "unbroken")
+    assert written(root) == written(tmp_path / "uninterrupted")
     assert len([name for name in written(root) if name.startswith("set-aside/")]) == WEEKS * EACH // 50
     good = WEEKS * EACH - WEEKS * EACH // 50
     assert (

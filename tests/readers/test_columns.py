@@ -1,6 +1,4 @@
-"""What a column map may say, and how each thing that it may not is refused; what is suggested for real and odd
-headers.
-"""
+"""Column maps: valid and invalid settings, and suggestions for real and unusual headers."""
 
 import pytest
 
@@ -47,12 +45,12 @@ def test_a_map_in_full(tmp_path):
         ("[fields]\npublication_number = 'No'\ntitle = {colum = 'T'}", "has no setting 'colum'"),
         ("[fields]\npublication_number = 'No'\ntitle = {separator = ';'}", "neither a column nor a constant"),
         ("[fields]\npublication_number = 7", "column is 7"),
-        ("fields = 3", "are tables"),
+        ("fields = 3", "must be tables"),
         ("separator = ';'\n[fields]\npublication_number = 'No'", "a map has no setting 'separator'"),
         ("[relations]\nmember = 'M'", "names no column of a number"),
     ],
 )
-def test_what_no_map_can_say_is_refused_with_its_file(tmp_path, text, said):
+def test_invalid_maps_are_refused_with_their_file(tmp_path, text, said):
     with pytest.raises(DataError, match=said) as error:
         parse_map(text, tmp_path / "m.toml")
     assert error.value.path == tmp_path / "m.toml" and error.value.remedy
@@ -79,7 +77,7 @@ def test_what_no_map_can_say_is_refused_with_its_file(tmp_path, text, said):
         ("Number,Description,Background,Topic,Subtopic", "publication_number description coarse fine"),
     ],
 )
-def test_what_is_suggested_can_be_read(tmp_path, header, read):
+def test_suggested_maps_can_be_read(tmp_path, header, read):
     (tmp_path / "t.csv").write_text(f"{header}\n")
     columns = parse_map(suggest(tmp_path / "t.csv"), tmp_path / "t.toml")
     assert sorted(ours for section in columns.sections() for ours in section if ours != "landscape") == sorted(

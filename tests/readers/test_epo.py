@@ -100,7 +100,7 @@ def test_a_file_gives_what_xpath_counts(name):
 
 
 @real
-def test_titles_and_claims_stand_in_their_languages():
+def test_titles_and_claims_have_their_languages():
     (patent,) = of(XML.read(EPS / "grant_v1-5-1-B1.xml"), Patent)
     assert (patent.title, patent.languages.title) == ("SCREW-TYPE CLOSURE SYSTEMS WITH MAGNETIC FEATURE", "en")
     german, french = patent.translations

@@ -104,14 +104,14 @@ def test_workers_give_the_same_records(tmp_path):
         for place, name in enumerate("ab")
     ]
     import_files(files, tmp_path / "alone")
-    import_files(files, tmp_path / "beside", work=Work(workers=2))
+    import_files(files, tmp_path / "parallel", work=Work(workers=2))
     for kind in ("patents", "citations", "relations"):
-        parts = [sorted((tmp_path / root / kind).iterdir()) for root in ("alone", "beside")]
+        parts = [sorted((tmp_path / root / kind).iterdir()) for root in ("alone", "parallel")]
         assert [part.name for part in parts[0]] == [part.name for part in parts[1]]
         assert [part.read_bytes() for part in parts[0]] == [part.read_bytes() for part in parts[1]]
 
 
-def test_an_error_comes_whole_from_a_process_that_works_for_another():
+def test_errors_of_worker_processes_are_complete():
     error = DataError("not valid UTF-8", path="b.csv", row=2, remedy="save it as UTF-8")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.path, again.row, again.remedy) == (str(error), error.path, 2, error.remedy)
@@ -129,7 +129,7 @@ def test_a_broken_file_stops_with_one_message_and_what_was_finished_stays(tmp_pa
     assert len(titles(tmp_path / "root")) == 5
 
 
-def test_what_is_left_out_and_noted_stands_in_import_json_with_its_place(tmp_path):
+def test_import_json_has_skipped_documents_and_notes_with_positions(tmp_path):
     file = table(
         tmp_path / "a.csv",
         [("", "Nameless", "", ""), *rows_of(7000001, 7000003), ("US7000001B2", "Again", "US9B2", "")],
@@ -142,11 +142,11 @@ def test_what_is_left_out_and_noted_stands_in_import_json_with_its_place(tmp_pat
     assert titles(tmp_path / "root")["US7000001B2"] == "Pump 7000001"
 
 
-def test_a_note_counts_all_that_it_tells(tmp_path):
+def test_a_note_counts_all_cases(tmp_path):
     import_files([table(tmp_path / "a.csv", rows_of(7000001, 7000008))], tmp_path / "root")
     (account,) = read_accounts(tmp_path / "root").values()
-    told = account.notes["columns read"]
-    assert (told.count, len(told.examples)) == (4, 1), "four columns are named in one line"
+    found = account.notes["columns read"]
+    assert (found.count, len(found.examples)) == (4, 1), "four columns are named in one line"
 
 
 def test_sources_are_named_or_recognised(tmp_path, capsys):
@@ -170,15 +170,15 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == list(READERS)
 
 
-def test_many_files_are_told_of_together(tmp_path, capsys):
+def test_many_files_are_summarised(tmp_path, capsys):
     for number in range(13):
         table(
             tmp_path / "in" / f"{number}.csv", [*rows_of(7000001 + number, 7000002 + number), ("", "Nameless", "", "")]
         )
     assert cli.main(["data", "import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
     rows = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
-    told = {row[1]: (row[2], row[3]) for row in rows if row[0] == "13 files" and row[1] != "note"}
-    assert told == {
+    found = {row[1]: (row[2], row[3]) for row in rows if row[0] == "13 files" and row[1] != "note"}
+    assert found == {
         "patents": ("13", "table"),
         "citations": ("26", "table"),
         "relations": ("13", "table"),
@@ -193,7 +193,7 @@ def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):
         import_files([tmp_path / "absent"], tmp_path / "root", "table")
 
 
-def test_a_killed_import_goes_on_where_it_was(tmp_path):
+def test_a_killed_import_continues(tmp_path):
     root = tmp_path / "root"
     files = [
         table(tmp_path / f"{name}.csv", rows_of(7000001 + 5000 * place, 7002001 + 5000 * place))

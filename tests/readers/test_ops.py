@@ -72,7 +72,7 @@ def test_a_family_answer_gives_relations():
 
 @real
 @pytest.mark.parametrize("name", ["ep1000000_description_result.xml", "search_result.xml"])
-def test_what_is_no_xml_is_set_aside(name):
+def test_a_document_that_is_not_xml_is_saved(name):
     (item,) = READER.read(OPS / name)
     assert not READER.sniff(OPS / name)
     assert (item.reason, item.text) == ("no XML", (OPS / name).read_text("utf-8"))
@@ -111,7 +111,7 @@ DOCDB = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def test_docdb_letters_have_claims_and_passages_of_their_own(tmp_path):
+def test_docdb_categories_have_their_own_claims_and_passages(tmp_path):
     (path := tmp_path / "docdb.xml").write_text(DOCDB, "utf-8")
     items = list(READER.read(path))
     (patent,) = of(items, Patent)
@@ -143,7 +143,7 @@ TAIL = "</exch:exchange-documents>\n"
 
 
 @pytest.mark.parametrize("chunk", [1 << 20, 61])
-def test_a_docdb_file_is_read_document_by_document_whatever_is_wrong_with_one(tmp_path, monkeypatch, chunk):
+def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(ops, "_CHUNK", chunk)
     good = [exchange(2000000 + number) for number in range(3)]
     torn = exchange(2000100, text="<exch:abstract>torn")

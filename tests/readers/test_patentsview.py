@@ -155,7 +155,7 @@ def with_wrong_sum(archive):
     return archive.replace(right, bytes(255 - byte for byte in right))
 
 
-def test_a_header_that_is_no_utf_8_is_one_message(tmp_path):
+def test_an_invalid_header_is_one_message(tmp_path):
     with zipfile.ZipFile(path := tmp_path / "t.tsv.zip", "w") as archive:
         archive.writestr("t.tsv", "numéro\ttitle\n1\tPump\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"the table in the zip file cannot be read.*must be UTF-8"):

@@ -144,7 +144,7 @@ def test_a_changed_input_whose_loser_was_not_read_again_is_finished_later(tmp_pa
     }
 
 
-def test_what_cannot_be_merged_is_said_in_one_message(tmp_path, inputs, capsys):
+def test_invalid_merges_give_one_message(tmp_path, inputs, capsys):
     root = tmp_path / "root"
     import_share([inputs], root, (1, 3))
     for words, said in (
@@ -165,7 +165,7 @@ def test_what_cannot_be_merged_is_said_in_one_message(tmp_path, inputs, capsys):
         merge_shares(root)
 
 
-def test_two_imports_into_one_directory_are_kept_apart_and_shares_are_not(tmp_path, inputs, capsys):
+def test_imports_lock_a_directory_and_shares_do_not(tmp_path, inputs, capsys):
     root = tmp_path / "root"
     with folder_lock(root, writer="import"):
         for words in ([str(inputs)], [str(inputs), "--shard", "1/2"], ["--merge"]):

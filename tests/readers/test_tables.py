@@ -1,6 +1,4 @@
-"""Tables through column maps: the records of the sample, written as each source writes them, come back; what is odd is
-said.
-"""
+"""Tables read with column maps: the sample in the form of each source, and reports of unusual values."""
 
 import csv
 import gzip
@@ -456,7 +454,7 @@ def test_torn_rows_are_counted(tmp_path):
         ("t.xlsx", b"PK\x03\x04nothing", "the file is not a table"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_its_name(tmp_path, name, content, said):
+def test_a_file_that_is_not_a_table_is_refused_with_its_name(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=said) as error:
         list(read_table(tmp_path / name, parse_map("[fields]\npublication_number = 'No'\n", tmp_path / "m.toml")))

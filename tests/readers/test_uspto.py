@@ -115,7 +115,7 @@ def test_texts_codes_and_citations_agree_with_another_parser():
     assert compared == 16
 
 
-def test_all_kinds_are_read_when_asked_for():
+def test_all_kinds_are_read_on_request():
     path = USPTO / "ipgb20221025_wk43.zip"
     items = list(EVERY.read(path))
     assert len(raw_documents(path)) == 11

@@ -53,7 +53,7 @@ def test_what_stands_for_no_date(value):
 
 
 @pytest.mark.parametrize("value", ["soon", "2019-13-01", "20190230", 43466, "01/02/2019"])
-def test_what_is_no_date_is_refused(value):
+def test_invalid_dates_are_refused(value):
     with pytest.raises(ValueError):
         read_date(value)
 
@@ -78,7 +78,7 @@ def test_lists_of_numpy_and_texts_that_only_look_like_lists():
     assert listed("Wang, L.; Li, M.") == ["Wang, L.", "Li, M."]
 
 
-def test_names_with_dots_lead_through_objects_and_lists():
+def test_dotted_names_traverse_objects_and_lists():
     row = [{"code": "A", "tree": ["x"]}, {"tree": []}, {"code": "B"}]
     assert list(flat(row, "code")) == ["A", None, "B"], "in line with the other values of the same objects"
     assert list(flat({"a": {"b": [1, [2, 3]]}}, "a.b")) == [1, 2, 3]

@@ -71,7 +71,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-def test_a_malformed_document_is_set_aside_and_its_neighbours_are_read(tmp_path, what):
+def test_a_malformed_document_is_saved_and_its_neighbours_are_read(tmp_path, what):
     content, reason = MALFORMED[what]
     raw = content if isinstance(content, bytes) else content.encode()
     items = read(tmp_path / "ipg.xml", FIRST.encode() + raw + LAST.encode())
@@ -93,7 +93,7 @@ def test_external_entities_are_not_fetched(tmp_path):
     assert patent.title == "A &s; pump"
 
 
-def test_two_documents_of_one_number_are_told_apart_by_what_they_say(tmp_path):
+def test_repeated_numbers_have_equal_or_other_documents(tmp_path):
     other = grant("08930551", title="Valve", cited="<us-citation><patcit><document-id><country>US</country><doc-number>5000000</doc-number>"
                   "</document-id></patcit></us-citation>")  # fmt: skip
     items = read(tmp_path / "ipg.xml", FIRST + FIRST + other + LAST)
@@ -131,8 +131,8 @@ def test_every_citation_that_is_not_read_has_its_reason(tmp_path):
     assert sorted(reason for _, reason, _ in reasons(items)) == [
         "a citation of other literature than patents",
         "a citation of the publication itself",
-        "a repeated citation",
         "a citation without a number",
+        "a repeated citation",
     ]
     assert [item.example for item in items if isinstance(item, Note)] == ["US8930553B2 cites US unknown 17"]
 
@@ -167,7 +167,7 @@ def test_a_zip_file_gives_its_documents_and_says_what_it_leaves(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ipg.zip"]
 
 
-def test_a_member_that_breaks_off_costs_only_itself(tmp_path):
+def test_an_incomplete_member_affects_only_itself(tmp_path):
     content = bytearray(zipped({"one.xml": FIRST + LAST, "two.xml": grant()}))
     content[content.index(b"one.xml") + 60] ^= 0xFF
     items = read(tmp_path / "ipg.zip", bytes(content))
@@ -189,7 +189,7 @@ def test_a_file_that_is_broken_as_a_whole_gives_one_message(tmp_path, name, cont
     assert caught.value.remedy
 
 
-def test_what_is_not_xml_at_all_is_recognised_by_nobody_and_set_aside_when_insisted(tmp_path):
+def test_text_is_not_recognised_as_xml_and_saved_if_the_source_is_named(tmp_path):
     items = read(tmp_path / "mail.xml", "Dear patent office,\n")
     assert recognise(tmp_path / "mail.xml") is None
     assert reasons(items) == [("document 1", "no XML", "Dear patent office,\n")]
@@ -206,7 +206,7 @@ def test_documents_are_cut_wherever_a_chunk_ends(tmp_path, monkeypatch):
         assert numbers(READERS["uspto"].read(path)) == whole
 
 
-def test_a_document_that_is_too_long_is_left_out(tmp_path, monkeypatch):
+def test_a_document_that_is_too_long_is_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr(xml, "LONGEST_DOCUMENT", 4000)
     monkeypatch.setattr(xml, "_CHUNK", 1000)
     items = read(tmp_path / "ipg.xml", FIRST + grant(title="x" * 9000) + LAST)
@@ -218,7 +218,7 @@ def test_a_document_that_is_too_long_is_left_out(tmp_path, monkeypatch):
     }
 
 
-def test_sources_are_told_by_their_root(tmp_path):
+def test_sources_are_recognised_by_their_root(tmp_path):
     roots = {
         "us-patent-application": "uspto",
         "PATDOC": "uspto",

@@ -24,7 +24,7 @@ def value_of(world, task, run, name):
 
 
 def test_frames_of_a_benchmark(world):
-    view = source.benchmark("WIPO-AT")
+    view = world.benchmark("WIPO-AT")
     frame = charts.in_out(view)
     assert view.domain_headline.name == f"{HEADLINE}.sample"
     expected = [
@@ -48,17 +48,17 @@ def test_frames_of_a_benchmark(world):
 
 
 def test_ranks_are_among_models_that_have_every_group(world):
-    frame = charts.ranks(source.benchmark("PatenTEB"))
+    frame = charts.ranks(world.benchmark("PatenTEB"))
     assert set(frame["model"]) == {"acme/small", "acme/large"}  # the lexical model has retrieval only
     assert set(frame.select("model", "value").rows()) == {("acme/large", 1.0), ("acme/small", 2.0)}
     assert set(frame["group"]) == {"Retrieval", "Classification", "Paraphrase", "Clustering"}
-    assert charts.ranks(source.benchmark("WIPO-AT")).is_empty()
+    assert charts.ranks(world.benchmark("WIPO-AT")).is_empty()
 
 
 def test_scale_leaves_out_models_of_unknown_size(world):
-    frame = charts.scale(source.benchmark("PatenTEB"))
+    frame = charts.scale(world.benchmark("PatenTEB"))
     assert set(frame.select("model", "x").rows()) == {("acme/small", 22e6), ("acme/large", 335e6)}
-    tasks = source.results.filter(
+    tasks = world.results.filter(
         (pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval")
     )
     value = frame.filter((pl.col("model") == "acme/small") & (pl.col("group") == "Retrieval"))["value"].item()
@@ -114,7 +114,7 @@ def test_short_names_keep_models_apart():
 
 
 def test_settings_are_json(world):
-    assert all(json.loads(settings) == {} for settings in source.results["settings"])
+    assert all(json.loads(settings) == {} for settings in world.results["settings"])
 
 
 def test_the_page_has_the_numbers_of_a_run_under_that_run(tmp_path):

@@ -6,7 +6,6 @@ from shutil import copytree
 
 import mteb
 import pytest
-from patent_mteb.report.page_charts import costs
 from small_world import Words
 
 from patent_mteb.experiments.run import run

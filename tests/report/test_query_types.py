@@ -8,7 +8,6 @@ from statistics import mean
 
 import polars as pl
 import pytest
-from patent_mteb.report.frames import inscope
 from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
 

@@ -1,5 +1,5 @@
-"""The tables that the recipes make of the sample: a change to any of them needs a new SAMPLE_VERSION, for results are
-filed under it.
+"""The tables that the recipes make of the sample: a change to any of them needs a new SAMPLE_VERSION, because results
+carry it.
 """
 
 import hashlib
