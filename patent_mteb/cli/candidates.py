@@ -44,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
     )
     recall = f"Recall@{args.top}"
     rows = [
-        (one.task, one.queries, common.number(one.recall), "was there" if one.there else "")
+        (one.task, one.queries, common.number(one.recall), "was there" if one.existing else "")
         for one in done
         if not one.reason
     ]

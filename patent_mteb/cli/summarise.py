@@ -64,10 +64,10 @@ def main(args: argparse.Namespace) -> int:
     found = summarise_patents(patents, writer, kinds, progress=common.bars(args))
     write_summaries(args.out, found.rows)
     said = [f"{len(found.rows)} {'extracts' if args.extractive else 'summaries'} in {args.out.resolve()}"]
-    if found.there:
-        said.append(f"{found.there} texts stood in the records already")
-    if found.lacking:
-        said.append("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.lacking.items()))
+    if found.existing:
+        said.append(f"{found.existing} texts stood in the records already")
+    if found.missing:
+        said.append("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.missing.items()))
     if found.faults:
         said.append("answers that are not used: " + ", ".join(f"{n} {fault}" for fault, n in found.faults.items()))
     if CUT in found.faults:
@@ -81,7 +81,7 @@ def main(args: argparse.Namespace) -> int:
     for line in said:
         common.say(line)
     common.say(f"use them with: patent-mteb build sophia … --set summaries={args.out}")
-    return 0 if (found.rows or found.there) and not found.faults else 1
+    return 0 if (found.rows or found.existing) and not found.faults else 1
 
 
 def _kinds(given: list[str] | None) -> tuple[str, ...]:

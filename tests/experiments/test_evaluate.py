@@ -277,9 +277,9 @@ class Cross:
         (
             lambda: patent_mteb.rank(bm25(), "PatenTEBBloom.sample"),
             DataError,
-            "'PatenTEBBloom.sample' is no retrieval task of the suite",
+            "'PatenTEBBloom.sample' is not a retrieval task of the suite",
         ),
-        (lambda: patent_mteb.rank(bm25(), MockRetrievalTask()), DataError, "is no retrieval task of the suite"),
+        (lambda: patent_mteb.rank(bm25(), MockRetrievalTask()), DataError, "is not a retrieval task of the suite"),
     ],
     ids=range(9),
 )
@@ -408,7 +408,7 @@ def test_an_explanation_of_a_run_from_a_file_needs_its_task(tmp_path):
         patent_mteb.explain(run, "x")
     with pytest.raises(DataError, match=r"PatentMapAbsToAbsRetrieval\.sample has no document"):
         patent_mteb.explain(loaded, query, "PatentMapAbsToAbsRetrieval.sample")
-    with pytest.raises(DataError, match="is no retrieval task"):
+    with pytest.raises(DataError, match="is not a retrieval task"):
         patent_mteb.explain(run, query, "PatenTEBBloom.sample")
     with pytest.raises(
         DataError,
