@@ -101,10 +101,10 @@ def _of_task(
         and all((folder / one["name"]).is_file() for one in manifest["files"].values())
     ):
         return Written(name, len(query_ids), manifest.get("recall"), existing=True)
-    seen, whole = system.rank_both(queries, k, context)
+    run, unfiltered = system.rank_both(queries, k, context)
     measure = f"recall@{k}"
-    judged = Judged(seen.docs, task.tables.qrels, seen.query_ids, seen.doc_ids)
+    judged = Judged(run.docs, task.tables.qrels, run.query_ids, run.doc_ids)
     recall = float(judged.scores([measure]).means()[measure])
     facts = {"recall": recall, "version": version(), "made": dt.datetime.now(dt.UTC).date().isoformat()}
-    write_candidates(folder, name, model.mteb_model_meta, k, data, (seen, whole if context.hidden else seen), facts)
+    write_candidates(folder, name, model.mteb_model_meta, k, data, (run, unfiltered if context.hidden else run), facts)
     return Written(name, len(query_ids), recall)

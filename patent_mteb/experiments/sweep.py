@@ -439,7 +439,7 @@ def sweep(
     *,
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Run what is missing in the table ``out`` (csv), and return the table."""
+    """Run the settings that the table ``out`` (csv) lacks, and return the table."""
     parts = [matrix] if isinstance(matrix, Matrix) else list(matrix)
     encoders: list[Any] = [] if dense is None else list(dense) if isinstance(dense, Sequence) else [dense]
     groups = [group for part in parts for group in part.groups()]

@@ -224,7 +224,7 @@ def get_tasks(
         known = ", ".join(sorted({task.metadata.type for task in ordered}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
     if sample and (without := [task for task in chosen if task not in _SAMPLE_TASKS and not task.force_sample]):
-        raise DataError(f"{without[0].metadata.name} has no sample", remedy="leave out sample=True")
+        raise DataError(f"{without[0].metadata.name} has no sample", remedy="remove sample=True")
     return [_SAMPLE_TASKS.get(task, task)() if sample else first_of[task].make(task) for task in chosen]
 
 

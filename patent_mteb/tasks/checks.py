@@ -87,7 +87,7 @@ def read_unique(
         if content[known] != content[row]:
             name = names[row]
             problem = f"{key} '{name}' occurs twice (first in row {known + 1}), with other content"
-            raise DataError(problem, path=path, row=row + 1, remedy="keep one row an id")
+            raise DataError(problem, path=path, row=row + 1, remedy="keep one row per id")
     if len(first) == len(names):
         return table, 0
     return table.filter(pa.array([first[name] == row for row, name in enumerate(names)])), len(names) - len(first)
@@ -189,7 +189,7 @@ def refuse_trivial_clusters(labels: Sequence[str], path: Path) -> None:
     refuse_constant(labels, path, "rows")
     if len(set(labels)) == len(labels):
         raise DataError(
-            f"each of the {len(labels)} rows is a cluster of its own", path=path, remedy="a cluster needs several rows"
+            f"each of the {len(labels)} rows is its own cluster", path=path, remedy="a cluster needs several rows"
         )
 
 
@@ -198,7 +198,7 @@ def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None
     unseen = sorted(tested - trained)
     if unseen and len(unseen) == len(tested):
         problem = f"no label of the test split occurs in the training split ('{unseen[0]}' is one)"
-        raise DataError(problem, path=path, remedy="write the labels of both splits alike")
+        raise DataError(problem, path=path, remedy="write the labels of both splits in the same form")
     if unseen:
         some = ", ".join(unseen[:5])
         logger.warning(

@@ -257,7 +257,7 @@ class PatentMapRetrieval(PatentRetrieval):
     def _by_section(self, model: MTEBModels) -> bool:
         return len(self.document_sections) > 1 and not getattr(model, "cuts_documents", False)
 
-    def paper_scores(self, whole: Run) -> dict[str, float]:
+    def paper_scores(self, unfiltered: Run) -> dict[str, float]:
         """Return nothing: the authors search other texts and more queries (:meth:`paper_split`)."""
         return {}
 
@@ -415,11 +415,12 @@ class IPCClassification(FrozenTask):
         from patent_mteb.protocols.linear_probe import fit_logistic
         from patent_mteb.protocols.mlp_probe import held_out, mlp_probe
 
-        fitted, held = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
+        fitted, validation = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
         plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in WIPO_AT_KS if k <= len(fitted[0])]).k
+        ks = [k for k in WIPO_AT_KS if k <= len(fitted[0])]
+        best_k = ranked_knn(fitted, validation, validation=validation, ks=ks).k
         tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs)
+        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs)
         decisions = fit_logistic(*train, 1.0).decide(test[0])
         linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
         return {
@@ -439,11 +440,12 @@ class IPCClassification(FrozenTask):
         from patent_mteb.protocols.mlp_probe import PAPER_SETTINGS, mlp_probe
 
         rows = train_test_split(np.arange(len(train[0])), test_size=PAPER_HELD_OUT, random_state=42)
-        fitted, held = ((train[0][part], train[1][part]) for part in rows)
+        fitted, validation = ((train[0][part], train[1][part]) for part in rows)
         plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in PAPER_KS if k <= len(fitted[0])]).k
+        ks = [k for k in PAPER_KS if k <= len(fitted[0])]
+        best_k = ranked_knn(fitted, validation, validation=validation, ks=ks).k
         tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs, settings=PAPER_SETTINGS)
+        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs, settings=PAPER_SETTINGS)
         return {
             **_named("paper_knn", plain.precision),
             **_named("paper_knn_tuned", tuned.precision),

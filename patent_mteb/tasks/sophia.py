@@ -312,16 +312,16 @@ class SophiaRetrieval(PatentRetrieval):
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
 
-    def paper_scores(self, whole: Run) -> dict[str, float]:
+    def paper_scores(self, unfiltered: Run) -> dict[str, float]:
         """Add InScope as in eq. 1: the mean over all queries, where a query without a code at the level counts as 0."""
-        found = self.inscope(whole)
-        share = {key: value / len(whole.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
+        found = self.inscope(unfiltered)
+        share = {key: value / len(unfiltered.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
         means = {
             key: value * share[f"{key.rpartition('_at_')[0]}_n_queries"]
             for key, value in found.items()
             if key not in share
         }
-        return super().paper_scores(whole) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
+        return super().paper_scores(unfiltered) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
