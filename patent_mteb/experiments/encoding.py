@@ -1,4 +1,4 @@
-"""Encoding of tasks' texts into a store before a run, in one process, in shares on several machines, or on Ray."""
+"""Encoding of tasks' texts into a store before a run, in shares or on Ray."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
 
 
 def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
-    """Encode all texts of a job on the Ray cluster, one share per worker; all workers need the same store and data."""
+    """Encode all texts of a job on Ray workers that share store and data."""
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]
     done = dict(each(partial(_encode, job), every, engine="ray", gpus=True, tell=tell))

@@ -213,7 +213,7 @@ def _where(task: AbsTask, role: PromptType | None) -> dict[str, Any]:
 def _probe(
     model: Any, waiting: Sequence[tuple[AbsTask, PromptType | None, str]], options: Mapping[str, Any]
 ) -> tuple[float | None, int]:
-    """Estimate the seconds of all waiting texts by an evenly spaced sample, and return them with the vector width."""
+    """Return the estimated seconds of all waiting texts, and the vector width."""
     width = int(model.mteb_model_meta.embed_dim or 0)
     if not waiting or not isinstance(model, StoredEncoder):
         return None, width

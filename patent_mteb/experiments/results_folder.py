@@ -251,7 +251,7 @@ class ResultsFolder(ResultCache):
 
 
 def current_revision(task: AbsTask, stored: str) -> str:
-    """Return the revision of a task's data, or the stored one if the commit is unknown and the data may be the same."""
+    """Return the revision of a task's data; a possible stored one if it is unknown."""
     if isinstance(task, PatentTask):
         with contextlib.suppress(PatentMTEBError):  # load_data raises it
             task.pin_commit()

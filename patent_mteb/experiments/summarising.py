@@ -1,4 +1,4 @@
-"""The five machine summaries of Sophia-Bench (§3.3) for any patents, by a language model or as marked extracts."""
+"""The five summaries of Sophia-Bench (§3.3), by a language model or as extracts."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Matrix:
         return {tag_of(fusion): fusion for fusion in chosen}
 
     def groups(self) -> Iterator[list[Setting]]:
-        """Yield the groups of runs that are computed together; groups of the same corpus and passages are adjacent."""
+        """Yield the runs in groups that are computed together, grouped by corpus."""
         for corpus, pairs in itertools.groupby(self.pairs, key=lambda pair: pair[1]):
             queries = [query for query, _ in pairs]
             for backend, granularity in itertools.product(self.backends, self.granularities):
@@ -317,7 +317,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def label_of(*metas: ModelMeta) -> str:
-    """Return the name of models in a table: name, revision, and a digest of settings that mteb's registry lacks."""
+    """Return the name of models in a table: name, revision, digest of other settings."""
 
     def label(meta: ModelMeta) -> str:
         known = registered("models").get(meta.name or "")

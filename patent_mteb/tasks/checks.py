@@ -45,7 +45,7 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
 
 
 def log_size(source: Source, name: str, number: int) -> None:
-    """Log a released file whose number of patents is not the paper's; local copies and samples have any number."""
+    """Log a released file whose number of patents is not the paper's."""
     stated = STATED.get((source.data.key, name))
     if stated not in (None, number) and source.kind != "sample" and not source.revision.startswith("local-"):
         logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
@@ -76,7 +76,7 @@ def first_of_key(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Val
 def read_unique(
     path: Path, columns: Mapping[str, pa.DataType], key: str, without: Container[str] = ()
 ) -> tuple[pa.Table, int]:
-    """Read a parquet file with one row per key of any type; return the table and the number of equal rows dropped."""
+    """Read a table with one row per key; return it with the number of dropped repeats."""
     table = files.read_parquet(path, {key: None, **columns}, without)
     names = ids_of(table, key, path)
     table = table.set_column(table.column_names.index(key), key, pa.array(names, pa.string()))
@@ -118,7 +118,7 @@ def log_counts(place: Path, counts: Mapping[str, int]) -> None:
 
 
 def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> list[str]:
-    """Return a column of ids as strings; the column holds strings or integers, because fractions are damaged ids."""
+    """Return a column of ids, strings or integers, as strings."""
     kind = table.schema.field(name).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -207,7 +207,7 @@ def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None
 
 
 def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
-    """Log test rows that are training rows too, which make the score too high; reject a split of only such rows."""
+    """Log test rows that are training rows too; reject a split of only such rows."""
     for word, (trained, tested) in keys.items():
         known = {key for key in trained if any(key)}
         shared = sum(key in known for key in tested)

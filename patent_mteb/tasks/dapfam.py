@@ -1,9 +1,9 @@
-"""DAPFAM: family-level prior-art retrieval inside and outside the query's domain (``datalyes/DAPFAM_patent``).
+"""DAPFAM: family-level prior-art retrieval inside and outside the query's domain.
 
-Documents, queries and relations are the published tables. A pair is relevant iff its ``relevance_score`` is positive
-(WIPO-AT §3.8, the same as DAPFAM §3.4). Sampled negatives (``domain_rel`` = ``NC``) are not relevant, like unjudged
-pairs. Rankings are over the full corpus. Instruction models get mteb's general instruction for retrieval, as in mteb's
-own DAPFAM tasks, which name none.
+Documents, queries and relations are the published tables (``datalyes/DAPFAM_patent``). A pair is relevant iff its
+``relevance_score`` is positive (WIPO-AT §3.8, the same as DAPFAM §3.4). Sampled negatives (``domain_rel`` = ``NC``) are
+not relevant, like unjudged pairs. Rankings are over the full corpus. Instruction models get mteb's general instruction
+for retrieval, as in mteb's own DAPFAM tasks, which name none.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 @dataclass(frozen=True)
 class Pair:
-    """Query view, corpus view and domain (empty for ALL) of a task; ``as_mteb`` selects the texts of mteb's task."""
+    """Query view, corpus view and domain (empty for ALL) of a task.
+
+    ``as_mteb`` selects the texts of mteb's own task.
+    """
 
     query: str
     corpus: str
@@ -244,7 +247,7 @@ def read_tables(source: Source) -> Tables:
 
 
 def tagged_texts(table: pa.Table, view: str) -> list[str]:
-    """Return the texts of a view for PatentMap's models: ``[SEP]`` between sections, a tag before all but the title."""
+    """Return the texts of a view with section tags, for PatentMap's models."""
     sections = SECTIONS.get(view)
     if sections is None:
         return [section_tags(text, PARTS_OF_VIEW.get(view, ("",))) for text in texts(table, view)]

@@ -1,5 +1,6 @@
-"""PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1,
-appendix C).
+"""PatentMap: prior-art retrieval and IPC classification.
+
+The paper is "Patent Representation Learning via Self-supervision" (§6.1, appendix C).
 
 **Data.** The folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream``
 (:mod:`patent_mteb.recipes.patentmap` lists their files). The paper names no commit. The tasks read the branch ``main``
@@ -161,11 +162,12 @@ def _add_gain(pairs: dict[str, dict[str, int]], query: str, document: str, gain:
 
 
 class PatentMapRetrieval(PatentRetrieval):
-    """Prior-art retrieval among hard negatives; X, Y and A citations are relevant, the main score is Recall@100.
+    """Prior-art retrieval among hard negatives.
 
-    Further scores are ``graded_ndcg_at_k`` (linear gains, X 3, Y 2, A 1), the slices ``xy`` and ``a``, and the authors'
-    ``paper_recall_at_k``, ``paper_ndcg_at_k``, ``paper_graded_ndcg_at_k`` and ``paper_n_queries``. Rankings have depth
-    1,000, as the suite's other measures require.
+    X, Y and A citations are relevant, and the main score is Recall@100. Further scores are ``graded_ndcg_at_k`` (linear
+    gains, X 3, Y 2, A 1), the slices ``xy`` and ``a``, and the authors' ``paper_recall_at_k``, ``paper_ndcg_at_k``,
+    ``paper_graded_ndcg_at_k`` and ``paper_n_queries``. Rankings have depth 1,000, as the suite's other measures
+    require.
     """
 
     k_values = (1, 5, 10, 20, 50, 100, 1000)
@@ -238,7 +240,7 @@ class PatentMapRetrieval(PatentRetrieval):
         )
 
     def paper_split(self, tags: bool) -> RetrievalSplitData:
-        """Return the data that the authors search: all queries with a citation, and all sections, even missing ones."""
+        """Return the data that the authors search, with missing sections."""
         found = read_search(self.source)
         sections = {
             key: [one.paper_section(name, tags) for name in self.document_sections]

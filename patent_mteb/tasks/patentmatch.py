@@ -1,8 +1,9 @@
-"""PatentMatch: claims of European applications, and paragraphs that search reports cited against them as X or as A.
+"""PatentMatch: pairs of a claim and a paragraph that is cited as X or as A.
 
-Risch et al. 2021. Users download the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their
-names, ``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these
-columns (others are ignored):
+The claims are those of European applications, the citations those of search reports (Risch et al. 2021). Users download
+the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their names,
+``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these columns
+(others are ignored):
 
 =========================  =============================================================================================
 column                     content

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 def tagged_texts(texts: Mapping[str, str], parts: Sequence[str] | None) -> dict[str, str]:
-    """Add section tags to texts (:func:`~patent_mteb.models.registry.section_tags`); None leaves them unchanged."""
+    """Add the tags of ``parts`` to texts; None leaves them unchanged."""
     return dict(texts) if parts is None else {key: section_tags(text, parts) for key, text in texts.items()}
 
 
@@ -152,7 +152,7 @@ class RetrievalTables:
         )
 
     def split(self) -> RetrievalSplitData:
-        """Return the corpus and the queries with a relevant document in mteb's form; document texts are not copied."""
+        """Return corpus and scored queries in mteb's form, without copying documents."""
         columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
         for name, values in self.document_columns.items():
             columns[name] = [values[key] for key in self.corpus]
@@ -403,7 +403,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(unfiltered)
 
     def paper_scores(self, unfiltered: Run) -> dict[str, float]:
-        """Return the scores of the paper's protocol on rankings with nothing hidden; empty if no paper has the task."""
+        """Return the scores of the paper's protocol; empty if no paper has the task."""
         if not self.facts.paper:
             return {}
         tables = self.tables
