@@ -448,7 +448,7 @@ TEB = {
         "class_bloom",
         classes("early", "late"),
         classes("early", "late"),
-        "every test row stands in the",
+        "every test row is also in the",
     ),
     "one class in train": (
         BLOOM,
