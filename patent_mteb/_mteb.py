@@ -1,4 +1,4 @@
-"""All uses of mteb's private names: its registries, and the private methods of a task that the suite replaces.
+"""All uses of mteb's private names: its registries and the steps of its tasks.
 
 mteb has no plugin mechanism. Its registries are plain containers, which only this module extends; :func:`_private`
 looks up every name. :data:`METHODS` lists the private methods that the suite replaces. :class:`TaskHooks` and

@@ -179,7 +179,7 @@ _LABEL_LENGTH = 120
 
 
 def digest(value: Any, length: int = 12) -> str:
-    """Return the SHA-256 of a JSON-like value as ``length`` hexadecimal digits, whatever the order of its keys.
+    """Return the SHA-256 of a JSON-like value, whatever the order of its keys.
 
     A value that JSON does not support enters as its ``str``. Revisions of composed models are such digests, and results
     are stored under them: it must not change.
@@ -313,7 +313,7 @@ _NOT_LOADED = (
 
 
 def content_revision(path: Path) -> str:
-    """Return the revision of a checkpoint directory: 16 hexadecimal digits of the files that a model is loaded from.
+    """Return the revision of a checkpoint directory, a hash of 16 hexadecimal digits.
 
     Descriptions and the state of a trainer are ignored.
     """

@@ -165,10 +165,10 @@ def summarise(
     found = summarise_patents(patents, writer, chosen, progress=requests.bars)
     write_summaries(out, found.rows)
     lines = [f"{len(found.rows)} {'extracts' if extractive else 'summaries'} in {out.resolve()}"]
-    if found.there:
-        lines.append(f"{found.there} texts are in the records already")
-    if found.lacking:
-        lines.append("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.lacking.items()))
+    if found.existing:
+        lines.append(f"{found.existing} texts are in the records already")
+    if found.missing:
+        lines.append("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.missing.items()))
     if found.faults:
         lines.append("answers that are not used: " + ", ".join(f"{n} {fault}" for fault, n in found.faults.items()))
     if CUT in found.faults:
@@ -182,7 +182,7 @@ def summarise(
     for line in lines:
         common.say(line)
     common.say(f"use them with: patent-mteb data build sophia … --set summaries={out}")
-    return 0 if (found.rows or found.there) and not found.faults else 1
+    return 0 if (found.rows or found.existing) and not found.faults else 1
 
 
 def _kinds(given: Sequence[str]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def candidates(
     )
     recall = f"Recall@{top}"
     rows = [
-        (one.task, one.queries, common.number(one.recall), "was there" if one.there else "")
+        (one.task, one.queries, common.number(one.recall), "was there" if one.existing else "")
         for one in done
         if not one.reason
     ]

@@ -1,4 +1,4 @@
-"""Whole experiments: runs of models over tasks, sweeps, comparisons, geometry, checks on data."""
+"""Experiments: runs of models over tasks, sweeps, fusion, candidates, geometry, and checks of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retrieval task as a BEIR folder, for tools that read nothing else."""
+"""Export of a retrieval task as a BEIR folder, for other tools."""
 
 from __future__ import annotations
 
@@ -43,17 +43,16 @@ class _Untitled(Mapping[str, tuple[str, str]]):
 
 
 def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
-    """Write the corpus, the scored queries and the judgements of a task as a BEIR folder, texts as its view composes
-    them.
+    """Write the corpus, the scored queries and the judgements of a task as a BEIR folder.
 
-    BEIR knows no documents that a query must not see (its own patent family). They stand in ``excluded.tsv``, which has
-    the columns of qrels: take them out of a ranking before it is evaluated, and ``EvaluateRetrieval`` gives the scores
-    of the task. ``task.json`` says which task, on which data, and how many of everything. Of a task behind the priority
-    gate ``dates.tsv`` holds the dates: a document counts if its ``day`` is before that of the query.
+    BEIR has no documents that a query must not see (its own patent family). ``excluded.tsv`` lists them, with the
+    columns of qrels. Remove them from a ranking, and ``EvaluateRetrieval`` returns the scores of the task.
+    ``task.json`` names task and data, with counts. For a task with the priority gate, ``dates.tsv`` lists the dates: a
+    document counts if its ``day`` is before that of the query.
     """
     found = retrieval_task(task)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / NOTE).is_file():
-        raise DataError("the folder holds other files", path=folder, remedy="name a new folder")
+        raise DataError("the folder contains other files", path=folder, remedy="name a new folder")
     if len(found.document_sections) > 1:
         problem = (
             f"{found.metadata.name} ranks documents of {len(found.document_sections)} texts each by the best of them"

@@ -1,4 +1,4 @@
-"""Writing the candidates of a first stage for rerankers (:mod:`patent_mteb.search.candidates`)."""
+"""Candidates of a first stage for rerankers (:mod:`patent_mteb.search.candidates`)."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Written:
-    """What became of one task.
+    """The outcome of one task.
 
     Attributes:
-        recall: of the candidates, the most that a reranker can reach; None without candidates.
-        there: whether they were there already.
+        recall: of the candidates, the upper bound for a reranker; None without candidates.
+        existing: whether the candidates existed already.
         reason: why there are none.
     """
 
     task: str
     queries: int = 0
     recall: float | None = None
-    there: bool = False
+    existing: bool = False
     reason: str = ""
 
 
@@ -51,11 +51,11 @@ def candidates(
 ) -> list[Written]:
     """Write the best k documents of every query of retrieval tasks.
 
-    What is there of the same system, depth and data is kept; a run that was cut off continues with the next task. Two
-    processes may write the same folder.
+    Existing candidates of the same system, depth and data are kept, so an interrupted run can be continued. Two
+    processes may write to the same folder.
     """
     if k < 1:
-        raise DataError(f"{k} candidates are none", remedy="give a positive number")
+        raise DataError(f"the number of candidates is {k}", remedy="give a positive number")
     model = with_current_settings(model, encode_kwargs)
     _refuse_others(folder, model, k)
     done = []
@@ -77,11 +77,11 @@ def candidates(
 def _refuse_others(folder: Path, model: MTEBModels, k: int) -> None:
     if not any(folder.glob("*.json")):
         return
-    there = Candidates(folder)
-    manifest = manifest_of(folder, there.tasks[0]) or {}
-    if manifest.get("system") != system_of(model.mteb_model_meta) or there.k != k:
+    existing = Candidates(folder)
+    manifest = manifest_of(folder, existing.tasks[0]) or {}
+    if manifest.get("system") != system_of(model.mteb_model_meta) or existing.k != k:
         raise DataError(
-            f"candidates of another system or depth are there ({there.mteb_model_meta.name})",
+            f"the folder has candidates of another system or depth ({existing.mteb_model_meta.name})",
             path=folder,
             remedy="name another folder",
         )
@@ -94,17 +94,17 @@ def _of_task(
     system, queries, context = task.searching(model, encode_kwargs)
     query_ids = list(queries["id"])
     data = data_of(query_ids, system.doc_ids, context)
-    there = manifest_of(folder, name)
+    manifest = manifest_of(folder, name)
     if (
-        there is not None
-        and there["data"] == data
-        and all((folder / one["name"]).is_file() for one in there["files"].values())
+        manifest is not None
+        and manifest["data"] == data
+        and all((folder / one["name"]).is_file() for one in manifest["files"].values())
     ):
-        return Written(name, len(query_ids), there.get("recall"), there=True)
-    seen, whole = system.rank_both(queries, k, context)
+        return Written(name, len(query_ids), manifest.get("recall"), existing=True)
+    run, unfiltered = system.rank_both(queries, k, context)
     measure = f"recall@{k}"
-    judged = Judged(seen.docs, task.tables.qrels, seen.query_ids, seen.doc_ids)
+    judged = Judged(run.docs, task.tables.qrels, run.query_ids, run.doc_ids)
     recall = float(judged.scores([measure]).means()[measure])
     facts = {"recall": recall, "version": version(), "made": dt.datetime.now(dt.UTC).date().isoformat()}
-    write_candidates(folder, name, model.mteb_model_meta, k, data, (seen, whole if context.hidden else seen), facts)
+    write_candidates(folder, name, model.mteb_model_meta, k, data, (run, unfiltered if context.hidden else run), facts)
     return Written(name, len(query_ids), recall)

@@ -1,9 +1,8 @@
-"""What may be wrong with an installation, its caches and a results folder: checks that return findings, and mend what
-they can.
+"""Checks of an installation, its caches, stores and results folders.
 
-A sample of queries, ranked again: do the per-query scores of a result come out of its data and its model?
-
-What no digest shows, a result that was forged with all that belongs to it, shows here.
+:func:`examine` returns findings, and repairs what it can. :func:`recompute` ranks a sample of the queries of every
+result again. It detects results that were forged together with their evidence and per-query scores, which no digest
+does.
 """
 
 from __future__ import annotations
@@ -44,27 +43,27 @@ logger = logging.getLogger(__name__)
 
 _META = "model_meta.json"
 
-_LOADED = ("max_tokens", "layers", "input")
-"""Settings of a result that a model is loaded with."""
+_LOADING_SETTINGS = ("max_tokens", "layers", "input")
+"""Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 
-_EQUAL = 1e-4
-"""Scores of a query that differ by less are equal."""
+_TOLERANCE = 1e-4
+"""Difference up to which two scores of a query are equal."""
 
-_SHARE = 0.05
-"""Share of queries whose scores may differ: on other hardware documents of almost equal scores change places."""
+_TOLERATED_SHARE = 0.05
+"""Share of queries whose scores may differ: on other hardware, documents of almost equal scores swap ranks."""
 
 _SEED = 42
 
 
 @dataclass(frozen=True)
 class Recomputed:
-    """One result.
+    """The recomputation of one result.
 
     Attributes:
-        queries: queries that were ranked again, of ``total``; 0 where it could not be done.
-        differing: queries whose main score differs.
+        queries: number of queries that were ranked again, of ``total``; 0 if none could be.
+        differing: number of queries whose main score differs.
         largest: the largest difference.
-        problem: why the result cannot be right; empty where nothing speaks against it.
+        problem: why the result cannot be correct; empty if it can.
         reason: why nothing was ranked.
     """
 
@@ -82,14 +81,14 @@ class Recomputed:
         done = f"{self.queries} of {self.total} queries ranked again"
         if self.problem:
             return f"{self.path}: {self.problem} ({done})"
-        near = f", {self.differing} differ by at most {self.largest:.4f}" if self.differing else ""
-        return f"{self.path}: {done}: the scores are right{near}"
+        differences = f", {self.differing} differ by at most {self.largest:.4f}" if self.differing else ""
+        return f"{self.path}: {done}: the scores are correct{differences}"
 
 
 def recompute(
     folder: Path, share: float, *, models: Sequence[str] = (), store: Path | None = None
 ) -> Iterator[Recomputed]:
-    """Rank a sample of the queries of every retrieval result below a folder again, on the data that are here."""
+    """Rank a sample of the queries of every retrieval result below a folder again."""
     for described in sorted(folder.rglob(_META)):
         paths = [path for path in sorted(described.parent.glob("*.json")) if path.name != _META]
         meta = read_json(described) or {}
@@ -101,15 +100,15 @@ def recompute(
         system = model if store is None else in_store(model, store)
         for path in paths:
             try:
-                yield _again(path, system, share)
+                yield _recomputed(path, system, share)
             except PatentMTEBError as error:
                 yield Recomputed(path, reason=str(error))
 
 
 def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The model of a description."""
+    """Load the model that a ``model_meta.json`` describes."""
     settings = meta.get("experiment_kwargs") or {}
-    known = {name: settings[name] for name in _LOADED if name in settings}
+    known = {name: settings[name] for name in _LOADING_SETTINGS if name in settings}
     wanted = (meta.get("name"), meta.get("revision"))
     for name in [*names, str(meta.get("name"))]:
         try:
@@ -128,15 +127,15 @@ def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
     )
 
 
-def _again(path: Path, model: Any, share: float) -> Recomputed:
+def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
     document = read_json(path) or {}
     task = task_named(plain_name(str(document.get("task_name"))) if _is_local(path.stem) else path.stem)
     if not isinstance(task, PatentRetrieval):
         raise DataError(
-            f"{path.stem} is not a retrieval task, whose queries could be drawn", remedy="run the task again"
+            f"{path.stem} is not a retrieval task, so it has no queries to sample", remedy="run the task again"
         )
     if task.metadata.name != path.stem or task.metadata.revision != document.get("dataset_revision"):
-        raise DataError(f"the data of {path.stem} are not here", remedy="set PATENT_MTEB_DATA to their directory")
+        raise DataError(f"the data of {path.stem} are not available", remedy="set PATENT_MTEB_DATA to their directory")
     entry = next(one for one in document["scores"][task.split] if one.get("hf_subset") == task.source.subset)
     if problem := check_model(evidence_of(entry), model_record(model)):
         return Recomputed(path, problem=problem)
@@ -146,9 +145,9 @@ def _again(path: Path, model: Any, share: float) -> Recomputed:
     drawn = {queries[place] for place in np.random.default_rng(_SEED).choice(len(queries), n, replace=False)}
     fresh = _ranked(task, model, drawn)
     differences = np.array([abs(fresh[query] - stored[query]) for query in sorted(drawn)])
-    differing, largest = int((differences > _EQUAL).sum()), float(differences.max())
-    problem = "" if differing <= _SHARE * n else f"{differing} of {n} queries have other scores, by up to {largest:.4f}"
-    return Recomputed(path, n, len(queries), differing, largest, problem)
+    differing, largest = int((differences > _TOLERANCE).sum()), float(differences.max())
+    problem = f"{differing} of {n} queries have other scores, by up to {largest:.4f}"
+    return Recomputed(path, n, len(queries), differing, largest, "" if differing <= _TOLERATED_SHARE * n else problem)
 
 
 def _is_local(name: str) -> bool:
@@ -167,7 +166,7 @@ def _stored_scores(path: Path, measure: str) -> dict[str, float]:
 
 
 def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, float]:
-    """The main score of some queries."""
+    """Return the main score of some queries."""
     system, queries, context = task.searching(model)
     some = queries.select([place for place, query in enumerate(queries["id"]) if query in chosen])
     run = system.rank(some, max(task.k_values), context)
@@ -180,7 +179,7 @@ def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, fl
 
 _TASK = "PatentCitationRetrieval"
 
-_WAYS = {
+_COMMANDS = {
     'python -c "import mteb"': ("-c", f"import mteb; mteb.get_benchmark('PatentMap'); print('{_TASK}')"),
     "python -m mteb": ("-m", "mteb", "available-tasks"),
 }
@@ -190,7 +189,7 @@ _SAMPLE_LEFTOVER = re.compile(r".+\.[a-z0-9_]{8}")
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong: where, what, and what to do about it; ``fixed`` if it was mended."""
+    """A problem with its place and remedy; ``fixed`` if it was repaired."""
 
     place: str
     problem: str
@@ -198,13 +197,11 @@ class Finding:
     fixed: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.problem}. " + ("Mended" if self.fixed else f"Remedy: {self.remedy}")
+        return f"{self.place}: {self.problem}. " + ("Fixed" if self.fixed else f"Remedy: {self.remedy}")
 
 
 def examine(results: Path | None = None, store: Path | None = None, *, fix: bool = False) -> list[Finding]:
-    """All checks: the hook, places that must be writable, results, cached_hash hashes, leftovers, the embedding
-    store.
-    """
+    """Run all checks: registration, folders, results, cached hashes, leftovers, and the embedding store."""
     if results is not None and not results.is_dir():
         raise DataError(
             "there is no results folder", path=results, remedy="name the folder that --output-folder of the run named"
@@ -217,43 +214,44 @@ def examine(results: Path | None = None, store: Path | None = None, *, fix: bool
         *map(Path, filter(None, [os.environ.get("PATENT_MTEB_DATA")])),
     ]
     return [
-        *check_hook(),
-        *check_places({"cache": cache_root(), "embedding store": store, **({"results": results} if results else {})}),
+        *check_registration(),
+        *check_folders({"cache": cache_root(), "embedding store": store, **({"results": results} if results else {})}),
         *(check_results(results, fix=fix) if results else ()),
-        *check_memos(fix=fix),
+        *check_hashes(fix=fix),
         *check_leftovers(roots, without=store, fix=fix),
         *check_store(store, fix=fix),
     ]
 
 
-def check_hook(python: str = sys.executable, ways: Iterable[str] = tuple(_WAYS)) -> list[Finding]:
-    """Whether a fresh Python process that imports mteb, in both ways, knows the suite."""
+def check_registration(python: str = sys.executable, commands: Iterable[str] = tuple(_COMMANDS)) -> list[Finding]:
+    """Check that mteb knows the suite in new Python processes."""
     findings = []
-    for way in ways:
+    for name in commands:
         try:
-            with tempfile.TemporaryDirectory() as elsewhere:  # what lies in the working directory is no installation
-                command = [python, *_WAYS[way]]
+            # in an empty directory, because the working directory may contain a copy of the package
+            with tempfile.TemporaryDirectory() as empty:
+                command = [python, *_COMMANDS[name]]
                 done = subprocess.run(
-                    command, capture_output=True, text=True, errors="replace", check=False, cwd=elsewhere, timeout=300
+                    command, capture_output=True, text=True, errors="replace", check=False, cwd=empty, timeout=300
                 )
-            said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             known = done.returncode == 0 and _TASK in done.stdout
         except (OSError, subprocess.TimeoutExpired) as error:
-            known, said = False, str(error)
+            known, reason = False, str(error)
         if not known:
             off = os.environ.get("PATENT_MTEB_AUTOLOAD")
             remedy = (
-                "install the package again with pip (patent_mteb_autoload.pth and .py must lie beside it), and start"
+                "install the package again with pip (patent_mteb_autoload.pth and .py must be next to it), and start"
                 " Python without -S"
             )
             if off is not None:
                 remedy = f"unset PATENT_MTEB_AUTOLOAD, which is {off!r}"
-            findings.append(Finding(way, f"mteb does not know the suite ({said})", remedy))
+            findings.append(Finding(name, f"mteb does not know the suite ({reason})", remedy))
     return findings
 
 
-def check_places(places: dict[str, Path]) -> list[Finding]:
-    """Whether each of the folders can be written, or made; nothing is made."""
+def check_folders(places: dict[str, Path]) -> list[Finding]:
+    """Check that each folder can be written, or created; nothing is created."""
     findings = []
     for what, place in places.items():
         existing = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
@@ -261,7 +259,7 @@ def check_places(places: dict[str, Path]) -> list[Finding]:
             problem = (
                 f"the {what} folder is a file"
                 if existing == place.absolute()
-                else f"the {what} folder would lie below the file {existing}"
+                else f"the {what} folder would be below the file {existing}"
             )
             findings.append(Finding(str(place), problem, "name another folder"))
             continue
@@ -270,14 +268,13 @@ def check_places(places: dict[str, Path]) -> list[Finding]:
                 file.write(b"x" * 4096)
         except OSError as error:
             problem = f"the {what} folder cannot be written ({error.strerror or error})"
-            findings.append(Finding(str(place), problem, "correct its permissions, make room, or name another folder"))
+            remedy = "correct its permissions, free disk space, or name another folder"
+            findings.append(Finding(str(place), problem, remedy))
     return findings
 
 
 def check_results(folder: Path, *, fix: bool = False) -> list[Finding]:
-    """Files of a results folder that cannot be read, and results whose numbers cannot be trusted; ``fix`` quarantines
-    them.
-    """
+    """Find unreadable files and results that fail verification in a results folder; ``fix`` quarantines them."""
     findings = []
     for path in sorted(path for pattern in ("*.json", "*.parquet") for path in folder.rglob(pattern) if path.is_file()):
         if path.name.startswith("."):
@@ -293,23 +290,23 @@ def check_results(folder: Path, *, fix: bool = False) -> list[Finding]:
     return findings
 
 
-def check_memos(*, fix: bool = False) -> list[Finding]:
-    """Remembered content hashes of folders that are damaged; they are never believed, and ``fix`` removes them."""
+def check_hashes(*, fix: bool = False) -> list[Finding]:
+    """Find corrupt cached content hashes, which are never used; ``fix`` removes them."""
     folder = cache_root() / "hashes"
-    damaged = (
+    corrupt = (
         [path for path in sorted(folder.iterdir()) if path.name[0] != "." and not cached_hash(path)]
         if folder.is_dir()
         else []
     )
     problem, remedy = (
-        "a cached_hash content hash that is damaged, or of an older version; it is not used",
+        "a cached content hash that is corrupt, or of an older version; it is not used",
         "run doctor --fix, which removes it",
     )
-    return [Finding(str(path), problem, remedy, fixed=fix and _removed(path)) for path in damaged]
+    return [Finding(str(path), problem, remedy, fixed=fix and _removed(path)) for path in corrupt]
 
 
 def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: bool = False) -> list[Finding]:
-    """What killed processes were writing below some folders, samples that were being built too; ``fix`` removes it."""
+    """Find temporary files and incomplete samples of killed processes; ``fix`` removes them."""
     found = {path for root in roots for path in leftover_files(root)}
     samples = cache_root() / "sample"
     found |= {
@@ -325,23 +322,25 @@ def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: 
 
 
 def check_store(path: Path, *, fix: bool = False) -> list[Finding]:
-    """What is damaged or left over in an embedding store; ``fix`` removes it, keeping what is whole."""
+    """Find corrupt shards and leftovers in an embedding store; ``fix`` removes them and keeps the rest."""
     if not path.is_dir() or not any(path.iterdir()):
         return []
     try:
         store = EmbeddingStore(path, create=False)
         found = {damage.path: str(damage) for damage in store.verify().damages if damage.fatal}
         found |= {left: f"{left}: left by a process that was stopped" for left in store.leftovers()}
-        still = set(found)
+        remaining = set(found)
         if found and fix:
             store.prune(damaged=True)
-            still = {damage.path for damage in store.verify().damages if damage.fatal} | set(store.leftovers())
+            remaining = {damage.path for damage in store.verify().damages if damage.fatal} | set(store.leftovers())
     except DataError as error:
         return [Finding(str(path), error.problem, error.remedy)]
     remedy = (
-        "run doctor --fix, or patent-mteb store prune --damaged, when no process uses it; what is lost is encoded again"
+        "run doctor --fix, or patent-mteb store prune --damaged, when no process uses it; lost texts are encoded again"
     )
-    return [Finding("embedding store", line, remedy, fixed=where not in still) for where, line in sorted(found.items())]
+    return [
+        Finding("embedding store", line, remedy, fixed=path not in remaining) for path, line in sorted(found.items())
+    ]
 
 
 def _removed(path: Path) -> bool:

@@ -1,6 +1,4 @@
-"""How a model's embeddings lie in space, on the texts of any retrieval task of the suite (PatentMap §6.3, appendices D
-and E).
-"""
+"""Geometry of a model's embeddings on the texts of a retrieval task (PatentMap §6.3, appendices D and E)."""
 
 from __future__ import annotations
 
@@ -27,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 WHOLE = "text"
 
-LEAST_WORDS = 6
-"""A shorter text tells nothing of a model (the authors' evaluation)."""
+MIN_WORDS = 6
+"""Minimum length of a text, as in the authors' evaluation."""
 
 
 _Item = TypeVar("_Item")
@@ -43,17 +41,17 @@ def geometry(
     seed: int = measures.SEED,
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
-    """Alignment, uniformity, SSD / log d and IDA ratio of an encoder on the texts of a task.
+    """Return alignment, uniformity, SSD / log d and IDA ratio of an encoder on the texts of a task.
 
-    Alignment is over pairs of a query and a document that is relevant for it (citing and cited patents), each encoded
-    as what it is. Uniformity and SSD are over queries and documents together, texts of fewer than six words left out,
-    as the authors do (words are those of the text that the model reads, title and all). Where the corpus has sections
-    (PatentMap's Claims -> All), a document takes part in alignment with the section of the query, and all three are
-    also given for each section (Fig. 5): alignment once of the same section of both patents (``alignment_<section>``),
-    and once, as the authors' code has it, of every section of the citing patent with this section of the cited one
-    (``alignment_to_<section>``). The IDA ratio is given for all sections and for each two of them (Fig. 6), always over
-    one and the same distance of random pairs, that of all sections (appendix E); without sections there is no IDA
-    ratio.
+    Alignment is over pairs of a query and a relevant document (citing and cited patents), each encoded in its role.
+    Uniformity and SSD are over queries and documents together. Texts of fewer than six words are ignored, as in the
+    authors' evaluation; the title counts.
+
+    If the corpus has sections (PatentMap's Claims -> All), alignment uses the section of the query, and all three
+    measures are also returned for each section (Fig. 5). ``alignment_<section>`` compares the same section of both
+    patents. ``alignment_to_<section>`` compares every section of the citing patent with this section of the cited one,
+    as the authors' code does. The IDA ratio is returned for all sections and for each pair of sections (Fig. 6), always
+    relative to the distance of random pairs over all sections (appendix E). Without sections there is no IDA ratio.
     """
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"{type(model).__name__} does not embed texts, so it has no geometry. Remedy: pass an encoder")
@@ -62,8 +60,8 @@ def geometry(
     rng = np.random.default_rng(seed)
     documents = _texts(task, data["corpus"])
     kind = WHOLE if WHOLE in documents else task.query_section
-    asked = dict(zip(data["queries"]["id"], query_texts(data["queries"]), strict=True))
-    queries = {**(task.query_sections(model) if len(documents) > 1 else {}), kind: asked}
+    texts_of_queries = dict(zip(data["queries"]["id"], query_texts(data["queries"]), strict=True))
+    queries = {**(task.query_sections(model) if len(documents) > 1 else {}), kind: texts_of_queries}
     positive = [
         (query, document)
         for query, judged in data["relevant_docs"].items()
@@ -73,19 +71,19 @@ def geometry(
     if not positive:
         raise ModelError(f"task {task.metadata.name} has no relevant document with a text, so there is no alignment")
     positive = _drawn(positive, pairs, rng)
-    own = set(_drawn(list(data["corpus"]["id"]), max_documents, rng))
-    asking = set(_drawn(list(asked), max_documents, rng)) | {query for query, _ in positive}
+    sampled = set(_drawn(list(data["corpus"]["id"]), max_documents, rng))
+    citing = set(_drawn(list(texts_of_queries), max_documents, rng)) | {query for query, _ in positive}
 
     where = (task.metadata, task.split, task.source.subset, encode_kwargs or {})
-    cited = own | {document for _, document in positive}
+    cited = sampled | {document for _, document in positive}
     vectors = {
-        PromptType.query: _Vectors(queries, asking, lambda texts: encode_texts(model, texts, *where, PromptType.query)),
+        PromptType.query: _Vectors(queries, citing, lambda texts: encode_texts(model, texts, *where, PromptType.query)),
         PromptType.document: _Vectors(
             documents, cited, lambda texts: encode_texts(model, texts, *where, PromptType.document)
         ),
     }
     try:
-        return _scores(vectors[PromptType.query], vectors[PromptType.document], positive, own, kind, pairs, seed)
+        return _scores(vectors[PromptType.query], vectors[PromptType.document], positive, sampled, kind, pairs, seed)
     except ValueError as error:
         raise ModelError(
             f"the geometry of {model.mteb_model_meta.name} on {task.metadata.name} cannot be measured: {error}"
@@ -108,22 +106,22 @@ class _Vectors:
     ) -> None:
         self.sections = tuple(texts)
         self.texts = {
-            (name, key): text for name, own in texts.items() for key, text in own.items() if text and key in chosen
+            (name, key): text for name, part in texts.items() for key, text in part.items() if text and key in chosen
         }
         self._place = {key: row for row, key in enumerate(self.texts)}
         self._matrix = encode(list(self.texts.values()))
 
     def of(self, keys: Iterable[tuple[str, str]]) -> np.ndarray:
-        """The vectors of (section, patent), one a row."""
+        """Return the vectors of (section, patent) keys, one per row."""
         return self._matrix[[self._place[key] for key in keys]]
 
     def long_enough(self, name: str) -> np.ndarray:
-        """Those of one section with at least :data:`LEAST_WORDS` words."""
-        return self.of(key for key, text in self.texts.items() if key[0] == name and len(text.split()) >= LEAST_WORDS)
+        """Return the vectors of the texts of a section with at least :data:`MIN_WORDS` words."""
+        return self.of(key for key, text in self.texts.items() if key[0] == name and len(text.split()) >= MIN_WORDS)
 
 
 def _texts(task: PatentRetrieval, corpus: Any) -> dict[str, dict[str, str]]:
-    """``{section: {document: text}}``; one section ``text`` where the corpus has none."""
+    """Return ``{section: {document: text}}``, with one section ``text`` if the corpus has no sections."""
     if "sections" not in corpus.column_names:
         return {WHOLE: {row["id"]: document_text(row) for row in corpus}}
     columns = zip(*corpus["sections"], strict=True)
@@ -137,7 +135,7 @@ def _scores(
     queries: _Vectors,
     documents: _Vectors,
     positive: list[tuple[str, str]],
-    own: Set[str],
+    sampled: Set[str],
     kind: str,
     pairs: int,
     seed: int,
@@ -159,7 +157,7 @@ def _scores(
         "uniformity": measures.uniformity(everything, pairs=pairs, seed=seed),
         "ssd": measures.spectrum_divergence(everything),
         "n_pairs": float(len(positive)),
-        "n_documents": float(len(own)),
+        "n_documents": float(len(sampled)),
         "n_texts": float(len(everything)),
     }
     if len(names) > 1:
@@ -168,21 +166,21 @@ def _scores(
             scores[f"alignment_to_{name}"] = aligned(names, name)
             scores[f"uniformity_{name}"] = measures.uniformity(spread[name], pairs=pairs, seed=seed)
             scores[f"ssd_{name}"] = measures.spectrum_divergence(spread[name])
-        scores |= _cohesion(documents, own, pairs, seed)
+        scores |= _cohesion(documents, sampled, pairs, seed)
     return {name: value for name, value in scores.items() if value is not None}
 
 
-def _cohesion(documents: _Vectors, own: Set[str], pairs: int, seed: int) -> dict[str, float | None]:
-    """The IDA ratios, all over the distance of random pairs of all sections."""
+def _cohesion(documents: _Vectors, sampled: Set[str], pairs: int, seed: int) -> dict[str, float | None]:
+    """Return the IDA ratios, relative to the distance of random pairs over all sections."""
 
-    def held(names: Iterable[str]) -> tuple[np.ndarray, list[str]]:
-        keys = [(name, document) for name, document in documents.texts if name in names and document in own]
+    def vectors(names: Iterable[str]) -> tuple[np.ndarray, list[str]]:
+        keys = [(name, document) for name, document in documents.texts if name in names and document in sampled]
         return documents.of(keys), [document for _, document in keys]
 
-    everything = measures.ida_ratio(*held(documents.sections), pairs=pairs, seed=seed)
+    everything = measures.ida_ratio(*vectors(documents.sections), pairs=pairs, seed=seed)
     scores: dict[str, float | None] = {"ida_ratio": everything.ratio, "n_ida_documents": float(everything.documents)}
     for one, other in combinations(documents.sections, 2):
-        _, distances = measures.intra_document_distances(*held((one, other)))
+        _, distances = measures.intra_document_distances(*vectors((one, other)))
         scores[f"ida_ratio_{one}_{other}"] = float(distances.mean()) / everything.random if len(distances) else None
     return scores
 
@@ -190,15 +188,13 @@ def _cohesion(documents: _Vectors, own: Set[str], pairs: int, seed: int) -> dict
 def save(
     measured: Mapping[str, float], model: EncoderProtocol, task: PatentRetrieval, root: Path, **settings: int
 ) -> Path:
-    """Write a geometry beside the results of a model and a task, ``<Task>.geometry.jsonl`` in mteb's folder structure.
+    """Write a geometry next to the results of a model and a task, as ``<Task>.geometry.jsonl``.
 
-    One line a state of the data: whose it is, with which settings it was measured, and the numbers.
+    The file has one line per state of the data: its identity, the settings, and the numbers.
     """
     meta = model.mteb_model_meta
-    path = path_of(
-        root / "results", meta, task.metadata.name, ".geometry.jsonl"
-    )  # where mteb keeps results in its folder
-    mine = {
+    path = path_of(root / "results", meta, task.metadata.name, ".geometry.jsonl")  # mteb's folder for results
+    identity = {
         "task": task.metadata.name,
         "model": meta.name,
         "model_revision": meta.revision,
@@ -206,10 +202,10 @@ def save(
         "dataset_revision": task.metadata.revision,
         "subset": task.source.subset,
     }
-    kept = (
-        [row for _, row in json_lines(path) if any(row.get(name) != value for name, value in mine.items())]
+    others = (
+        [row for _, row in json_lines(path) if any(row.get(name) != value for name, value in identity.items())]
         if path.exists()
         else []
     )
-    write_jsonl(path, [*kept, {**mine, "settings": settings, "measures": dict(measured)}])
+    write_jsonl(path, [*others, {**identity, "settings": settings, "measures": dict(measured)}])
     return path

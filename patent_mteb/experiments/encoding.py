@@ -1,6 +1,4 @@
-"""Encoding the texts of tasks into a store before any task is run: here, in shares on several machines, or on a Ray
-cluster.
-"""
+"""Encoding of tasks' texts into a store before a run, in shares or on Ray."""
 
 from __future__ import annotations
 
@@ -33,12 +31,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be encoded, by names, so that any machine can do a share of it.
+    """The model and tasks of an encoding, by name, so that any machine can do a share.
 
     Attributes:
-        model: what :func:`patent_mteb.models.loading.load` accepts.
+        model: a name for :func:`patent_mteb.models.loading.load`.
         store: directory of the store.
-        data: a built directory, which then counts as ``PATENT_MTEB_DATA``; all its tasks if none is named.
+        data: a built directory, used as ``PATENT_MTEB_DATA``; all its tasks if none is named.
         tasks, benchmarks: names.
         loading: further arguments of :func:`~patent_mteb.models.loading.load`.
         encode_kwargs: as for a run.
@@ -53,7 +51,7 @@ class Job:
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def chosen(self) -> list[AbsTask]:
-        """The tasks, in the order of their names in the job."""
+        """Return the tasks in the order of their names in the job."""
         if self.data is not None:
             if not Path(self.data).is_dir():
                 raise DataError(
@@ -66,27 +64,27 @@ class Job:
             found = [task() for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
         if not found:
             raise DataError(
-                "no task was chosen, and there is no dataset.json that would name some",
+                "no task was chosen, and there is no dataset.json to name the tasks",
                 path=self.data,
                 remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'",
             )
         return list({task.metadata.name: task for task in found}.values())
 
     def encoder(self) -> StoredEncoder:
-        """The model in front of the store."""
+        """Load the model, wrapped by the store."""
         made: Any = with_current_settings(
             compose(load(self.model, **self.loading), store=self.store), dict(self.encode_kwargs)
         )
         if not isinstance(made, StoredEncoder):
             raise ModelError(
-                f"{self.model} keeps no single vector a text, so nothing can be encoded ahead. Remedy: run it as it is"
+                f"{self.model} has no single vector per text, so its texts cannot be precomputed. Remedy: run it"
             )
         return made
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """What became of a share: counts by task, and the tasks that could not be encoded with their reasons."""
+    """The outcome of a share: counts by task, and skipped tasks with their reasons."""
 
     share: tuple[int, int]
     counts: Mapping[str, Counts]
@@ -100,9 +98,9 @@ class Encoded:
 
 
 def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, *, dry: bool = False) -> Encoded:
-    """Encode a share of the texts of a job that the store does not have."""
+    """Encode a share of the texts of a job that are not in the store."""
     encoder, counts, skipped = job.encoder(), {}, {}
-    options = {"batch_size": 32, **job.encode_kwargs}  # as a run
+    options = {"batch_size": 32, **job.encode_kwargs}  # the same default as in a run
     ahead = PrecomputeEncoder(encoder, share, dry=dry, tell=tell)
     canaries = None if dry else Canaries(encoder, job.encode_kwargs)
     if canaries is not None:
@@ -113,7 +111,7 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
             skipped[name] = (
                 reason
                 if isinstance(task, PatentTask)
-                else "it is no task of this suite, whose texts are not known before a run"
+                else "it is not a task of this suite, so its texts are unknown before a run"
             )
             continue
         try:
@@ -131,9 +129,7 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
 
 
 def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
-    """Encode all texts of a job on the Ray cluster at hand, a share a worker; all of them see the same store and
-    data.
-    """
+    """Encode all texts of a job on Ray workers that share store and data."""
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]
     done = dict(each(partial(_encode, job), every, engine="ray", gpus=True, tell=tell))

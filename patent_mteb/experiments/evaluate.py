@@ -1,4 +1,4 @@
-"""The verbs of the package: evaluate models on tasks, rank without scoring, explain a ranking."""
+"""The main functions of the package: evaluate models on tasks, rank without scoring, explain a ranking."""
 
 from __future__ import annotations
 
@@ -54,25 +54,27 @@ def evaluate(
     measures: Sequence[str] = (),
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Evaluate models on tasks and say how sure the scores are. Nothing is written; ``patent-mteb run`` keeps results.
+    """Evaluate models on tasks, with confidence intervals and tests against a baseline.
+
+    Nothing is written to disk; ``patent-mteb run`` writes results.
 
     Args:
         models: one or several mteb models, or names for :func:`patent_mteb.models.load`.
         tasks: one or several tasks, or their names.
-        baseline: one of the models (or the name it has in the result): the others are compared with it.
-        measures: retrieval measures beside each task's main score, such as ``recall_at_100``.
+        baseline: one of the models, or its name in the result, with which the others are compared.
+        measures: retrieval measures in addition to the main score of each task, such as ``recall_at_100``.
         encode_kwargs: as in ``mteb.evaluate``.
 
     Returns:
-        one row a model, task, slice and measure: ``model``, ``task``, ``slice`` (empty for all queries), ``measure``,
-        ``value``; for retrieval ``low`` and ``high`` of the 95 % bootstrap interval over the queries, ``n_queries``,
-        and ``p``, one-sided, of the paired bootstrap against the baseline on the same queries (WIPO-AT §3.7). What
-        cannot be computed is null.
+        one row per model, task, slice and measure, with ``model``, ``task``, ``slice`` (empty for all queries),
+        ``measure`` and ``value``. For retrieval it has ``low`` and ``high`` of the 95 % bootstrap interval over the
+        queries, ``n_queries``, and the one-sided ``p`` of the paired bootstrap against the baseline on the same queries
+        (WIPO-AT §3.7). Undefined values are null.
 
     Raises:
         DataError: an unknown task, or data that cannot be used.
-        ModelError: a model that cannot be loaded or cannot do a task, or a baseline that is not among the models; a
-            model whose vectors are not those of its store, or changed on the way (:mod:`patent_mteb.store.canaries`).
+        ModelError: a model that cannot be loaded or cannot do a task; a baseline that is not among the models; a model
+            whose vectors differ from its store, or change during the evaluation (:mod:`patent_mteb.store.canaries`).
 
     Example:
         >>> import patent_mteb
@@ -127,7 +129,7 @@ def evaluate(
 
 
 def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
-    """Models by name; those that share one by name and settings, and if need be by revision."""
+    """Return models by name, with settings and revision where names are equal."""
     metas = [model.mteb_model_meta for model in models]
     names = [str(meta.name) for meta in metas]
     settings = [f"{meta.name} ({meta.experiment_name})" if meta.experiment_name else str(meta.name) for meta in metas]
@@ -144,9 +146,7 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
             "",
         )
         if not label:
-            raise ModelError(
-                f"two models are called '{settings[place]}'. Remedy: give each a name or a revision of its own"
-            )
+            raise ModelError(f"two models are named '{settings[place]}'. Remedy: give each its own name or revision")
         named[label] = model
     return named
 
@@ -177,7 +177,7 @@ def _task(task: AbsTask | str) -> AbsTask:
     found = task_named(plain_name(task) if local else task)
     if local and found.metadata.name != task:
         raise DataError(
-            f"{task} is on data that {DATA_VARIABLE} does not hold now",
+            f"{task} is a task on other data than those in {DATA_VARIABLE}",
             remedy=f"set {DATA_VARIABLE} to the data of {state}",
         )
     return found
@@ -205,7 +205,7 @@ def _row(label: str, task: AbsTask, part: str, measure: str, value: float, **mor
 def _plain_rows(
     label: str, task: AbsTask, measures: Sequence[str], scores: Mapping[str, Sequence[Any]]
 ) -> list[dict[str, Any]]:
-    """Rows of a task without per-query scores; where it has several splits or subsets these are its slices."""
+    """Return the rows of a task without per-query scores; several splits or subsets are its slices."""
     parts = [(split, part) for split, subsets in scores.items() for part in subsets]
     rows = []
     for split, part in parts:
@@ -217,7 +217,7 @@ def _plain_rows(
 def _compared(
     task: AbsTask, found: Mapping[str, Mapping[str, QueryScores]], measures: Sequence[str], baseline: str
 ) -> list[dict[str, Any]]:
-    """Rows of one retrieval task: intervals of every model, and p values against the baseline."""
+    """Return the rows of a retrieval task: intervals of every model, and p values against the baseline."""
     columns: dict[tuple[str, str], dict[str, np.ndarray]] = defaultdict(dict)
     for label, parts in found.items():
         for part, scores in parts.items():
@@ -242,7 +242,7 @@ def _compared(
 def rank(
     model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs: Mapping[str, Any] | None = None
 ) -> Run:
-    """The ranking of a model on a retrieval task of the suite, as its scores are computed on it.
+    """Return the ranking of a model on a retrieval task of the suite, on which its scores are computed.
 
     Args:
         model: an mteb model, or a name for :func:`patent_mteb.models.load`.
@@ -250,10 +250,10 @@ def rank(
         encode_kwargs: as in ``mteb.evaluate``.
 
     Returns:
-        one ranking a query, without the documents that the query must not see. ``save`` writes it in TREC form.
+        one ranking per query, without the documents that the query must not see. ``save`` writes it in TREC format.
 
     Raises:
-        DataError: not a retrieval task of the suite, or data that cannot be used.
+        DataError: the task is not a retrieval task of the suite, or its data cannot be used.
         ModelError: a model that cannot be loaded or cannot search.
 
     Example:
@@ -271,31 +271,31 @@ def rank(
 
 
 def retrieval_task(task: AbsTask | str) -> PatentRetrieval:
-    """A retrieval task of the suite, by name or as it is."""
+    """Return a retrieval task of the suite, given itself or its name."""
     found = _task(task)
     if not isinstance(found, PatentRetrieval):
-        raise DataError(f"'{found.metadata.name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
+        raise DataError(
+            f"'{found.metadata.name}' is not a retrieval task of the suite", remedy="see 'patent-mteb list'"
+        )
     return found
 
 
 def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 10) -> pl.DataFrame:
-    """What a ranking shows for one query: the first documents with their texts, IPC codes, relevance and citation
-    category.
+    """Show the first documents of a query with their texts, IPC codes, relevance and citation categories.
 
     Args:
-        run: of :func:`rank`, or of :meth:`~patent_mteb.search.run.Run.load`.
+        run: a run of :func:`rank`, or of :meth:`~patent_mteb.search.run.Run.load`.
         query: id of the query.
-        task: the task that the run belongs to, where the run does not know it (one that was read from a file).
-        k: documents to show.
+        task: the task of the run; needed for a run that was read from a file.
+        k: number of documents.
 
     Returns:
-        one row a document, best first, after the query itself in row 0: ``rank``, ``id``, ``score``, ``gain`` (null
-        where it was not judged), ``category`` (of the citation, where it is known), ``ipc`` (codes, as written),
-        ``shared`` (the deepest IPC level
-        at which it meets the query: section, ipc3, subclass, group or subgroup; empty for none), ``text``.
+        one row per document in descending score, after the query in row 0: ``rank``, ``id``, ``score``, ``gain`` (null
+        if unjudged), ``category`` (of the citation, if known), ``ipc`` (codes as written), ``shared`` (the deepest IPC
+        level in common with the query: section, ipc3, subclass, group or subgroup; empty for none), ``text``.
 
     Raises:
-        DataError: the run has no such query or names no task, or the task does not know one of its documents.
+        DataError: the run has no such query or names no task, or the task lacks one of its documents.
 
     Example:
         >>> import patent_mteb
@@ -306,7 +306,7 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
     """
     if not (task or run.task):
         raise DataError(
-            "the run does not say which task it belongs to",
+            "the run does not name its task",
             remedy="name the task: explain(run, query, 'PatentCitationRetrieval')",
         )
     found = retrieval_task(task or run.task)
@@ -321,8 +321,10 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
         raise DataError(
             f"task {found.metadata.name} has no query '{query}'", remedy="name the task that the run belongs to"
         )
-    asked = tables.query_codes.get(query, ())
-    rows: list[dict[str, Any]] = [{"rank": 0, "id": query, "ipc": ", ".join(asked), "text": tables.queries[query]}]
+    query_codes = tables.query_codes.get(query, ())
+    rows: list[dict[str, Any]] = [
+        {"rank": 0, "id": query, "ipc": ", ".join(query_codes), "text": tables.queries[query]}
+    ]
     for place, (document, score) in enumerate(shown, start=1):
         codes = tables.document_codes.get(document, ())
         rows.append(
@@ -333,7 +335,7 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
                 "gain": tables.qrels.get(query, {}).get(document),
                 "category": tables.categories.get(query, {}).get(document, ""),
                 "ipc": ", ".join(codes),
-                "shared": _shared_level(asked, codes),
+                "shared": _shared_level(query_codes, codes),
                 "text": tables.corpus[document],
             }
         )

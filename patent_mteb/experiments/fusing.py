@@ -1,4 +1,4 @@
-"""Fusing rankings that were written down, under one setting or a grid of them (DAPFAM §5.5, Tables 12 to 16)."""
+"""Fusion of saved runs with one setting or a grid of settings (DAPFAM §5.5, Tables 12 to 16)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 GRID: tuple[Fusion, ...] = (*map(RRF, (10, 30, 60, 100)), *(Linear(tenths / 10) for tenths in range(11)))
-"""The K of DAPFAM §5.5, and weights of the second run in tenths."""
+"""The K of DAPFAM §5.5, and weights of the second run in steps of 0.1."""
 
 SMALL = {"small": "", "in_small": "in", "out_small": "out"}
-"""Columns that say what the scores of all queries, IN and OUT have too little of
-(:mod:`patent_mteb.metrics.significance`)."""
+"""Columns for scores of all queries, IN and OUT that have too few items (:mod:`patent_mteb.metrics.significance`)."""
 
 
 def fuse_runs(
@@ -47,7 +46,7 @@ def fuse_runs(
     allow_missing: bool = False,
     orders: Sequence[Order] = (),
 ) -> pl.DataFrame:
-    """Fuse TREC runs, score each fusion as the task scores a model, and file it under an identity of its own."""
+    """Fuse TREC runs, score each fusion like a model, and write its result under its own identity."""
     found = retrieval_task(task)
     if len(orders) not in (0, 1, len(paths)):
         problem = f"there are {len(orders)} orders for {len(paths)} runs"
@@ -55,7 +54,7 @@ def fuse_runs(
     by_run = zip(paths, orders if len(orders) == len(paths) else [*orders, None][:1] * len(paths), strict=True)
     stored = [StoredRun(path, allow_missing=allow_missing, order=order) for path, order in by_run]
     if len({run.mteb_model_meta.revision for run in stored}) < max(len(stored), 2):
-        raise DataError("a fusion takes two different runs or more", remedy="name each run once")
+        raise DataError("a fusion needs two or more different runs", remedy="name each run once")
     cache = ResultsFolder(output_folder)
     rows = []
     try:
@@ -79,7 +78,7 @@ def fuse_runs(
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """What tells files apart: their names, else the first folder that differs, as well."""
+    """Return distinct names of files: their stems, if need be with the first differing folder."""
     folder = Path(os.path.commonpath([path.absolute().parent for path in paths]))
     below = [path.absolute().relative_to(folder) for path in paths]
     for names in ([path.stem for path in paths], [f"{path.parts[0]}/{path.stem}" for path in below]):

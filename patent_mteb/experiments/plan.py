@@ -1,15 +1,10 @@
-"""What a run would do, before it does it: texts, what the store has of them, time, disk, memory, and the data that are
-missing.
+"""Plans of runs: number of texts, stored texts, time, disk, memory, and missing data.
 
-Nothing is written. The data of every task are read, since what is not counted cannot be known; a set that has to be
-fetched is fetched.
+A plan writes nothing. It reads the data of every task to count the texts, and downloads missing data sets.
 
-The memory that a validation or a run takes, as far as it is known before it starts: what does not fit a budget is
-refused.
-
-What was measured stands in ``benchmarks/README.md``: a fixed amount, and more for each document. What is left over goes
-to blocks, which are the smaller the less there is (:mod:`patent_mteb.memory`). Not counted are a model's own weights,
-and data on the hub.
+The module also estimates the memory of a validation or a run, and rejects one that exceeds its budget. The measurements
+are in ``benchmarks/README.md``: a fixed amount, and an amount per document. The rest of the budget is for blocks, which
+shrink with it (:mod:`patent_mteb.memory`). The weights of a model and data on the hub are not counted.
 """
 
 from __future__ import annotations
@@ -46,18 +41,15 @@ __all__ = ["Plan", "TaskPlan", "plan"]
 logger = logging.getLogger(__name__)
 
 
-_LIBRARIES = {"validate": 600_000_000, "run": 900_000_000}
+_FIXED_BYTES = {"validate": 600_000_000, "run": 900_000_000}
 
+_BYTES_PER_DOCUMENT = 1_700
 
-_A_DOCUMENT = 1_700
-
-
-_LEAST = 200_000_000
-"""Bytes of blocks without which nothing goes on."""
+_MIN_BLOCK_BYTES = 200_000_000
 
 
 def documents_in(folder: Path) -> int:
-    """Rows of the largest table below a folder; a file that cannot be read has none."""
+    """Return the number of rows of the largest table below a folder; an unreadable file has none."""
     return max((_rows(path) for path in folder.rglob("*") if path.suffix in (".parquet", ".jsonl")), default=0)
 
 
@@ -68,28 +60,28 @@ def _rows(path: Path) -> int:
 
 
 def folders_of(tasks: Iterable[AbsTask]) -> list[Path]:
-    """The folders of the local data that tasks read."""
+    """Return the folders of local data that tasks read."""
     found = (task.source.folder for task in tasks if isinstance(task, PatentTask))
     return list(dict.fromkeys(folder for folder in found if folder is not None))
 
 
 def left_for_blocks(budget: float | None, what: Literal["validate", "run"], folders: Iterable[Path]) -> float | None:
-    """Gigabytes of a budget that the documents leave, None if it is any."""
+    """Return the gigabytes of a budget that remain for blocks; None without a budget."""
     if budget is None:
         return None
     documents = max(map(documents_in, folders), default=0)
-    needed = (_LIBRARIES[what] + _A_DOCUMENT * documents + _LEAST) / 1e9
+    needed = (_FIXED_BYTES[what] + _BYTES_PER_DOCUMENT * documents + _MIN_BLOCK_BYTES) / 1e9
     refuse_beyond(budget, needed, f"{documents:,} documents take", f" to {what}")
-    return budget - needed + _LEAST / 1e9
+    return budget - needed + _MIN_BLOCK_BYTES / 1e9
 
 
 PROBE = 64
-"""Texts that are encoded to see how long one takes."""
+"""Number of texts that are encoded to estimate the time of one."""
 
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """One task of a run: ``texts`` in all, ``new`` ones that neither the store has nor a task before it brings."""
+    """A task of a run: the number of its texts, and of ``new`` ones, not in the store or in an earlier task."""
 
     task: str
     status: Literal["to do", "done", "unable", "missing", "unknown"]
@@ -100,12 +92,12 @@ class TaskPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run as it would be.
+    """The plan of a run.
 
     Attributes:
-        distinct: texts of all tasks to do, each with its prompt counted once; of these ``stored`` are in the store.
-        seconds: that encoding the others would take, by a probe; None where nothing is encoded or no model was probed.
-        disk: bytes that the store would grow by; ``disk_free`` those that are free there.
+        distinct: number of distinct texts with prompts in all tasks to do; ``stored`` of them are in the store.
+        seconds: estimated time to encode the others; None if there are none, or no model was probed.
+        disk: bytes to add to the store; ``disk_free`` are free there.
         memory: bytes of the largest task: its texts, and its vectors in single precision.
     """
 
@@ -122,11 +114,11 @@ class Plan:
 def plan(
     model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: Mapping[str, Any] | None = None
 ) -> Plan:
-    """Look at what a run would do.
+    """Plan a run.
 
     Args:
-        model: of ``-m``; with a store in front of it (:func:`patent_mteb.store.stored`) its texts are looked up there.
-        results: folder whose results are done.
+        model: a model; if it is wrapped by a store (:func:`patent_mteb.store.stored`), its texts are looked up there.
+        results: results folder; tasks with a result are done.
 
     Example:
         >>> from pathlib import Path
@@ -141,7 +133,7 @@ def plan(
     seen: dict[bytes, bool] = {}
     waiting: list[tuple[AbsTask, PromptType | None, str]] = []
     rows: list[TaskPlan] = []
-    memory, done = 0, ResultsFolder(results) if results.is_dir() else None  # mteb makes the folder
+    memory, done = 0, ResultsFolder(results) if results.is_dir() else None  # mteb would create the folder
     live = None if isinstance(model, ModelMeta) else partial(model_record, model)
     for position, task in enumerate(tasks, start=1):
         name = task.metadata.name
@@ -157,12 +149,12 @@ def plan(
                 task.load_data()
                 texts, new, characters = 0, 0, 0
                 for role, of_role in _roles(task, model):
-                    for key, text, there in _looked_up(model, task, role, of_role, options):
+                    for key, text, stored in _looked_up(model, task, role, of_role, options):
                         texts, characters = texts + 1, characters + len(text)
                         if key not in seen:
-                            seen[key] = there
-                            new += not there
-                            if not there:
+                            seen[key] = stored
+                            new += not stored
+                            if not stored:
                                 waiting.append((task, role, text))
                 memory = max(memory, characters + texts * 4 * (meta.embed_dim or 0))
                 rows.append(TaskPlan(name, "to do", texts, new))
@@ -192,13 +184,13 @@ def _roles(task: PatentTask, model: Any) -> Iterator[tuple[PromptType | None, li
 def _looked_up(
     model: Any, task: PatentTask, role: PromptType | None, texts: list[str], options: Mapping[str, Any]
 ) -> Iterator[tuple[bytes, str, bool]]:
-    """The key of each distinct text, the text, and whether the store has its vector."""
+    """Yield for each distinct text its key, the text, and whether its vector is in the store."""
     distinct = list(dict.fromkeys(texts))
     if not isinstance(model, StoredEncoder):
         yield from ((text.encode("utf-8", "surrogatepass"), text, False) for text in distinct)
         return
-    keys, there = model.lookup(_loader(distinct, options), **_where(task, role), **options)
-    yield from zip((key.tobytes() for key in keys), distinct, there.tolist(), strict=True)
+    keys, stored = model.lookup(_loader(distinct, options), **_where(task, role), **options)
+    yield from zip((key.tobytes() for key in keys), distinct, stored.tolist(), strict=True)
 
 
 def _loader(texts: list[str], options: Mapping[str, Any]) -> Any:
@@ -221,7 +213,7 @@ def _where(task: AbsTask, role: PromptType | None) -> dict[str, Any]:
 def _probe(
     model: Any, waiting: Sequence[tuple[AbsTask, PromptType | None, str]], options: Mapping[str, Any]
 ) -> tuple[float | None, int]:
-    """Seconds that all waiting texts would take, by some of them drawn evenly, and the width of a vector."""
+    """Return the estimated seconds of all waiting texts, and the vector width."""
     width = int(model.mteb_model_meta.embed_dim or 0)
     if not waiting or not isinstance(model, StoredEncoder):
         return None, width

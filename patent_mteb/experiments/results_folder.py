@@ -1,7 +1,7 @@
-"""A results folder in mteb's structure: written whole or not at all, and read only after a check.
+"""Results folders in mteb's structure, with atomic writes and verification before reads.
 
-Results lie in ``<folder>/results/<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``, next to the
-model's description, the settings of the runs and the per-query scores.
+The path of a result is ``<folder>/results/<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``.
+The model's description, the settings of the runs and the per-query scores are next to it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ logger = logging.getLogger(__name__)
 Live = Callable[[], Mapping[str, Any]]
 
 QUARANTINED = ".quarantined"
-"""Suffix of a file that cannot be read or whose numbers cannot be trusted: nothing reads it any more."""
+"""Suffix of files that are unreadable or fail verification; no command reads them."""
 _META = "model_meta.json"
 _SETTINGS = "run_settings.jsonl"
 _FIELD = "patent_mteb"
 
 
 def flaw(path: Path, *, result: bool = False) -> str:
-    """Why a file of a results folder cannot be read, empty if it can."""
+    """Return why a file of a results folder cannot be read; empty if it can."""
     try:
         if path.suffix == ".parquet":
             pq.read_table(path)
@@ -61,9 +61,7 @@ def flaw(path: Path, *, result: bool = False) -> str:
 
 
 def contradiction_in(path: Path) -> str:
-    """Why the numbers in a readable file of results cannot be trusted, by themselves and the per-query scores next to
-    it; "" for none.
-    """
+    """Return why a result fails verification by itself and its per-query scores; empty if it passes."""
     document = read_json(path)
     if not isinstance(document, dict) or not {"task_name", "scores"} <= document.keys():
         return ""
@@ -92,20 +90,19 @@ def contradiction_in(path: Path) -> str:
 
 
 def quarantine(path: Path) -> Path:
-    """Rename a file so that nothing reads it any more; an earlier one of this name is replaced."""
+    """Rename a file so that no command reads it; a previous file of the new name is replaced."""
     place = path.with_name(f"{path.name}{QUARANTINED}")
     path.replace(place)
     return place
 
 
 class ResultsFolder(ResultCache):
-    """mteb's folder of results, in which a result is there with all that belongs to it, or not at all.
+    """mteb's results folder with atomic writes.
 
-    mteb writes the result in place, then the model's description, then the settings of the run, and all of it again
-    after the last split: a process that ends in between leaves incomplete files, or a result that is taken for done and
-    whose settings are missing for ever. Here each file is written next to its place and renamed, and the result, which
-    stands for all of them, comes last. Description and settings are written once (mteb reads the versions of five
-    packages for them each time).
+    mteb writes the result in place, then the model's description, then the settings of the run, and all of them again
+    after the last split. A process that is killed in between leaves incomplete files, or a result without settings that
+    is never completed. Here each file is written to a temporary file and renamed, the result last. Description and
+    settings are written once, because mteb reads the versions of five packages for them each time.
     """
 
     def __init__(self, folder: Path, encode_kwargs: Mapping[str, Any] | None = None) -> None:
@@ -113,7 +110,7 @@ class ResultsFolder(ResultCache):
         self.encode_kwargs = dict(encode_kwargs or {})
         self.results = Path(self.cache_path) / "results"
         self.query_scores = Path(os.environ.get(perquery.VARIABLE) or self.results)
-        self._beside: tuple[Any, ...] = ()
+        self._last_saved: tuple[Any, ...] = ()
 
     def save_to_cache(
         self,
@@ -128,30 +125,28 @@ class ResultsFolder(ResultCache):
         parts = {
             split: sorted(entry["hf_subset"] for entry in entries) for split, entries in task_result.scores.items()
         }
-        beside = (place, model_name, settings, parts)
-        with tempfile.TemporaryDirectory() as elsewhere:
-            aside = ResultCache(elsewhere)
-            made = aside.get_task_result_path(task_result.task_name, model_name, model_revision)
+        saved = (place, model_name, settings, parts)
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = ResultCache(folder)
+            made = temporary.get_task_result_path(task_result.task_name, model_name, model_revision)
             made.parent.mkdir(parents=True)
-            if beside == self._beside:
+            if saved == self._last_saved:
                 task_result.to_disk(made)
             else:
                 if (known := place.with_name(_SETTINGS)).exists():
                     shutil.copy(known, made.with_name(_SETTINGS))
-                aside.save_to_cache(task_result, model_name, model_revision, encode_kwargs=settings)
+                temporary.save_to_cache(task_result, model_name, model_revision, encode_kwargs=settings)
             for path in sorted(made.parent.iterdir(), key=lambda path: path == made):
                 with replacing(place.with_name(path.name)) as partial:
                     shutil.copyfile(path, partial)
-        self._beside = beside
+        self._last_saved = saved
 
     def result_path(self, meta: ModelMeta, task: AbsTask) -> Path:
-        """Where the result of a model on a task is, or would be."""
+        """Return the path of the result of a model on a task."""
         return perquery.path_of(self.results, meta, task.metadata.name, ".json")
 
     def has(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> bool:
-        """Whether a run would take the result that is there: readable, trusted, of the present data, with every score
-        asked for.
-        """
+        """Return whether a run reuses the stored result: verified, of the present data, and complete."""
         path = self.result_path(meta, task)
         if not path.exists() or flaw(path, result=True) or self.contradiction(meta, task, live):
             return False
@@ -159,9 +154,9 @@ class ResultsFolder(ResultCache):
         same = found.dataset_revision == current_revision(task, str(found.dataset_revision))
         return same and not found.get_missing_evaluations(task) and not self.lacks_scores(meta, task)
 
-    def lacks(self, meta: ModelMeta, task: AbsTask) -> bool:
-        """Whether the result that is there lacks scores that are asked for now."""
-        return isinstance(task, PatentTask) and any(map(task.lacks, self._entries(meta, task)))
+    def lacks_scores(self, meta: ModelMeta, task: AbsTask) -> bool:
+        """Return whether the stored result lacks scores that an environment variable requests."""
+        return isinstance(task, PatentTask) and any(map(task.lacks_scores, self._entries(meta, task)))
 
     def _entries(self, meta: ModelMeta, task: PatentTask) -> list[Any]:
         stored = read_json(self.result_path(meta, task)) or {}
@@ -172,7 +167,7 @@ class ResultsFolder(ResultCache):
         ]
 
     def contradiction(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> str:
-        """Why the numbers of the result that is there are not handed out, empty where nothing speaks against it."""
+        """Return why the stored result fails verification; empty if it passes, or there is none."""
         if not isinstance(task, PatentTask):
             return ""
         path = self.result_path(meta, task)
@@ -197,10 +192,10 @@ class ResultsFolder(ResultCache):
         return ""
 
     def prepare(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> None:
-        """Leave no result of a model on a task in mteb's way but one that can be handed out.
+        """Make sure that mteb finds a verified result of a model on a task, or none.
 
-        What a stopped process left is removed, what cannot be read or trusted is quarantined, a result on other data is
-        moved.
+        Files of killed processes are removed, files that are unreadable or fail verification are quarantined, and a
+        result on other data is moved.
         """
         path = self.result_path(meta, task)
         for left in filter(Path.is_file, leftover_files(path.parent)):
@@ -208,23 +203,25 @@ class ResultsFolder(ResultCache):
         for file in (path, path.with_name(_META)):
             if file.exists() and (reason := flaw(file, result=file == path)):
                 logger.warning(
-                    "%s is corrupt (%s); it is kept as %s and written again", file, reason, quarantine(file).name
+                    "%s is corrupt (%s); it is renamed to %s and written again", file, reason, quarantine(file).name
                 )
         if path.exists() and not (described := path.with_name(_META)).exists():
             write_text(described, json.dumps(meta.to_dict(), default=str, indent=4))
         self.move_other_revision(meta, task)
         if path.exists() and (problem := self.contradiction(meta, task, live)):
-            logger.warning("%s: %s; it is kept as %s, and the task is run again", path, problem, quarantine(path).name)
+            logger.warning(
+                "%s: %s; it is renamed to %s, and the task is run again", path, problem, quarantine(path).name
+            )
             queries = perquery.path_of(self.query_scores, meta, task.metadata.name, ".queries.parquet")
             if queries.exists():
                 quarantine(queries)
 
     def move_other_revision(self, meta: ModelMeta, task: AbsTask) -> Path | None:
-        """Move a result that was measured on another revision of the data: mteb has one file a model and task.
+        """Move a result on another revision of the data, because mteb has one file per model and task.
 
-        Local data and the sample have task names of their own (:mod:`patent_mteb.data.loading`). What is left is a
-        released data set at another commit: its result, and the per-query scores next to it, move to the folder of an
-        experiment ``data_revision``.
+        The tasks on local data and on the sample have other names (:mod:`patent_mteb.data.loading`), so this is a
+        published data set at another commit. Its result and per-query scores move to the folder of an experiment
+        ``data_revision``.
         """
         name, path = task.metadata.name, self.result_path(meta, task)
         if not path.exists():
@@ -233,29 +230,29 @@ class ResultsFolder(ResultCache):
         if revision == current_revision(task, str(revision)):
             return None
         settings = {**(meta.experiment_kwargs or {}), "data_revision": str(revision)}
-        kept_meta = meta.model_copy(update={"experiment_kwargs": settings})
-        kept = perquery.path_of(self.results, kept_meta, name, ".json")
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_text(kept.with_name(_META), json.dumps(kept_meta.to_dict(), default=str, indent=4))
+        new_meta = meta.model_copy(update={"experiment_kwargs": settings})
+        new_path = perquery.path_of(self.results, new_meta, name, ".json")
+        new_path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(new_path.with_name(_META), json.dumps(new_meta.to_dict(), default=str, indent=4))
         queries = perquery.path_of(self.query_scores, meta, name, ".queries.parquet")
         if queries.exists() and flaw(queries):
             quarantine(queries)
         elif queries.exists():
             table = pq.read_table(queries)
             metadata = dict(table.schema.metadata or {})
-            identity = json.loads(metadata.get(_FIELD.encode(), b"{}")) | {"experiment": kept_meta.experiment_name}
-            place = perquery.path_of(self.query_scores, kept_meta, name, ".queries.parquet")
+            identity = json.loads(metadata.get(_FIELD.encode(), b"{}")) | {"experiment": new_meta.experiment_name}
+            place = perquery.path_of(self.query_scores, new_meta, name, ".queries.parquet")
             write_parquet(place, table.replace_schema_metadata(metadata | {_FIELD.encode(): json.dumps(identity)}))
-        path.replace(kept)
+        path.replace(new_path)
         queries.unlink(missing_ok=True)
-        logger.warning("%s was measured on data revision %s; that result is kept as %s", name, revision, kept)
-        return kept
+        logger.warning("%s was measured on data revision %s; that result is moved to %s", name, revision, new_path)
+        return new_path
 
 
 def current_revision(task: AbsTask, stored: str) -> str:
-    """The revision of a task's data; where it cannot be known today, the stored one, if it may be."""
+    """Return the revision of a task's data; a possible stored one if it is unknown."""
     if isinstance(task, PatentTask):
-        with contextlib.suppress(PatentMTEBError):  # loading the data says it
+        with contextlib.suppress(PatentMTEBError):  # load_data raises it
             task.pin_commit()
         if not hub.is_commit(task.metadata.revision) and task.data.holds(stored):
             return stored

@@ -1,4 +1,4 @@
-"""Running a model on tasks, one after the other: what cannot be done is skipped with its reason, the rest goes on."""
+"""Runs of a model on tasks; a task that cannot be done is skipped with its reason."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = ["Outcome", "Report", "evaluate_into", "run", "scores_of", "unable"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one task.
+    """The outcome of one task.
 
     Attributes:
-        status: ``unable`` if a model of this kind cannot do a task of this kind, ``skipped`` if its data cannot be had
-            or used.
+        status: ``unable`` if a model of this kind cannot do a task of this kind, ``skipped`` if its data are not
+            available or not usable.
         scores: mteb's scores of its one split and subset.
         reason: why there are none.
-        cached: the day on which they were made, where that was before this run.
+        cached: the date of the scores, if they are older than this run.
     """
 
     task: str
@@ -60,9 +60,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it; ``doubt`` says why its
-    scores cannot be trusted: the model changed while it ran (:mod:`patent_mteb.store.canaries`); ``meta`` is what its
-    results are filed under.
+    """The outcomes of a run, in the order of the tasks.
+
+    Attributes:
+        interrupted: whether the user stopped it.
+        doubt: why its scores are unreliable: the model changed during the run (:mod:`patent_mteb.store.canaries`).
+        meta: identity of the model in the results folder.
     """
 
     model: str
@@ -91,19 +94,19 @@ def run(
     num_proc: int | None = None,
     show_progress: bool = True,
 ) -> Report:
-    """Evaluate a model on tasks with ``mteb.evaluate`` and collect what happened.
+    """Evaluate a model on tasks with ``mteb.evaluate``, and report the outcome of each.
 
     Args:
         model: an mteb model, or a ModelMeta whose model is loaded when the first task needs it.
-        output_folder: results folder in mteb's structure; per-query scores are written beside the results.
+        output_folder: results folder in mteb's structure; per-query scores are written next to the results.
 
     Returns:
-        one outcome a task. Its exit status is 0 where every task that a model of this kind can do has a score, and one
-        has.
+        one outcome per task. The exit status is 0 if at least one task has a score, and so has every task that a model
+        of this kind can do.
 
     Raises:
-        ModelError: it is no mteb model, its name or revision cannot be the name of a folder, or its vectors are not
-            those of its store.
+        ModelError: the object is not an mteb model, its name or revision cannot be the name of a folder, or its vectors
+            differ from those of its store.
 
     Example:
         >>> from pathlib import Path
@@ -120,7 +123,7 @@ def run(
     meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
     if meta is None:
         raise ModelError(
-            f"{type(model).__name__} is no mteb model: it has no mteb_model_meta. Remedy: give it one with name and"
+            f"{type(model).__name__} is not an mteb model: it has no mteb_model_meta. Remedy: give it one with name and"
             " revision"
         )
     _check_names(meta)
@@ -131,7 +134,7 @@ def run(
     with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
         for position, task in enumerate(tasks, start=1):
             name = task.metadata.name
-            logger.info("[%d/%d] %s%s", position, len(tasks), name, _time_left(outcomes, len(tasks)))
+            logger.info("[%d/%d] %s%s", position, len(tasks), name, _remaining_time(outcomes, len(tasks)))
             started = time.monotonic()
             try:
                 if reason := unable(model, task):
@@ -149,14 +152,14 @@ def run(
                     show_progress_bar=show_progress,
                 )
                 scores = scores_of(found, task)
-                seconds, cached = time.monotonic() - started, _day_before(found.date, begun)
+                seconds, cached = time.monotonic() - started, _date_if_older(found.date, begun)
                 outcomes.append(Outcome(name, "scored", task.metadata.main_score, scores, seconds, cached=cached))
             except KeyboardInterrupt:
                 interrupted = True
                 break
             except PatentMTEBError as error:
                 outcomes.append(Outcome(name, "skipped", reason=str(error)))
-            except (Exception, SystemExit) as error:  # a model that gives up ends its task, not the run
+            except (Exception, SystemExit) as error:  # a failing model ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
                 outcomes.append(Outcome(name, "failed", reason=f"{type(error).__name__}: {error}"))
             finally:
@@ -170,7 +173,7 @@ def run(
 def evaluate_into(
     cache: ResultsFolder, model: Any, task: AbsTask, overwrite_strategy: str = "only-missing", **options: Any
 ) -> TaskResult:
-    """``mteb.evaluate`` with a results folder, whose result is taken only if it can be trusted."""
+    """Evaluate with a results folder, and reuse a stored result only if it passes verification."""
     meta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
     live = None if isinstance(model, ModelMeta) else partial(model_record, model)
     if overwrite_strategy == "only-cache":
@@ -181,8 +184,8 @@ def evaluate_into(
             )
     else:
         cache.prepare(meta, task, live)
-    if overwrite_strategy == "only-missing" and cache.lacks(meta, task):
-        logger.info("%s: its result lacks scores that are asked for now; it is run again", task.metadata.name)
+    if overwrite_strategy == "only-missing" and cache.lacks_scores(meta, task):
+        logger.info("%s: its result lacks scores that are requested now; it is run again", task.metadata.name)
         overwrite_strategy = "always"
     done = mteb.evaluate(model, task, cache=cache, overwrite_strategy=overwrite_strategy, **options)
     (found,) = done.task_results
@@ -190,7 +193,7 @@ def evaluate_into(
 
 
 def scores_of(found: TaskResult, task: AbsTask) -> dict[str, Any]:
-    """The scores of a task's one split and subset; of another package's task, those that come first."""
+    """Return the scores of a task's split and subset; of another package's task, the first ones."""
     if isinstance(task, PatentTask):
         entries = [entry for entry in found.scores[task.split] if entry["hf_subset"] == task.source.subset]
     else:
@@ -198,16 +201,16 @@ def scores_of(found: TaskResult, task: AbsTask) -> dict[str, Any]:
     return dict(entries[0])
 
 
-def _day_before(made: dt.datetime | None, begun: dt.datetime) -> str:
-    """The day of a result that is older than the run, else empty."""
+def _date_if_older(made: dt.datetime | None, begun: dt.datetime) -> str:
+    """Return the date of a result that is older than the run; empty for a new one."""
     if made is None:
         return "an unknown day"
     made = made if made.tzinfo else made.replace(tzinfo=dt.UTC)
     return made.date().isoformat() if made < begun else ""
 
 
-def _time_left(outcomes: Sequence[Outcome], n_tasks: int) -> str:
-    """How long the rest of a run will take, if its tasks take as long as those that it has done."""
+def _remaining_time(outcomes: Sequence[Outcome], n_tasks: int) -> str:
+    """Estimate the time of the remaining tasks by the mean time of those done."""
     done = [outcome.seconds for outcome in outcomes if outcome.status == "scored" and not outcome.cached]
     if not done:
         return ""
@@ -224,19 +227,17 @@ def _doubt(canaries: Canaries) -> str:
 
 
 def _check_names(meta: ModelMeta) -> None:
-    """Results are filed under name and revision: neither may lead out of the results folder, or below another
-    model's.
-    """
+    """Reject a name or revision that leads out of the results folder, or into another model's folder."""
     for what, name in (("name", meta.model_name_as_path()), ("revision", meta.revision or "")):
         if "/" in name or "\\" in name or name in (".", "..") or not name.isprintable():
             raise ModelError(
-                f"the model's {what} {name!r} cannot be the name of a folder, so its results could not be filed. "
-                "Remedy: give a commit hash, or load a local copy, which has a revision of its own"
+                f"the model's {what} {name!r} cannot be the name of a folder, so its results cannot be stored. "
+                "Remedy: give a commit hash, or load a local copy, which has its own revision"
             )
 
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
-    """Why a model cannot do a task, empty if it can."""
+    """Return why a model cannot do a task; empty if it can."""
     if isinstance(model, LabelScorer):
         return (
             ""

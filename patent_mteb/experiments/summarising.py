@@ -1,6 +1,4 @@
-"""The five machine summaries of Sophia-Bench (§3.3) for one's own patents: by a language model, or as extracts that are
-named as such.
-"""
+"""The five summaries of Sophia-Bench (§3.3), by a language model or as extracts."""
 
 from __future__ import annotations
 
@@ -38,20 +36,20 @@ PROMPTS: Mapping[str, str] = {
         " words."
     ),
 }
-"""What a language model is told, by kind; the paper prints no prompt."""
+"""Prompts by kind of summary; the paper prints none."""
 _INSTRUCTION = (
     "You summarise patents. Answer with the summary alone, in English, without introduction, headings or markup."
 )
 _PREAMBLE_END = re.compile(r"\b(?:comprising|comprises|characteri[sz]ed in that|consisting of)\b:?")
-_SAME = 5  # families whose patents have one and the same summary: siblings of a family may well have one
+_MAX_FAMILIES = 5  # families with the same summary; members of one family may share a summary
 _REPEATED = "the same for many patents"
 _EXTRACTS = "extracts of patent-mteb, version 1"
 _WORDS = {"abstract": 150, "features": 150, "claims": 150, "advantages": 100, "objectives": 100}
 
 
 @dataclass(frozen=True)
-class Made:
-    """One text with where it comes from; an empty one could not be made, one with a fault is not used."""
+class Summary:
+    """A text with its origin; it is empty if the writer failed, and not used if it has a fault."""
 
     text: str
     model: str
@@ -60,21 +58,21 @@ class Made:
 
 
 class Writer(Protocol):
-    """Writes summaries of patents, in the order in which they are asked for."""
+    """Writes summaries of patents in the requested order."""
 
     how: str
 
     def prompt(self, kind: str) -> str:
-        """Digest of what it is told beside the patent."""
+        """Return the digest of the prompt without the patent."""
         ...
 
-    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
-        """One summary for each kind and patent."""
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
+        """Yield one summary for each kind and patent."""
         ...
 
 
 class ModelSummaries:
-    """Summaries by a language model; each answer is kept, so that a run that was cut off asks nothing twice."""
+    """Summaries by a language model; answers are cached, so that an interrupted run repeats no request."""
 
     how = MODEL
 
@@ -88,7 +86,7 @@ class ModelSummaries:
     def prompt(self, kind: str) -> str:
         return digest([_INSTRUCTION, PROMPTS[kind], self.characters, self.chat.identity["settings"]])
 
-    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
         questions = (
             (_INSTRUCTION, f"{PROMPTS[kind]}\n\n{text_of(patent)[: self.characters]}") for kind, patent in wanted
         )
@@ -96,13 +94,12 @@ class ModelSummaries:
         for answer in self.chat.ask_all(questions):
             self.used += answer.usage
             answered[answer.model, answer.day] += 1
-            yield Made(answer.text.strip(), answer.model, answer.day, answer.fault)
+            yield Summary(answer.text.strip(), answer.model, answer.day, answer.fault)
         models_and_days(self.chat.model, answered.elements())
 
 
 class Extracts:
-    """Extracts of the patent's own sentences, where there is no language model. They are no machine summaries, and
-    nothing calls them so.
+    """Extracts of the patent's sentences, without a language model; results name them extracts, not summaries.
 
     ``abstract``: the sentences of the description whose words are most frequent in it; ``features``: the parts of the
     independent claims; ``claims``: the first independent claim; ``advantages`` and ``objectives``: the sentences of the
@@ -114,10 +111,10 @@ class Extracts:
     def prompt(self, kind: str) -> str:
         return ""
 
-    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
         today = dt.datetime.now(dt.UTC).date().isoformat()
         for kind, patent in wanted:
-            yield Made(" ".join(_EXTRACT[kind](patent).split()[: _WORDS[kind]]), _EXTRACTS, today)
+            yield Summary(" ".join(_EXTRACT[kind](patent).split()[: _WORDS[kind]]), _EXTRACTS, today)
 
 
 def _description(patent: Patent) -> str:
@@ -125,21 +122,21 @@ def _description(patent: Patent) -> str:
 
 
 def _central(patent: Patent) -> str:
-    """The sentences whose words are the most frequent of the text, as many as there is room for, in their order."""
+    """Return the sentences with the most frequent words of the text, in their order, up to the maximum length."""
     of_text = sentences(_description(patent) or views.VIEWS["Abstract"](patent))
     words = [set(re.findall(r"[^\W\d_]{4,}", sentence.lower())) for sentence in of_text]
     frequency = Counter(word for some in words for word in some)
     weight = [sum(frequency[word] for word in some) / len(some) if some else 0.0 for some in words]
-    room, chosen = _WORDS["abstract"], []
+    remaining, chosen = _WORDS["abstract"], []
     for place in sorted(range(len(of_text)), key=lambda one: (-weight[one], one)):
-        if (size := len(of_text[place].split())) <= room:
-            room -= size
+        if (size := len(of_text[place].split())) <= remaining:
+            remaining -= size
             chosen.append(place)
     return " ".join(of_text[place] for place in sorted(chosen))
 
 
 def _features(patent: Patent) -> str:
-    """What follows the preamble of each independent claim."""
+    """Return the text after the preamble of each independent claim."""
     bodies = (_PREAMBLE_END.split(claim.text, maxsplit=1) for claim in independent_claims(patent.claims))
     return "; ".join(parts[-1].strip(" .;:,") for parts in bodies)
 
@@ -160,51 +157,54 @@ _EXTRACT: Mapping[str, Callable[[Patent], str]] = {
 
 @dataclass(frozen=True)
 class Summarised:
-    """What was written, how many texts records had already, and how many could not be made, by kind.
+    """The outcome of :func:`summarise_patents`.
 
     Attributes:
-        faults: answers that were not used, by what is wrong with them.
+        rows: the new summaries.
+        existing: number of summaries that the records had already.
+        missing: number of summaries that could not be written, by kind.
+        faults: number of answers that were not used, by fault.
     """
 
     rows: list[WrittenSummary]
-    there: int
-    lacking: Mapping[str, int]
+    existing: int
+    missing: Mapping[str, int]
     faults: Mapping[str, int] = field(default_factory=dict)
 
 
 def summarise_patents(
     patents: Iterable[Patent], writer: Writer, kinds: Sequence[str] = KINDS, *, progress: bool = False
 ) -> Summarised:
-    """Write the summaries that patents lack, of their cleaned texts, as recipes read them.
+    """Write the missing summaries of patents, from the cleaned texts that recipes read.
 
-    Answers of a model that are cut off, refusals, or the same for patents of several families are counted and not used.
+    A model's answers that are incomplete, refusals, or equal for patents of several families are counted and not used.
     """
-    there, lacking, faults = 0, Counter[str](), Counter[str]()
+    existing, missing, faults = 0, Counter[str](), Counter[str]()
 
     def wanted() -> Iterator[tuple[str, Patent]]:
-        nonlocal there
+        nonlocal existing
         for patent in map(clean_patent, patents):
             open_kinds = [kind for kind in kinds if not getattr(patent.summaries, kind).strip()]
-            there += len(kinds) - len(open_kinds)
+            existing += len(kinds) - len(open_kinds)
             if text_of(patent).strip():
                 yield from ((kind, patent) for kind in open_kinds)
             else:
-                lacking.update(open_kinds)
+                missing.update(open_kinds)
 
     rows, families = [], defaultdict[tuple[str, str], set[str]](set)
-    asked, answered = tee(wanted())
-    made = tqdm(writer.write(asked), desc="Summaries", disable=not progress)
-    for (kind, patent), one in zip(answered, made, strict=True):
+    requests, written = tee(wanted())
+    summaries = tqdm(writer.write(requests), desc="Summaries", disable=not progress)
+    for (kind, patent), one in zip(written, summaries, strict=True):
         if one.fault or not one.text:
-            lacking[kind] += 1
+            missing[kind] += 1
             faults.update([one.fault] if one.fault else [])
             continue
         about = (writer.how, one.model, writer.prompt(kind), source_of(patent), one.day)
         rows.append(WrittenSummary(patent.publication_number, kind, one.text, *about))
         families[kind, one.text].add(patent.family_id or patent.publication_number)
     if writer.how == MODEL:
-        again = [row for row in rows if len(families[row.kind, row.text]) >= _SAME]
-        lacking.update(row.kind for row in again)
-        faults.update({_REPEATED: len(again)} if again else {})
-        rows = [row for row in rows if len(families[row.kind, row.text]) < _SAME]
-    return Summarised(rows, there, dict(lacking), dict(faults))
+        repeated = [row for row in rows if len(families[row.kind, row.text]) >= _MAX_FAMILIES]
+        missing.update(row.kind for row in repeated)
+        faults.update({_REPEATED: len(repeated)} if repeated else {})
+        rows = [row for row in rows if len(families[row.kind, row.text]) < _MAX_FAMILIES]
+    return Summarised(rows, existing, dict(missing), dict(faults))

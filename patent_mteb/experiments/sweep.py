@@ -1,33 +1,23 @@
-"""The run matrix of DAPFAM (§5.6): backend x granularity x query x corpus x aggregation x length, and fusions of two
+"""The run matrix of DAPFAM (§5.6), with the 249 runs of the paper.
+
+The factors are backend, granularity, query view, corpus view, aggregation and passage length, and fusions of two
 backends.
 
-One row a run: the model with all its settings, the factors, nDCG and Recall at 100 and 10 for ALL, IN and OUT, the
-times of indexing, splitting and encoding, and ``seconds``, that of scoring and aggregation (§5.7). The runs of one
-group (the aggregations of one passage pass, the fusion settings of one pair of rankings) share their component
-rankings, and with them the times; a ranking that was kept costs none.
+**Table.** A run is a row: the model with all its settings, the factors, nDCG and Recall at 100 and 10 for ALL, IN and
+OUT, the times of indexing, splitting and encoding, and ``seconds``, the time of scoring and aggregation (§5.7).
+``model`` (with revision and settings), ``data`` (the revision that was ranked) and the factors are the key of a row, so
+that one file holds runs of any models and backends. ``printed_<score>`` is the number of Tables 17 to 20 with the same
+backend, granularity, views, length and aggregation. ``difference_<score>`` is the score of the run minus that number,
+on the published data only, and in the paper's protocol if the result has it. The paper's dense numbers are those of one
+encoder in int8 (``printed_model``). A digest of its values detects a row that was edited.
 
-The table is written after every group by replacing the file, and rankings are kept in a folder beside it, so a sweep
-that was stopped goes on where it stopped: finished groups are not run again, and the table comes out the same (but for
-the times).
+**Reuse.** The runs of a group share their component rankings, and therefore their times: the aggregations of one
+passage search, or the fusion settings of one pair of rankings. A cached ranking has no times. A corpus view is one data
+set for all query views, so BM25 indexes it once, and its passages once per length; a text is tokenised once for all
+lengths. An encoder without a store encodes a corpus again for each query view.
 
-The run matrix of DAPFAM (§5.6): what can be combined, and the 249 runs that the paper made of it.
-
-Rows of a table that can be told from edited ones: each carries a digest of its values.
-
-The table of a sweep: one row a run, beside what the paper prints for it.
-
-``model`` (with revision and settings), ``data`` (the revision that was ranked) and the factors make a row the only one
-of its kind, so that runs of any models and backends stand in one file. ``printed_<score>`` is the number of Tables 17
-to 20 with the same backend, granularity, views, length and aggregation, ``difference_<score>`` ours minus that: on the
-released data only, and in the paper's own protocol where a result has it. Its dense numbers are those of one encoder in
-int8 (``printed_model``).
-
-The backends of a sweep, and every model that the matrix makes of them, with what they can share.
-
-A corpus view is one data set for all query views, so that BM25 indexes it once (its passages once a length), and a text
-is tokenised once for all lengths. An encoder encodes a corpus for each query view anew unless it has a store.
-
-Running what is not yet in the table of a sweep.
+**Restart.** The table is replaced after every group, and rankings are stored in a folder next to it. A sweep that was
+stopped continues with the next group, and its table is the same except for the times.
 """
 
 from __future__ import annotations
@@ -80,7 +70,7 @@ TOKENS = ("own", "words")
 
 @dataclass(frozen=True)
 class Setting:
-    """One run of a backend: every factor of the matrix. Empty or 0 where one does not apply."""
+    """The factors of a run; empty or 0 where one does not apply."""
 
     backend: str
     granularity: str
@@ -98,10 +88,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A chosen part of the matrix.
+    """A part of the matrix.
 
-    ``tokens`` says what passage lengths are measured in: "own" are those of the encoder's tokenizer, and words for
-    BM25; "words" are the same windows for every backend (§5.1 speaks of consistent ones).
+    ``tokens`` is the unit of passage lengths: "own" are tokens of the encoder, and words for BM25; "words" are equal
+    windows for every backend (§5.1 requires consistent ones).
     """
 
     backends: Sequence[str] = ("bm25", "dense")
@@ -133,21 +123,19 @@ class Matrix:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Chosen pairs, those of one corpus together."""
+        """The chosen pairs, grouped by corpus."""
         chosen = [pair for pair in dapfam.PAIRS if pair[0] in self.queries and pair[1] in self.corpora]
         corpora = list(dict.fromkeys(corpus for _, corpus in chosen))
         return sorted(chosen, key=lambda pair: corpora.index(pair[1]))
 
     @property
     def fusions(self) -> dict[str, Fusion]:
-        """Fusion settings by the name that the table gives them."""
+        """The fusion settings by their name in the table."""
         chosen: list[Fusion] = [*map(RRF, self.rrf), *map(Linear, self.alphas)]
         return {tag_of(fusion): fusion for fusion in chosen}
 
     def groups(self) -> Iterator[list[Setting]]:
-        """The runs, in groups that are computed together; groups that share a corpus and its passages follow each
-        other.
-        """
+        """Yield the runs in groups that are computed together, grouped by corpus."""
         for corpus, pairs in itertools.groupby(self.pairs, key=lambda pair: pair[1]):
             queries = [query for query, _ in pairs]
             for backend, granularity in itertools.product(self.backends, self.granularities):
@@ -164,12 +152,12 @@ class Matrix:
             yield runs
 
     def settings(self) -> list[Setting]:
-        """All runs."""
+        """Return all runs."""
         return [setting for group in self.groups() for setting in group]
 
 
 def tag_of(fusion: Fusion) -> str:
-    """The fusion's tag, its number in full: a tag shows six digits of it."""
+    """Return the tag of a fusion with all digits of its number; the tag has six."""
     kind, _, shown = fusion.tag.partition("-")
     (number,) = (value for value in asdict(fusion).values() if isinstance(value, (int, float)))
     return fusion.tag if float(shown) == number else f"{kind}-{number!r}"
@@ -191,31 +179,31 @@ PAPER: tuple[Matrix, ...] = (
 """The runs of Tables 17, 18, 19 and 20: 16, 128, 9 and 96, together 249."""
 
 
-_SEAL = "digest"
+_DIGEST = "digest"
 
 
-def _seal(row: dict[str, Any]) -> str:
-    """Digest of what is not empty, times aside."""
+def _row_digest(row: dict[str, Any]) -> str:
+    """Return the digest of the values that are not empty, without times."""
     return digest(
         {
             name: str(value)
             for name, value in row.items()
-            if name != _SEAL and not name.endswith("seconds") and value not in (None, "")
+            if name != _DIGEST and not name.endswith("seconds") and value not in (None, "")
         }
     )
 
 
-def sealed(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the digest of each row in its last column."""
-    rows = table.drop(_SEAL, strict=False)
-    return rows.with_columns(pl.Series(_SEAL, [_seal(row) for row in rows.iter_rows(named=True)], pl.String))
+def with_digests(table: pl.DataFrame) -> pl.DataFrame:
+    """Add the digest of each row as the last column."""
+    rows = table.drop(_DIGEST, strict=False)
+    return rows.with_columns(pl.Series(_DIGEST, [_row_digest(row) for row in rows.iter_rows(named=True)], pl.String))
 
 
-def unbroken(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are as they were sealed, without the digest; those that have none are not."""
-    if _SEAL not in table.columns:
+def unedited_rows(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that match their digest, without it; a row without a digest does not."""
+    if _DIGEST not in table.columns:
         return table.clear()
-    return table.filter([row[_SEAL] == _seal(row) for row in table.iter_rows(named=True)]).drop(_SEAL)
+    return table.filter([row[_DIGEST] == _row_digest(row) for row in table.iter_rows(named=True)]).drop(_DIGEST)
 
 
 SCORES = tuple(
@@ -225,7 +213,7 @@ SCORES = tuple(
 )
 
 COUNTS = ("n_queries", "in_n_queries", "out_n_queries")
-"""What the scores of all queries, IN and OUT stand on."""
+"""The numbers of queries of the scores for all queries, IN and OUT."""
 
 PHASES = {"index_seconds": "index", "split_seconds": "split", "encode_seconds": "encode", "seconds": "score"}
 """Columns of times by phase; ``seconds`` is scoring and aggregation (§5.7)."""
@@ -238,7 +226,7 @@ PRINTED = {
     "recall_in": "in_recall_at_100",
     "recall_out": "out_recall_at_100",
 }
-"""Columns of Tables 17 to 20 by the score that they print."""
+"""The score of each column of Tables 17 to 20."""
 
 _TABLES = {17: ("bm25", "document"), 18: ("bm25", "passage"), 19: ("dense", "document"), 20: ("dense", "passage")}
 
@@ -253,7 +241,7 @@ _PRINTED_DIGITS = 4
 
 @lru_cache
 def printed_rows() -> Mapping[Setting, Mapping[str, Any]]:
-    """What Tables 17 to 20 print, by run; passages are those of the full text (§5.7)."""
+    """Return the rows of Tables 17 to 20 by run; passages are those of the full text (§5.7)."""
     found: dict[Setting, dict[str, Any]] = {}
     for number, (backend, granularity) in _TABLES.items():
         for row in published.printed("dapfam", number).iter_rows(named=True):
@@ -267,7 +255,7 @@ def printed_rows() -> Mapping[Setting, Mapping[str, Any]]:
 def row_of(
     setting: Setting, identity: Mapping[str, str], task: str, scores: Mapping[str, Any], seconds: Mapping[str, float]
 ) -> dict[str, Any]:
-    """A row of the table."""
+    """Return a row of the table."""
     row: dict[str, Any] = {**identity, **asdict(setting), "task": task}
     row |= {name: None if (value := scores.get(name)) is None else round(value, _DIGITS) for name in SCORES}
     row |= {name: None if (value := scores.get(name)) is None else int(value) for name in COUNTS}
@@ -283,9 +271,7 @@ def row_of(
 
 
 class SweepTable:
-    """A csv that grows; it is written by replacing the file. Each row carries a digest of its values: one that was
-    edited is run again.
-    """
+    """A csv file that every group extends; rows that were edited are run again."""
 
     def __init__(self, path: Path, data: str) -> None:
         self.path = path
@@ -294,19 +280,19 @@ class SweepTable:
             raise DataError("the table was made with other data", path=path, remedy="choose another file, or delete it")
 
     def has(self, model: str, setting: Setting) -> bool:
-        """Whether a run stands in the table."""
+        """Return whether a run is in the table."""
         if not self.frame.height:
             return False
         wanted = {"model": model, **asdict(setting)}
         return self.frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in wanted.items())).height > 0
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Add rows and write the table; a run that is there already is replaced."""
-        fresh = pl.DataFrame(rows, infer_schema_length=None)
-        whole = pl.concat([self.frame, fresh], how="diagonal_relaxed") if self.frame.height else fresh
-        self.frame = whole.unique(_KEYS, keep="last", maintain_order=True)
+        """Add or replace rows, and write the table."""
+        added = pl.DataFrame(rows, infer_schema_length=None)
+        table = pl.concat([self.frame, added], how="diagonal_relaxed") if self.frame.height else added
+        self.frame = table.unique(_KEYS, keep="last", maintain_order=True)
         with replacing(self.path) as partial:
-            sealed(self.frame).write_csv(partial)
+            with_digests(self.frame).write_csv(partial)
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -321,21 +307,16 @@ def _read(path: Path) -> pl.DataFrame:
         ) from error
     if not {*_KEYS, "task"} <= set(table.columns):
         raise DataError("the file is not a table of a sweep", path=path, remedy="choose another file")
-    whole = unbroken(table.with_columns(pl.col("aggregate", "fusion", "tokens").fill_null("")))
-    if whole.height < table.height:
+    unedited = unedited_rows(table.with_columns(pl.col("aggregate", "fusion", "tokens").fill_null("")))
+    if unedited.height < table.height:
         logger.warning(
-            "%s: %d of %d rows are not as they were written; they are run again",
-            path,
-            table.height - whole.height,
-            table.height,
+            "%s: %d of %d rows were edited; they are run again", path, table.height - unedited.height, table.height
         )
-    return whole
+    return unedited
 
 
 def label_of(*metas: ModelMeta) -> str:
-    """Models as a table names them: name and revision, and a digest of all settings if they are not those that mteb
-    knows it with.
-    """
+    """Return the name of models in a table: name, revision, digest of other settings."""
 
     def label(meta: ModelMeta) -> str:
         known = registered("models").get(meta.name or "")
@@ -347,7 +328,7 @@ def label_of(*metas: ModelMeta) -> str:
 
 
 class Corpora:
-    """Equal data sets become one object; the last one is held."""
+    """Maps equal data sets to one object, and stores the last one."""
 
     def __init__(self) -> None:
         self._content = ""
@@ -355,7 +336,7 @@ class Corpora:
         self._given: Any = None
 
     def same(self, corpus: Dataset) -> Dataset:
-        """The data set that was given before if it has the same rows, else this one."""
+        """Return the previous data set if it has the same rows, else this one."""
         if corpus is not self._given:
             self._given = corpus
             if (content := content_of(corpus)) != self._content:
@@ -364,7 +345,7 @@ class Corpora:
 
 
 class Timed(ArraySearch):
-    """A search model whose phases are named, over corpora that are known again."""
+    """A search model with timed phases, which recognises equal corpora."""
 
     hides = True
     gates = True
@@ -390,7 +371,7 @@ class Timed(ArraySearch):
 
 
 class _TimedEncoder:
-    """An encoder whose time counts as a phase of its own."""
+    """An encoder whose time is a separate phase."""
 
     def __init__(self, model: EncoderProtocol) -> None:
         self.model = model
@@ -423,7 +404,7 @@ class System:
             self.model = _TimedEncoder(self.model)
 
     def models(self, group: Sequence[Setting]) -> list[Any]:
-        """One model a setting of a group without fusion."""
+        """Return one model per setting of a group without fusion."""
         if group[0].granularity == "document":
             return [Cached(self.model, self.cache) for _ in group]
         by_name = dict(zip(self.aggregates, self._by_passages(group[0].length, group[0].tokens), strict=True))
@@ -444,7 +425,7 @@ class System:
 
 
 def hybrids(lexical: System, dense: System, group: Sequence[Setting], fusions: Mapping[str, Fusion]) -> list[Any]:
-    """One model a setting of a group of fusions of the same two rankings."""
+    """Return one model per setting of a group of fusions of the same two rankings."""
     (first,), (second,) = lexical.models(group[:1]), dense.models(group[:1])
     return list(Hybrid.sweep(first, second, [fusions[setting.fusion] for setting in group], cache=lexical.cache))
 
@@ -457,12 +438,12 @@ def sweep(
     *,
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Run what is not yet in the table ``out`` (csv) and return the whole table."""
+    """Run the settings that the table ``out`` (csv) lacks, and return the table."""
     parts = [matrix] if isinstance(matrix, Matrix) else list(matrix)
     encoders: list[Any] = [] if dense is None else list(dense) if isinstance(dense, Sequence) else [dense]
     groups = [group for part in parts for group in part.groups()]
-    if not encoders and (lacking := [group[0].backend for group in groups if group[0].backend != "bm25"]):
-        raise ModelError(f"backend {lacking[0]} needs an encoder. Remedy: name one with -m")
+    if not encoders and (dense_backends := [group[0].backend for group in groups if group[0].backend != "bm25"]):
+        raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table = SweepTable(out, data)
     systems = _Systems(
@@ -483,7 +464,7 @@ def sweep(
 
 
 class _Systems:
-    """What makes the models of a group, for BM25 or for each encoder."""
+    """Creates the models of a group, for BM25 or for each encoder."""
 
     def __init__(self, parts: Sequence[Matrix], encoders: Sequence[Any], lexical: BM25, cache: RunCache) -> None:
         aggregates = tuple(dict.fromkeys(name for part in parts for name in part.aggregates))
@@ -493,7 +474,7 @@ class _Systems:
         self.dense = [System(encoder, cache, aggregates) for encoder in encoders]
 
     def of(self, group: Sequence[Setting]) -> list[tuple[str, Callable[[], list[Any]]]]:
-        """The name of each model in the table, and what makes the models of the group's settings with it."""
+        """Return for each model its name in the table, and a function that creates the group's models."""
         backend = group[0].backend
         if backend == "hybrid":
             return [
@@ -513,7 +494,7 @@ def _run(
     identity: Mapping[str, str],
     encode_kwargs: dict[str, Any],
 ) -> list[dict[str, Any]]:
-    """The rows of a group: its runs share their rankings, and with them the times."""
+    """Run a group, and return its rows; the runs share their rankings, and therefore their times."""
     task = mteb.get_task(group[0].task)
     found: list[Mapping[str, Any]] = []
     with timed() as seconds:

@@ -35,7 +35,7 @@ def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] 
 
     Args:
         rows: of :attr:`patent_mteb.report.collect.Collected.results`.
-        own: what results on own data say of these (:meth:`patent_mteb.tasks.base.PatentTask.whose`).
+        own: what results on own data say of these (:mod:`patent_mteb.tasks.own_data`).
 
     Example:
         >>> from patent_mteb.report.leaderboard import summary

@@ -1,4 +1,4 @@
-"""The tasks of the suite: a module for each benchmark, and :mod:`.catalogue` with all that mteb's registry gets."""
+"""The tasks of the suite: one module per benchmark, and their :mod:`.catalogue`."""
 
 from __future__ import annotations
 

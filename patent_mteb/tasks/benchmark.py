@@ -38,7 +38,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Facts:
-    """All facts on a benchmark: mteb, reports, prompts, validation and comparison with the paper read them here.
+    """All facts on a benchmark, for mteb, reports, prompts and validation.
 
     Attributes:
         name: of the benchmark, in mteb and in reports.

@@ -134,9 +134,9 @@ def benchmarks() -> tuple[PatentBenchmark, ...]:
 
 
 def own_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``, under the name that ``dataset.json`` gives.
+    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``.
 
-    Empty without a ``dataset.json``; no other file is read.
+    ``dataset.json`` has their name; without it there are none. No other file is read.
     """
     root = own_data.own_data_root()
     if root is None or root.record is None:
@@ -147,9 +147,10 @@ def own_benchmarks() -> tuple[PatentBenchmark, ...]:
 
 
 def enter_own() -> None:
-    """Register the tasks of the data set that ``PATENT_MTEB_DATA`` names now, and remove those of the previous one.
+    """Register the tasks of the data set in ``PATENT_MTEB_DATA``.
 
-    A name that is in use is a warning, because mteb itself must keep working.
+    Those of the previous data set are removed. A name that is in use is a warning, because mteb itself must keep
+    working.
     """
     found = own_benchmarks()
     try:
@@ -188,7 +189,7 @@ def sample_tasks() -> tuple[type[PatentTask], ...]:
 
 
 def unlisted_tasks() -> tuple[type[PatentTask], ...]:
-    """Return the tasks that mteb finds by name but does not list: the sample tasks, and variants ``<Task>.mteb``."""
+    """Return the unlisted tasks: the sample tasks, and variants ``<Task>.mteb``."""
     return (*sample_tasks(), *(kind for task in dapfam.MTEB_TASKS for kind in (task, _SAMPLE_TASKS[task])))
 
 
@@ -224,7 +225,7 @@ def get_tasks(
         known = ", ".join(sorted({task.metadata.type for task in ordered}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
     if sample and (without := [task for task in chosen if task not in _SAMPLE_TASKS and not task.force_sample]):
-        raise DataError(f"{without[0].metadata.name} has no sample", remedy="leave out sample=True")
+        raise DataError(f"{without[0].metadata.name} has no sample", remedy="remove sample=True")
     return [_SAMPLE_TASKS.get(task, task)() if sample else first_of[task].make(task) for task in chosen]
 
 

@@ -45,7 +45,7 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
 
 
 def log_size(source: Source, name: str, number: int) -> None:
-    """Log a released file whose number of patents is not the paper's; local copies and samples have any number."""
+    """Log a released file whose number of patents is not the paper's."""
     stated = STATED.get((source.data.key, name))
     if stated not in (None, number) and source.kind != "sample" and not source.revision.startswith("local-"):
         logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
@@ -76,7 +76,7 @@ def first_of_key(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Val
 def read_unique(
     path: Path, columns: Mapping[str, pa.DataType], key: str, without: Container[str] = ()
 ) -> tuple[pa.Table, int]:
-    """Read a parquet file with one row per key of any type; return the table and the number of equal rows dropped."""
+    """Read a table with one row per key; return it with the number of dropped repeats."""
     table = files.read_parquet(path, {key: None, **columns}, without)
     names = ids_of(table, key, path)
     table = table.set_column(table.column_names.index(key), key, pa.array(names, pa.string()))
@@ -87,7 +87,7 @@ def read_unique(
         if content[known] != content[row]:
             name = names[row]
             problem = f"{key} '{name}' occurs twice (first in row {known + 1}), with other content"
-            raise DataError(problem, path=path, row=row + 1, remedy="keep one row an id")
+            raise DataError(problem, path=path, row=row + 1, remedy="keep one row per id")
     if len(first) == len(names):
         return table, 0
     return table.filter(pa.array([first[name] == row for row, name in enumerate(names)])), len(names) - len(first)
@@ -118,7 +118,7 @@ def log_counts(place: Path, counts: Mapping[str, int]) -> None:
 
 
 def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> list[str]:
-    """Return a column of ids as strings; the column holds strings or integers, because fractions are damaged ids."""
+    """Return a column of ids, strings or integers, as strings."""
     kind = table.schema.field(name).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -189,7 +189,7 @@ def refuse_trivial_clusters(labels: Sequence[str], path: Path) -> None:
     refuse_constant(labels, path, "rows")
     if len(set(labels)) == len(labels):
         raise DataError(
-            f"each of the {len(labels)} rows is a cluster of its own", path=path, remedy="a cluster needs several rows"
+            f"each of the {len(labels)} rows is its own cluster", path=path, remedy="a cluster needs several rows"
         )
 
 
@@ -198,7 +198,7 @@ def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None
     unseen = sorted(tested - trained)
     if unseen and len(unseen) == len(tested):
         problem = f"no label of the test split occurs in the training split ('{unseen[0]}' is one)"
-        raise DataError(problem, path=path, remedy="write the labels of both splits alike")
+        raise DataError(problem, path=path, remedy="write the labels of both splits in the same form")
     if unseen:
         some = ", ".join(unseen[:5])
         logger.warning(
@@ -207,7 +207,7 @@ def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None
 
 
 def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
-    """Log test rows that are training rows too, which make the score too high; reject a split of only such rows."""
+    """Log test rows that are training rows too; reject a split of only such rows."""
     for word, (trained, tested) in keys.items():
         known = {key for key in trained if any(key)}
         shared = sum(key in known for key in tested)

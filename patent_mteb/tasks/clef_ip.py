@@ -1,4 +1,6 @@
-"""CLEF-IP 2013, claims to passages: passages that European search reports cite against claims in three languages.
+"""CLEF-IP 2013, claims to passages, in English, German and French.
+
+Relevant are the passages that European search reports cite against the claims.
 
 Users of the collection put it into ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). A query is
 the claims of a topic in English, German or French. The corpus is every passage of the documents in the folder, and
@@ -160,7 +162,7 @@ def of_documents(run: Run) -> Run:
 
 
 def within_documents(ranking: Mapping[str, float], relevant: Mapping[str, int]) -> tuple[float, float]:
-    """Return average precision and precision over the passages of a document, averaged over relevant documents."""
+    """Return average precision and precision within documents, averaged over documents."""
     documents = {_document(key) for key, gain in relevant.items() if gain > 0}
     precisions: list[tuple[float, float]] = []
     for document in sorted(documents):

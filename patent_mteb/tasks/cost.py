@@ -1,4 +1,4 @@
-"""The cost of a score: seconds by phase, texts and tokens that the model read, memory, and the size of the index.
+"""The cost of a score: seconds, texts, tokens, memory, and size of the index.
 
 The evidence of a score (:mod:`patent_mteb.tasks.evidence`) contains, under :data:`COST`,
 
@@ -37,7 +37,7 @@ _DIGITS = 4
 
 
 def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the scores that ``work`` computes with their cost; entries of :data:`COST` that they have are kept."""
+    """Return the scores that ``work`` computes, with their cost in the evidence."""
     stores = list(_stores(model))
     before = [(store.stats.encoded, store.stats.characters) for store in stores]
     on_gpu = _reset_gpu_peak()

@@ -1,9 +1,9 @@
-"""DAPFAM: family-level prior-art retrieval inside and outside the query's domain (``datalyes/DAPFAM_patent``).
+"""DAPFAM: family-level prior-art retrieval inside and outside the query's domain.
 
-Documents, queries and relations are the published tables. A pair is relevant iff its ``relevance_score`` is positive
-(WIPO-AT §3.8, the same as DAPFAM §3.4). Sampled negatives (``domain_rel`` = ``NC``) are not relevant, like unjudged
-pairs. Rankings are over the full corpus. Instruction models get mteb's general instruction for retrieval, as in mteb's
-own DAPFAM tasks, which name none.
+Documents, queries and relations are the published tables (``datalyes/DAPFAM_patent``). A pair is relevant iff its
+``relevance_score`` is positive (WIPO-AT §3.8, the same as DAPFAM §3.4). Sampled negatives (``domain_rel`` = ``NC``) are
+not relevant, like unjudged pairs. Rankings are over the full corpus. Instruction models get mteb's general instruction
+for retrieval, as in mteb's own DAPFAM tasks, which name none.
 """
 
 from __future__ import annotations
@@ -116,7 +116,10 @@ _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 @dataclass(frozen=True)
 class Pair:
-    """Query view, corpus view and domain (empty for ALL) of a task; ``as_mteb`` selects the texts of mteb's task."""
+    """Query view, corpus view and domain (empty for ALL) of a task.
+
+    ``as_mteb`` selects the texts of mteb's own task.
+    """
 
     query: str
     corpus: str
@@ -216,32 +219,23 @@ def read_tables(source: Source) -> Tables:
     pairs = (ids_of(relations, name, paths["qrels_all"]) for name in ("query_id", "relevant_id"))
     columns = (*pairs, *(relations[name].to_pylist() for name in ("relevance_score", "domain_rel")))
     for row, (query, document, score, domain) in enumerate(zip(*columns, strict=True), start=1):
-        problem = (
-            f"unknown query '{query}'"
-            if query not in known_queries
-            else (
-                f"unknown document '{document}'"
-                if document not in documents
-                else (
-                    f"domain_rel is '{domain}', not IN, OUT or NC"
-                    if domain not in ("IN", "OUT", "NC")
-                    else (
-                        f"relevance_score is {score!r}, not a number"
-                        if not isinstance(score, (int, float)) or math.isnan(score)
-                        else "the relation is positive, and its domain_rel NC"
-                        if score > 0 and domain == "NC"
-                        else ""
-                    )
-                )
-            )
-        )
-        relation = (0 if problem else int(score > 0), domain)
-        if not problem:
-            known = judged.setdefault(query, {}).setdefault(document, relation)
+        problem = ""
+        if query not in known_queries:
+            problem = f"unknown query '{query}'"
+        elif document not in documents:
+            problem = f"unknown document '{document}'"
+        elif domain not in ("IN", "OUT", "NC"):
+            problem = f"domain_rel is '{domain}', not IN, OUT or NC"
+        elif not isinstance(score, (int, float)) or math.isnan(score):
+            problem = f"relevance_score is {score!r}, not a number"
+        elif score > 0 and domain == "NC":
+            problem = "the relation is positive, and its domain_rel NC"
+        else:
+            relation = (int(score > 0), domain)
             first = row_of.setdefault((query, document), row)
             counts["relations are repeated"] += first != row
             counts["relations of a query to itself (not relevant)"] += query == document
-            if known != relation:
+            if judged.setdefault(query, {}).setdefault(document, relation) != relation:
                 problem = f"the relation of '{query}' and '{document}' has other values in row {first}"
         if problem:
             raise DataError(
@@ -252,7 +246,7 @@ def read_tables(source: Source) -> Tables:
 
 
 def tagged_texts(table: pa.Table, view: str) -> list[str]:
-    """Return the texts of a view for PatentMap's models: ``[SEP]`` between sections, a tag before all but the title."""
+    """Return the texts of a view with section tags, for PatentMap's models."""
     sections = SECTIONS.get(view)
     if sections is None:
         return [section_tags(text, PARTS_OF_VIEW.get(view, ("",))) for text in texts(table, view)]

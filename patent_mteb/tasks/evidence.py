@@ -158,7 +158,7 @@ def _plain(value: Any) -> bytes:
 
 
 def ranking_digest(run: Run) -> str:
-    """Return the digest of a run: its queries in any order, each with its documents in the order of the ranking."""
+    """Return the digest of the rankings of a run, whatever the order of its queries."""
     names = np.fromiter(
         (xxhash.xxh3_64_intdigest(_bytes(document)) for document in run.doc_ids), "<u8", len(run.doc_ids)
     )
@@ -177,7 +177,7 @@ def ranking_record(run: Run, digest: str) -> dict[str, Any]:
 
 
 def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return a digest of the vectors of all parts, sorted by name, and two numbers that rounding hardly changes."""
+    """Return a digest of vectors, and two numbers that rounding hardly changes."""
     state = xxhash.xxh3_128()
     lengths: list[NDArray[Any]] = []
     total: Any = 0.0

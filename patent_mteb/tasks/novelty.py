@@ -1,4 +1,4 @@
-"""PatSnap's novelty-search-bench: X citations of examiners, in Chinese and English, over a corpus of the user's.
+"""PatSnap's novelty-search-bench: X citations of examiners, in Chinese and English.
 
 The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not. ``patent-mteb data build novelty RECORDS
 --set truth=test.jsonl`` combines both (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not

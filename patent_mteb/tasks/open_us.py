@@ -1,4 +1,6 @@
-"""PatentOpenUS: citation retrieval from open bulk data of the USPTO, by application, rejected claim and paragraph.
+"""PatentOpenUS: citation retrieval from open bulk data of the USPTO.
+
+Queries are applications or rejected claims, documents are publications or paragraphs.
 
 The tables are built by ``patent-mteb edition build`` from public files (:mod:`patent_mteb.recipes.open_us`), or from
 the built-in sample. All tasks have the priority gate (:mod:`patent_mteb.search.base`), hide the query's own family, and

@@ -152,7 +152,7 @@ def _warn_once(message: str) -> None:
 
 
 def own_data_benchmarks(root: Root, benchmarks: Sequence[PatentBenchmark]) -> list[PatentBenchmark]:
-    """Return the benchmarks of the data set in a directory; empty without a ``dataset.json``. No table is read."""
+    """Return the benchmarks of the data set in a directory, without reading tables."""
     made = (_benchmark(root, benchmark) for benchmark in benchmarks if root.record)
     return [benchmark for benchmark in made if benchmark is not None]
 

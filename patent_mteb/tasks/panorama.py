@@ -1,4 +1,4 @@
-"""PANORAMA: which of eight documents, and which of five paragraphs, an examiner of the USPTO cited against a claim.
+"""PANORAMA: reranking of documents and paragraphs cited by examiners of the USPTO.
 
 Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a ranking can answer: PAR4PC
 (prior art retrieval) and PI4PC (paragraph identification). Here they are reranking tasks. A query is a claim after the
@@ -175,7 +175,7 @@ def claim_of(claims: Sequence[str], number: int) -> str:
 
 @dataclass(frozen=True)
 class _Row:
-    """A question: its id, the claim, and key, document id and text of each option, with the grades of the keys."""
+    """A question; an option has key, document id and text, and grades are by key."""
 
     query: str
     claim: str

@@ -405,7 +405,7 @@ def _enter(texts: dict[str, str], key: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Texts by part, their labels by split, the role of each part, and the IPC3 classes of the test rows if known."""
+    """Texts and roles by part, labels by split, and IPC3 classes of test rows."""
 
     texts: dict[str, list[str]]
     labels: dict[str, list[str]]

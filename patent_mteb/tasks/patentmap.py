@@ -1,5 +1,6 @@
-"""PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1,
-appendix C).
+"""PatentMap: prior-art retrieval and IPC classification.
+
+The paper is "Patent Representation Learning via Self-supervision" (§6.1, appendix C).
 
 **Data.** The folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream``
 (:mod:`patent_mteb.recipes.patentmap` lists their files). The paper names no commit. The tasks read the branch ``main``
@@ -161,11 +162,12 @@ def _add_gain(pairs: dict[str, dict[str, int]], query: str, document: str, gain:
 
 
 class PatentMapRetrieval(PatentRetrieval):
-    """Prior-art retrieval among hard negatives; X, Y and A citations are relevant, the main score is Recall@100.
+    """Prior-art retrieval among hard negatives.
 
-    Further scores are ``graded_ndcg_at_k`` (linear gains, X 3, Y 2, A 1), the slices ``xy`` and ``a``, and the authors'
-    ``paper_recall_at_k``, ``paper_ndcg_at_k``, ``paper_graded_ndcg_at_k`` and ``paper_n_queries``. Rankings have depth
-    1,000, as the suite's other measures require.
+    X, Y and A citations are relevant, and the main score is Recall@100. Further scores are ``graded_ndcg_at_k`` (linear
+    gains, X 3, Y 2, A 1), the slices ``xy`` and ``a``, and the authors' ``paper_recall_at_k``, ``paper_ndcg_at_k``,
+    ``paper_graded_ndcg_at_k`` and ``paper_n_queries``. Rankings have depth 1,000, as the suite's other measures
+    require.
     """
 
     k_values = (1, 5, 10, 20, 50, 100, 1000)
@@ -238,7 +240,7 @@ class PatentMapRetrieval(PatentRetrieval):
         )
 
     def paper_split(self, tags: bool) -> RetrievalSplitData:
-        """Return the data that the authors search: all queries with a citation, and all sections, even missing ones."""
+        """Return the data that the authors search, with missing sections."""
         found = read_search(self.source)
         sections = {
             key: [one.paper_section(name, tags) for name in self.document_sections]
@@ -257,7 +259,7 @@ class PatentMapRetrieval(PatentRetrieval):
     def _by_section(self, model: MTEBModels) -> bool:
         return len(self.document_sections) > 1 and not getattr(model, "cuts_documents", False)
 
-    def paper_scores(self, whole: Run) -> dict[str, float]:
+    def paper_scores(self, unfiltered: Run) -> dict[str, float]:
         """Return nothing: the authors search other texts and more queries (:meth:`paper_split`)."""
         return {}
 
@@ -415,11 +417,12 @@ class IPCClassification(FrozenTask):
         from patent_mteb.protocols.linear_probe import fit_logistic
         from patent_mteb.protocols.mlp_probe import held_out, mlp_probe
 
-        fitted, held = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
+        fitted, validation = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
         plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in WIPO_AT_KS if k <= len(fitted[0])]).k
+        ks = [k for k in WIPO_AT_KS if k <= len(fitted[0])]
+        best_k = ranked_knn(fitted, validation, validation=validation, ks=ks).k
         tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs)
+        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs)
         decisions = fit_logistic(*train, 1.0).decide(test[0])
         linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
         return {
@@ -439,11 +442,12 @@ class IPCClassification(FrozenTask):
         from patent_mteb.protocols.mlp_probe import PAPER_SETTINGS, mlp_probe
 
         rows = train_test_split(np.arange(len(train[0])), test_size=PAPER_HELD_OUT, random_state=42)
-        fitted, held = ((train[0][part], train[1][part]) for part in rows)
+        fitted, validation = ((train[0][part], train[1][part]) for part in rows)
         plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in PAPER_KS if k <= len(fitted[0])]).k
+        ks = [k for k in PAPER_KS if k <= len(fitted[0])]
+        best_k = ranked_knn(fitted, validation, validation=validation, ks=ks).k
         tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs, settings=PAPER_SETTINGS)
+        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs, settings=PAPER_SETTINGS)
         return {
             **_named("paper_knn", plain.precision),
             **_named("paper_knn_tuned", tuned.precision),

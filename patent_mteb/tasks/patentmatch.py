@@ -1,8 +1,9 @@
-"""PatentMatch: claims of European applications, and paragraphs that search reports cited against them as X or as A.
+"""PatentMatch: pairs of a claim and a paragraph that is cited as X or as A.
 
-Risch et al. 2021. Users download the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their
-names, ``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these
-columns (others are ignored):
+The claims are those of European applications, the citations those of search reports (Risch et al. 2021). Users download
+the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their names,
+``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these columns
+(others are ignored):
 
 =========================  =============================================================================================
 column                     content
@@ -159,7 +160,9 @@ class PatentMatchPairs(FrozenTask):
             },
         )
         refuse_constant(
-            [str(pair.label) for pair, kept in zip(test, cleans, strict=True) if kept], paths["test"], "clean pairs"
+            [str(pair.label) for pair, is_clean in zip(test, cleans, strict=True) if is_clean],
+            paths["test"],
+            "clean pairs",
         )
         return PairRows(
             {"claims": [pair.claim for pair in test], "paragraphs": [pair.paragraph for pair in test]},
@@ -175,22 +178,22 @@ class PatentMatchPairs(FrozenTask):
         sides = [embeddings[part].astype(np.float64) for part in ("claims", "paragraphs")]
         lengths = [np.maximum(np.linalg.norm(side, axis=1), 1e-12) for side in sides]
         cosines = (sides[0] * sides[1]).sum(axis=1) / (lengths[0] * lengths[1])
-        labels, kept = np.array(data.labels), np.array(data.clean)
+        labels, is_clean = np.array(data.labels), np.array(data.clean)
         of_claim: dict[str, list[int]] = {}
-        for place in np.flatnonzero(kept):
+        for place in np.flatnonzero(is_clean):
             of_claim.setdefault(data.claims[place], []).append(int(place))
         both = [places for places in of_claim.values() if len(set(labels[places])) > 1]
         return {
-            "ap": float(average_precision_score(labels[kept], cosines[kept])),
-            "roc_auc": float(roc_auc_score(labels[kept], cosines[kept])),
+            "ap": float(average_precision_score(labels[is_clean], cosines[is_clean])),
+            "roc_auc": float(roc_auc_score(labels[is_clean], cosines[is_clean])),
             **(
                 {"claim_auc": float(np.mean([roc_auc_score(labels[places], cosines[places]) for places in both]))}
                 if both
                 else {}
             ),
             "official_ap": float(average_precision_score(labels, cosines)),
-            "n_test": int(kept.sum()),
-            "n_leaking": int((~kept).sum()),
+            "n_test": int(is_clean.sum()),
+            "n_leaking": int((~is_clean).sum()),
             "n_claims": len(both),
         }
 

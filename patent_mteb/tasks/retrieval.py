@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 
 def tagged_texts(texts: Mapping[str, str], parts: Sequence[str] | None) -> dict[str, str]:
-    """Add section tags to texts (:func:`~patent_mteb.models.registry.section_tags`); None leaves them unchanged."""
+    """Add the tags of ``parts`` to texts; None leaves them unchanged."""
     return dict(texts) if parts is None else {key: section_tags(text, parts) for key, text in texts.items()}
 
 
@@ -151,7 +151,7 @@ class RetrievalTables:
         )
 
     def split(self) -> RetrievalSplitData:
-        """Return the corpus and the queries with a relevant document in mteb's form; document texts are not copied."""
+        """Return corpus and scored queries in mteb's form, without copying documents."""
         columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
         for name, values in self.document_columns.items():
             columns[name] = [values[key] for key in self.corpus]
@@ -229,12 +229,12 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         raise NotImplementedError
 
     def load_split(self) -> RetrievalSplitData:
-        whole = self.load_tables()
-        self.tables, _ = gated(whole)
+        ungated = self.load_tables()
+        self.tables, _ = gated(ungated)
         if self.limit:
             self.tables = self.tables.limited(self.limit)
         self.n_gated_judgements = sum(
-            len(whole.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items()
+            len(ungated.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items()
         )
         if self.n_gated_judgements:
             logger.warning(
@@ -290,10 +290,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     ) -> tuple[ArraySearch, Any, SearchContext]:
         """Return the search system of a model over the indexed corpus, the queries, and the search context."""
         self.load_data()
-        given = self.loaded_split
+        split = self.loaded_split
         where = {"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset}
-        context = self._context(where, given["top_ranked"])
-        system, data_split = self.system(model), self.texts_for(model, given)
+        context = self._context(where, split["top_ranked"])
+        system, data_split = self.system(model), self.texts_for(model, split)
         system.ensure_indexed(data_split["corpus"], context)
         return system, data_split["queries"], context
 
@@ -387,27 +387,28 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         if isinstance(system, DenseSearch):
             system.timer = timer
             system.ensure_indexed(data_split["corpus"], context)
-            run, whole = system.rank_both(queries, depth, context)
+            run, unfiltered = system.rank_both(queries, depth, context)
         else:
             phase = {"split": context.hf_split, "subset": context.hf_subset}
             with timer("Encoding corpus", **phase):
                 system.ensure_indexed(data_split["corpus"], context)
             with timer("Encoding queries", **phase):
-                run, whole = system.rank_both(queries, depth, context)
+                run, unfiltered = system.rank_both(queries, depth, context)
         message = "Running retrieval task - Evaluating retrieval scores..."
         with timer("Scoring", split=context.hf_split, subset=context.hf_subset, log_message=message):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
         logger.info("Running retrieval task - Finished.")
-        return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(whole)
+        return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(unfiltered)
 
-    def paper_scores(self, whole: Run) -> dict[str, float]:
-        """Return the scores of the paper's protocol on rankings with nothing hidden; empty if no paper has the task."""
+    def paper_scores(self, unfiltered: Run) -> dict[str, float]:
+        """Return the scores of the paper's protocol; empty if no paper has the task."""
         if not self.facts.paper:
             return {}
         tables = self.tables
-        judged = Judged(whole.docs, tables.paper_qrels or tables.qrels, whole.query_ids, whole.doc_ids)
-        found: dict[str, float] = {f"{PAPER_PREFIX}_n_queries": len(whole.query_ids)}
+        qrels = tables.paper_qrels or tables.qrels
+        judged = Judged(unfiltered.docs, qrels, unfiltered.query_ids, unfiltered.doc_ids)
+        found: dict[str, float] = {f"{PAPER_PREFIX}_n_queries": len(unfiltered.query_ids)}
         found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all(), self.k_values).items()}
         for name, part in (tables.paper_slices or tables.slices).items():
             found |= _slice_scores(f"{PAPER_PREFIX}_{name}", judged.scores(self.slice_measures, part))

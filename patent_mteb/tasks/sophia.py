@@ -1,7 +1,7 @@
-"""Sophia-style retrieval: twelve query representations over one corpus ("QaECTER and Sophia-Bench", §3 and §4).
+"""Sophia-style retrieval: twelve query representations over one corpus.
 
-The authors' data set is unpublished. The tasks read a directory that :mod:`patent_mteb.recipes.sophia` builds from any
-patents, or the built-in sample.
+The paper is "QaECTER and Sophia-Bench" (§3 and §4). The authors' data set is unpublished. The tasks read a directory
+that :mod:`patent_mteb.recipes.sophia` builds from any patents, or the built-in sample.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _section(codes: Any, counts: Counter[str]) -> str | None:
 
 
 def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[str, str | None]:
-    """Return the jurisdiction group of each query: ``row`` for groups below ``least`` queries, None if unknown."""
+    """Return the jurisdiction group of each query; ``row`` for small groups."""
     groups = {query: _GROUP_OF.get(office.upper(), office.lower()) or None for query, office in offices.items()}
     sizes = Counter(groups.values())
     return {query: group if group is None or sizes[group] >= least else "row" for query, group in groups.items()}
@@ -312,16 +312,16 @@ class SophiaRetrieval(PatentRetrieval):
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
 
-    def paper_scores(self, whole: Run) -> dict[str, float]:
-        """Add InScope as in eq. 1: the mean over all queries, where a query without a code at the level counts as 0."""
-        found = self.inscope(whole)
-        share = {key: value / len(whole.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
+    def paper_scores(self, unfiltered: Run) -> dict[str, float]:
+        """Add InScope as in eq. 1, in which queries without a code count as 0."""
+        found = self.inscope(unfiltered)
+        share = {key: value / len(unfiltered.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
         means = {
             key: value * share[f"{key.rpartition('_at_')[0]}_n_queries"]
             for key, value in found.items()
             if key not in share
         }
-        return super().paper_scores(whole) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
+        return super().paper_scores(unfiltered) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:

@@ -66,7 +66,7 @@ _FIELDS = (*DWPI_FIELDS, *PUBLIC_FIELDS)
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """A label set with its texts: ``texts[split]`` and ``labels[split]`` are parallel; ``classes`` is the taxonomy."""
+    """The texts and labels of a label set by split, and all its classes."""
 
     texts: dict[str, list[str]]
     labels: dict[str, list[list[str]]]
@@ -250,14 +250,15 @@ class LabelClassification(LabelTask):
 
 
 class LabelClustering(LabelTask):
-    """k-means on the embeddings of the test split (§3.3.3): V-measure (main), ARI, and NMI, which equals V-measure.
+    """k-means on the embeddings of the test split (§3.3.3).
 
-    K is the number of labels of the set. The class of a document with several labels is the rarest of them in the whole
-    set. The paper does not define it, so the result also contains other definitions
-    (:mod:`patent_mteb.protocols.clustering`): ``most_frequent_v_measure`` and ``every_label_v_measure``, and ``_ari``
-    likewise. The main score has seed 42. ``v_measure_seeds_mean`` and ``v_measure_seeds_std`` are over ``n_seeds``
-    seeds from 42 on. ``v_measure_low`` and ``v_measure_high`` are a 95% interval over test documents for the clusters
-    of seed 42 (:mod:`patent_mteb.protocols.intervals`). ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
+    The main score is V-measure; there are ARI, and NMI, which equals V-measure. K is the number of labels of the set.
+    The class of a document with several labels is the rarest of them in the whole set. The paper does not define it, so
+    the result also contains other definitions (:mod:`patent_mteb.protocols.clustering`): ``most_frequent_v_measure``
+    and ``every_label_v_measure``, and ``_ari`` likewise. The main score has seed 42. ``v_measure_seeds_mean`` and
+    ``v_measure_seeds_std`` are over ``n_seeds`` seeds from 42 on. ``v_measure_low`` and ``v_measure_high`` are a 95%
+    interval over test documents for the clusters of seed 42 (:mod:`patent_mteb.protocols.intervals`).
+    ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
     """
 
     scoring = "label clustering 1"
@@ -624,7 +625,7 @@ CLUSTERING_TASKS = _label_tasks("Clustering")
 
 @lru_cache(maxsize=256)
 def _task_named(name: str) -> type[PatentTask] | None:
-    """Return the task of a label set that is not in the paper by its name, ``WIPOATTopicsClassification.NoDWPI``."""
+    """Return the task of another label set by name, ``WIPOATTopicsClassification``."""
     found = re.fullmatch(r"WIPOAT(\w+)(Classification|Clustering)(\.\w+)?", name)
     if found is None or (found[3] or "") not in VARIANTS:
         return None

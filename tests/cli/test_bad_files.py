@@ -179,7 +179,7 @@ OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
     ),
     "a gzip file that is cut off": (
         packed(lambda name, text: gzip.compress(text.encode())[:-10], ".gz"),
-        all_forms(stops("the compressed file is cut off"), tables=stops("compressed (gzip)")),
+        all_forms(stops("the compressed file is incomplete"), tables=stops("compressed (gzip)")),
     ),
     "a name of a gzip file": (packed(lambda name, text: text.encode(), ".gz"), all_forms(stops("not compressed, although its name ends with .gz"))),
     "a directory of its name": (lambda source: {f"{source.file}/{source.file}": source.whole(good(source))}, all_forms(WHOLE)),

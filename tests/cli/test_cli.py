@@ -432,7 +432,7 @@ def test_geometry(hand, capsys, monkeypatch):
     (kept,) = (hand / "kept").rglob("SophiaAbRetrieval.sample.geometry.jsonl")
     assert kept.name in printed and json.loads(kept.read_text())["settings"] == {"max_documents": 100}
     assert cli.main([*arguments, "PatenTEBBloom"]) == 2
-    assert "is no retrieval task of the suite" in capsys.readouterr().err
+    assert "is not a retrieval task of the suite" in capsys.readouterr().err
     assert cli.main([*arguments, "SophiaAbRetrival"]) == 2
     assert "(did you mean 'SophiaAbRetrieval'" in capsys.readouterr().err
     assert cli.main(["geometry", "-m", "bm25", "-t", "SophiaAbRetrieval"]) == 2

@@ -52,6 +52,6 @@ def test_options(runs, capsys):
         assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], *words, "-v", "0"]) == 2
         assert message in " ".join(capsys.readouterr().err.split())
     assert cli.main(["runs", "fuse", runs[0], "-t", TASKS[0], "-v", "0"]) == 2
-    assert "two different runs" in capsys.readouterr().err
+    assert "two or more different runs" in capsys.readouterr().err
     assert cli.main(["runs", "fuse", runs[0], "nowhere.run", "-t", TASKS[0], "-v", "0"]) == 2
     assert "nowhere.run" in capsys.readouterr().err

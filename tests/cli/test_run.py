@@ -124,7 +124,7 @@ def test_a_limited_run_is_filed_apart_and_in_no_report(tmp_path, capsys):
     words = ["run", "-b", "PatentMap.sample", "-m", "bm25", "--out", str(tmp_path / "results")]
     assert cli.main([*words, "--limit", "5", "-v", "1"]) == 0
     streams = capsys.readouterr()
-    assert "for trying things out only" in streams.out and "1 of 3 tasks are left out" in streams.err
+    assert "for trying things out only" in streams.out and "1 of 3 tasks are skipped" in streams.err
     names = {path.stem for path in (tmp_path / "results").rglob("PatentMap*.json")}
     assert names == {"PatentMapAbsToAbsRetrieval.sample.limit5", "PatentMapClmToAllRetrieval.sample.limit5"}
     scores = [

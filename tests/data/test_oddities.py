@@ -229,8 +229,8 @@ COUNTED = {
         lambda: families("corpus", description_en=but_first(None)),
         "1 rows of corpus have no desc",
     ),
-    "DAPFAM: a relation twice, alike": (TA, lambda: more_relations(relation()), "1 relations are given twice, alike"),
-    "DAPFAM: codes that are not texts": (
+    "DAPFAM: a relation twice, alike": (TA, lambda: more_relations(relation()), "1 relations are repeated"),
+    "DAPFAM: codes that are no text": (
         TA,
         lambda: families("corpus", ipcr_codes_str=[["A61F"]] * 50),
         "no IPC codes are known",
@@ -283,7 +283,7 @@ COUNTED = {
     "PatentMap: gold of no query": (
         ABS,
         lambda: content("gold", lambda gold: gold.update(EP9=[{"cited_id": "EP1", "type": "X"}])),
-        "1 citations of patents that are no queries",
+        "1 citations of patents that are not queries",
     ),
     "PatentMap: gold outside the pool": (
         ABS,

@@ -99,14 +99,14 @@ def test_the_command_writes_it_and_replaces_only_its_own(tmp_path, capsys):
     assert not (folder / "stale").exists()
     (folder / "task.json").unlink()
     assert main(["publish", "beir", TASKS[0], str(folder)]) == 2
-    assert "the folder holds other files" in capsys.readouterr().err
+    assert "the folder contains other files" in capsys.readouterr().err
     assert (folder / "corpus.jsonl").is_file()
 
 
 def test_documents_of_several_texts_and_other_tasks_are_refused(tmp_path):
     with pytest.raises(DataError, match="one text a document"):
         write_task("PatentMapClmToAllRetrieval.sample", tmp_path / "beir")
-    with pytest.raises(DataError, match="no retrieval task"):
+    with pytest.raises(DataError, match="not a retrieval task"):
         write_task("PatenTEBBloom.sample", tmp_path / "beir")
     assert not (tmp_path / "beir").exists()
 

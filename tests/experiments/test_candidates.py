@@ -89,14 +89,14 @@ def test_what_is_there_is_kept_and_what_a_kill_left_is_done_again(task, folder, 
     with monkeypatch.context() as patched:
         patched.setattr(type(engine(model)), "search_run", lambda *_: pytest.fail("searched again"))
         (again,) = candidates(model, [task], folder, K)
-    assert again.there and manifest.read_bytes() == before
+    assert again.existing and manifest.read_bytes() == before
     manifest.unlink()
     (again,) = candidates(model, [task], folder, K)
-    assert not again.there and json.loads(manifest.read_bytes())["files"] == json.loads(before)["files"]
+    assert not again.existing and json.loads(manifest.read_bytes())["files"] == json.loads(before)["files"]
     assert len(list(folder.iterdir())) == 3, "two runs and the manifest"
     next(folder.glob("*.whole.run")).unlink()
     (again,) = candidates(model, [task], folder, K)
-    assert not again.there and len(list(folder.iterdir())) == 3
+    assert not again.existing and len(list(folder.iterdir())) == 3
 
 
 def test_two_at_once_leave_one_whole_folder(task, tmp_path):
@@ -110,12 +110,12 @@ def test_two_at_once_leave_one_whole_folder(task, tmp_path):
 
 def test_one_folder_is_of_one_system_and_depth(task, folder):
     for model, k in ((bm25("bm25s"), K), (bm25("dapfam"), K + 1)):
-        with pytest.raises(DataError, match=r"another system or depth are there \(candidates/30-bm25-dapfam\)"):
+        with pytest.raises(DataError, match=r"has candidates of another system or depth \(candidates/30-bm25-dapfam\)"):
             candidates(model, [task], folder, k)
-    with pytest.raises(DataError, match="0 candidates are none"):
+    with pytest.raises(DataError, match="the number of candidates is 0"):
         candidates(bm25("dapfam"), [task], folder, 0)
     (one,) = candidates(bm25("dapfam"), ["PatentMapIPCClassification.sample"], folder, K)
-    assert "no retrieval task" in one.reason
+    assert "not a retrieval task" in one.reason
 
 
 def test_candidates_of_other_data_are_refused(task, folder):

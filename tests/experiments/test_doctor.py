@@ -45,7 +45,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def without_hook(monkeypatch):
     """The hook has a test of its own, which takes two processes that import mteb."""
-    monkeypatch.setattr(doctor, "check_hook", list)
+    monkeypatch.setattr(doctor, "check_registration", list)
 
 
 def old(path):
@@ -58,19 +58,19 @@ def problems(findings):
 
 
 def test_the_hook_is_alive_in_both_ways():
-    assert doctor.check_hook() == []
+    assert doctor.check_registration() == []
 
 
 def test_a_hook_that_is_off_or_missing_is_found(monkeypatch):
     way = ['python -c "import mteb"']
     monkeypatch.setenv("PATENT_MTEB_AUTOLOAD", "0")
-    (finding,) = doctor.check_hook(ways=way)
+    (finding,) = doctor.check_registration(commands=way)
     assert "unset PATENT_MTEB_AUTOLOAD" in finding.remedy and "does not know the suite" in finding.problem
     monkeypatch.delenv("PATENT_MTEB_AUTOLOAD")
-    monkeypatch.setattr(doctor, "_WAYS", {"without site-packages": ("-S", "-c", "import mteb")})
-    (finding,) = doctor.check_hook(ways=["without site-packages"])
+    monkeypatch.setattr(doctor, "_COMMANDS", {"without site-packages": ("-S", "-c", "import mteb")})
+    (finding,) = doctor.check_registration(commands=["without site-packages"])
     assert "No module named 'mteb'" in finding.problem and "pip" in finding.remedy
-    assert doctor.check_hook(str(Path(sys.executable).with_name("no-python")), ["without site-packages"])
+    assert doctor.check_registration(str(Path(sys.executable).with_name("no-python")), ["without site-packages"])
 
 
 def test_all_is_well(results, cache, without_hook, tmp_path, capsys):
@@ -89,7 +89,7 @@ def test_places(tmp_path, monkeypatch):
         "results": tmp_path / "file",
         "embedding store": tmp_path / "file" / "store",
     }
-    found = problems(doctor.check_places(places))
+    found = problems(doctor.check_folders(places))
     assert (
         len(found) == 2 and "results folder is a file" in found[0] and f"below the file {tmp_path / 'file'}" in found[1]
     )
@@ -99,7 +99,7 @@ def test_places(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refused)
-    assert "cannot be written (Permission denied)" in problems(doctor.check_places({"cache": tmp_path}))[0]
+    assert "cannot be written (Permission denied)" in problems(doctor.check_folders({"cache": tmp_path}))[0]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_damaged_memos(cache, tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     for name, content in {"0" * 32: b"0" * 32, "1" * 32: b"", "2" * 32: b"\xff" * 65, "3" * 32: b"/" * 32}.items():
         (folder / name).write_bytes(content)
-    assert len(doctor.check_memos()) == 4 and len(list(folder.iterdir())) == 4
-    assert all(finding.fixed for finding in doctor.check_memos(fix=True))
-    assert list(folder.iterdir()) == [] and doctor.check_memos() == []
+    assert len(doctor.check_hashes()) == 4 and len(list(folder.iterdir())) == 4
+    assert all(finding.fixed for finding in doctor.check_hashes(fix=True))
+    assert list(folder.iterdir()) == [] and doctor.check_hashes() == []
 
 
 def test_leftovers(results, cache):

@@ -233,7 +233,7 @@ def test_models_of_one_name_are_told_apart_by_their_settings():
     ]
     assert found.filter(pl.col("p").is_null())["model"].unique().to_list() == ["tests/hash-encoder (dims_16)"]
     assert found.equals(patent_mteb.evaluate([narrow, wide, bm25()], TASK, "tests/hash-encoder (dims_16)"))
-    with pytest.raises(ModelError, match=r"two models are called 'tests/hash-encoder \(dims_8.*\)'"):
+    with pytest.raises(ModelError, match=r"two models are named 'tests/hash-encoder \(dims_8.*\)'"):
         patent_mteb.evaluate([narrow, Truncated(HashEncoder(), 8)], TASK)
 
 
@@ -277,9 +277,9 @@ class Cross:
         (
             lambda: patent_mteb.rank(bm25(), "PatenTEBBloom.sample"),
             DataError,
-            "'PatenTEBBloom.sample' is no retrieval task of the suite",
+            "'PatenTEBBloom.sample' is not a retrieval task of the suite",
         ),
-        (lambda: patent_mteb.rank(bm25(), MockRetrievalTask()), DataError, "is no retrieval task of the suite"),
+        (lambda: patent_mteb.rank(bm25(), MockRetrievalTask()), DataError, "is not a retrieval task of the suite"),
     ],
     ids=range(9),
 )
@@ -402,17 +402,17 @@ def test_an_explanation_of_a_run_from_a_file_needs_its_task(tmp_path):
     loaded = Run.load(tmp_path / "x.run")
     assert patent_mteb.explain(loaded, query, TASK).equals(patent_mteb.explain(run, query))
     assert patent_mteb.explain(loaded, query, mteb.get_task(TASK)).equals(patent_mteb.explain(run, query))
-    with pytest.raises(DataError, match="does not say which task it belongs to"):
+    with pytest.raises(DataError, match="does not name its task"):
         patent_mteb.explain(loaded, query)
     with pytest.raises(DataError, match="the run has no query 'x'"):
         patent_mteb.explain(run, "x")
     with pytest.raises(DataError, match=r"PatentMapAbsToAbsRetrieval\.sample has no document"):
         patent_mteb.explain(loaded, query, "PatentMapAbsToAbsRetrieval.sample")
-    with pytest.raises(DataError, match="is no retrieval task"):
+    with pytest.raises(DataError, match="is not a retrieval task"):
         patent_mteb.explain(run, query, "PatenTEBBloom.sample")
     with pytest.raises(
         DataError,
-        match=r"local-0123 is on data that PATENT_MTEB_DATA does not hold now.*set PATENT_MTEB_DATA to the data",
+        match=r"local-0123 is a task on other data than those in PATENT_MTEB_DATA.*set PATENT_MTEB_DATA to the data",
     ):
         patent_mteb.explain(run, query, f"{TASK}.local-0123")
     strange = Run(["stranger"], run.doc_ids, run.docs[:1], run.scores[:1], task=TASK)

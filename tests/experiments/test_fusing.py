@@ -79,7 +79,7 @@ def test_gains_and_ratios_are_those_to_the_best_single_run(runs, tmp_path):
 
 def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp_path):
     paths = [of(runs, "bm25"), of(runs, "hash"), of(runs, "hash", OTHER)]
-    with pytest.raises(DataError, match="two different runs"):
+    with pytest.raises(DataError, match="two or more different runs"):
         fuse_runs([paths[0], paths[0]], TASK, [RRF(60)], tmp_path / "results")
     table = fuse_runs(paths, TASK, [RRF(60), Weighted((1, 1, 2))], tmp_path / "results")
     results = sorted((tmp_path / "results").rglob(f"{TASK}.*json"))
@@ -106,7 +106,7 @@ def test_what_is_no_task_or_of_another_corpus_is_answered(runs, tmp_path):
     paths = [of(runs, "bm25"), of(runs, "hash")]
     with pytest.raises(DataError, match="patent-mteb list"):
         fuse_runs(paths, "NoSuchTask", [RRF(60)], tmp_path / "results")
-    with pytest.raises(DataError, match="no retrieval task"):
+    with pytest.raises(DataError, match="not a retrieval task"):
         fuse_runs(paths, "WIPOATEmergingClustering", [RRF(60)], tmp_path / "results")
     with pytest.raises(DataError, match="none of the"):
         fuse_runs(paths, "PatentMapAbsToAbsRetrieval.sample", [RRF(60)], tmp_path / "results")

@@ -85,7 +85,7 @@ def test_a_task_without_sections(root, monkeypatch, least):
     model = Words()
     task = ABSTRACTS()
     if least != 6:
-        monkeypatch.setattr("patent_mteb.experiments.embedding_geometry.LEAST_WORDS", least)
+        monkeypatch.setattr("patent_mteb.experiments.embedding_geometry.MIN_WORDS", least)
     found = geometry(model, task, pairs=200_000)
     tables = beir.read_beir(root / "Sophia")
     documents = {key: model.vector(" ".join(parts)).astype(np.float64) for key, parts in tables.corpus.items()}

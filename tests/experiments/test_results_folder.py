@@ -103,7 +103,7 @@ def test_both_results_stand_side_by_side(tmp_path, at_revision, caplog):
     }
     assert set(files) == {pinned, "0" * 40}
     kept = files["0" * 40]
-    assert f"is kept as {kept}" in caplog.text
+    assert f"is moved to {kept}" in caplog.text
     identity = json.loads(
         pq.read_table(next((tmp_path / "query_scores").rglob(f"{kept.parent.name}/*.parquet"))).schema.metadata[
             b"patent_mteb"

@@ -50,7 +50,7 @@ def test_extracts_are_the_patents_own_words():
     assert texts["advantages"] == "An advantage is that the rotor lasts."
     assert texts["objectives"] == "It is an object of the invention to save water."
     assert texts["abstract"] == DESCRIPTION, "all of it has room"
-    assert {row.how for row in found.rows} == {EXTRACT} and found.lacking == dict.fromkeys(KINDS, 1)
+    assert {row.how for row in found.rows} == {EXTRACT} and found.missing == dict.fromkeys(KINDS, 1)
     long = Description(
         detailed=" ".join(f"The rotor turns the pump number{n}." for n in range(40)) + " Zebras graze elsewhere daily."
     )

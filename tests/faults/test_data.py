@@ -191,7 +191,7 @@ WIPO = {
     "each its own cluster": (
         CLUSTERS,
         labels("labels", lambda rows: [*rows[:10], ["A"], ["B"]]),
-        "is a cluster of its own",
+        "is its own cluster",
     ),
     "ipc a string": (
         RETRIEVAL,
@@ -448,7 +448,7 @@ TEB = {
         "class_bloom",
         classes("early", "late"),
         classes("early", "late"),
-        "every test row stands in the",
+        "every test row is also in the",
     ),
     "one class in train": (
         BLOOM,
@@ -493,7 +493,7 @@ TEB = {
         "clusters_ext_full_ipc",
         {"text": ["a", "b"], "cluster_id": [1, 2]},
         None,
-        "cluster of its own",
+        "its own cluster",
     ),
     "cluster NaN": (
         CLUSTER,

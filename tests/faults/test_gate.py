@@ -332,7 +332,7 @@ def test_a_forged_result_does_not_come_out_of_its_data(measured, tmp_path, monke
         cli.main(["doctor", str(tmp_path / "results"), "--recompute", "20%", "--store", str(tmp_path / "store")]) == 0
     )
     said = capsys.readouterr().out
-    assert said.count("5 of 25 queries ranked again: the scores are right") == 2
+    assert said.count("5 of 25 queries ranked again: the scores are correct") == 2
     (path,) = (tmp_path / "results").rglob(f"{SAMPLE}.json")
     queries = path.with_name(f"{path.stem}.queries.parquet")
     table = pq.read_table(queries)

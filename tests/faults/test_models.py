@@ -197,5 +197,5 @@ def test_a_model_that_ends_the_process_ends_its_task_only(tmp_path):
 
 
 def test_what_is_no_model_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="object is no mteb model"):
+    with pytest.raises(ModelError, match="object is not an mteb model"):
         run.run(object(), [mteb.get_task(TASKS[0])], tmp_path)

@@ -164,10 +164,10 @@ def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch
 
 def test_what_keeps_no_single_vectors_is_refused_and_what_is_not_ours_is_skipped(tmp_path, capsys):
     assert cli.main(["store", "encode", "-m", "bm25", "-t", TASKS[0], "--store", str(tmp_path / "store")]) == 2
-    assert "nothing can be encoded ahead" in capsys.readouterr().err
+    assert "its texts cannot be precomputed" in capsys.readouterr().err
     words = ["encode", "-m", "mteb/baseline-random-encoder", "-t", "NFCorpus", "--store", str(tmp_path / "store")]
     assert cli.main(words) == 1
-    assert "skipped: NFCorpus: it is no task of this suite" in capsys.readouterr().err
+    assert "skipped: NFCorpus: it is not a task of this suite" in capsys.readouterr().err
 
 
 def test_a_damaged_store_is_not_merged_and_a_merge_goes_on(tmp_path):

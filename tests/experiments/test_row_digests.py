@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from patent_mteb.experiments.sweep import sealed, unbroken
+from patent_mteb.experiments.sweep import unedited_rows, with_digests
 
 TABLE = pl.DataFrame(
     {
@@ -22,19 +22,19 @@ def through_csv(table, path):
 
 
 def test_rows_survive_a_csv_file(tmp_path):
-    again = unbroken(through_csv(sealed(TABLE), tmp_path / "t.csv"))
+    again = unedited_rows(through_csv(with_digests(TABLE), tmp_path / "t.csv"))
     assert again.drop("note").equals(TABLE.drop("note"))
-    assert sealed(sealed(TABLE)).equals(sealed(TABLE))
+    assert with_digests(with_digests(TABLE)).equals(with_digests(TABLE))
 
 
 @pytest.mark.parametrize(("column", "value"), [("task", "z"), ("k", 9), ("score", 0.3), ("score", None), ("note", "y")])
 def test_an_edited_row_is_left_out(tmp_path, column, value):
-    kept = through_csv(sealed(TABLE), tmp_path / "t.csv")
+    kept = through_csv(with_digests(TABLE), tmp_path / "t.csv")
     values = [value, *kept[column].to_list()[1:]]
     edited = kept.with_columns(pl.Series(column, values, kept.schema[column]))
-    assert unbroken(edited)["task"].to_list() == ["b", "c"]
+    assert unedited_rows(edited)["task"].to_list() == ["b", "c"]
 
 
 def test_time_is_free_and_a_table_without_digests_is_not_believed():
-    assert unbroken(sealed(TABLE).with_columns(seconds=pl.lit(0.0))).height == 3
-    assert unbroken(TABLE).is_empty() and unbroken(TABLE).columns == TABLE.columns
+    assert unedited_rows(with_digests(TABLE).with_columns(seconds=pl.lit(0.0))).height == 3
+    assert unedited_rows(TABLE).is_empty() and unedited_rows(TABLE).columns == TABLE.columns
