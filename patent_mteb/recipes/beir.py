@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -42,7 +42,9 @@ from patent_mteb.files import (
     write_parquet,
 )
 from patent_mteb.metrics.slices import Qrels
+from patent_mteb.patents import views as text_views
 from patent_mteb.patents.corpus import Texts, TitledTexts
+from patent_mteb.patents.records import Patent
 
 logger = logging.getLogger(__name__)
 
@@ -216,6 +218,11 @@ def read_beir(folder: Path) -> BeirFolder:
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
     return BeirFolder(corpus, queries, qrels, metadata, views, counts)
+
+
+def title_and_text(patent: Patent, sections: Sequence[str] = ("Abstract", "Claims")) -> tuple[str, str]:
+    """Return the title and the joined sections of a patent, as a document of the corpus."""
+    return patent.title, text_views.join_sections(text_views.VIEWS[name](patent) for name in sections)
 
 
 def write_beir(

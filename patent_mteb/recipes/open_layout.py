@@ -107,7 +107,7 @@ def write_documents(
     }
     files = beir.write_beir(
         folder,
-        Composed({number: number for number in corpus}, lambda number: _title_and_rest(texts[number])),
+        Composed({number: number for number in corpus}, lambda number: beir.title_and_text(texts[number], VIEWS)),
         Composed({number: number for number in queries}, lambda number: views.VIEWS["TAC"](texts[number])),
         qrels,
     )
@@ -120,10 +120,6 @@ def write_documents(
         _VIEWS_SCHEMA,
     )
     return [*files, _write_judgements(folder, by_pair)]
-
-
-def _title_and_rest(patent: Patent) -> tuple[str, str]:
-    return patent.title, views.join_sections(views.VIEWS[name](patent) for name in VIEWS)
 
 
 def write_claims(

@@ -26,7 +26,7 @@ import math
 import re
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from patent_mteb.errors import DataError
@@ -90,8 +90,10 @@ def settings_of(params: type) -> list[Setting]:
     ]
 
 
-def read_params(params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = ()) -> Any:
-    """Return an instance of a ``Params`` dataclass with some settings changed, each as ``NAME=VALUE``."""
+def read_params(
+    params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = (), base: Any = None
+) -> Any:
+    """Return ``base``, by default ``params()``, with some settings changed, each as ``NAME=VALUE``."""
     hints = get_type_hints(params, include_extras=True)
     settings = {setting.name: setting for setting in settings_of(params)}
     changes: dict[str, Any] = {}
@@ -115,7 +117,7 @@ def read_params(params: type, assignments: Sequence[str], recipe: str, others: S
             problem = f"setting {setting.name} of recipe {recipe} cannot be '{text}', {expected}"
             raise DataError(problem, remedy=f"correct the value or omit the setting; {default}") from error
     try:
-        return params(**changes)
+        return replace(params() if base is None else base, **changes)
     except ValueError as error:
         raise DataError(
             f"these settings of recipe {recipe} do not go together: {error}", remedy="correct one of them"

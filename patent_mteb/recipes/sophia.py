@@ -55,7 +55,7 @@ from patent_mteb.patents.on_disk import Spool
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Filling, Summariser, SummaryCache, read_summaries, summarise
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes.beir import write_beir
+from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -283,7 +283,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     files = write_beir(
         folder,
         Composed(
-            {number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.whole(key))
+            {number[family.id]: number[family.id] for family in corpus},
+            lambda key: title_and_text(known.whole(key), _SECTIONS[1:]),
         ),
         Composed(
             {number[family.id]: row for row, family in enumerate(queries)},
@@ -327,10 +328,6 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     files += [folder / "queries.parquet", folder / "citations.parquet"]
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
-
-
-def _title_and_rest(patent: Patent) -> tuple[str, str]:
-    return patent.title, views.join_sections(views.VIEWS[name](patent) for name in _SECTIONS[1:])
 
 
 _Edges = dict[str, dict[str, set[str]]]

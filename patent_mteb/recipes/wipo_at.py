@@ -46,7 +46,7 @@ from patent_mteb.patents.near_duplicates import leaking_twins, twin_key
 from patent_mteb.patents.on_disk import Spool, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
+from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, title_and_text, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import (
     SPLITS,
@@ -209,15 +209,11 @@ def write_retrieval(
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
     _log_empty_views(documents.rows, names, qrels, log)
 
-    def document(row: Document) -> tuple[str, str]:
-        patent = documents.patent(row)
-        return patent.title, views.join_sections(view_texts(patent, ("Abstract", "Claims")).values())
-
-    def query(row: Document) -> str:
-        return views.VIEWS["TAC"](documents.patent(row))
-
     rows = {row.number: row for row in documents.rows}
-    corpus, queries = Composed(rows, document), Composed({number: rows[number] for number in qrels}, query)
+    corpus = Composed(rows, lambda row: title_and_text(documents.patent(row)))
+    queries = Composed(
+        {number: rows[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.patent(row))
+    )
     files = write_beir(folder, corpus, queries, qrels, metadata)
     views_of = ({"_id": patent.publication_number, **view_texts(patent, names)} for patent in documents.patents())
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))

@@ -238,8 +238,7 @@ def _day(date: dt.date | None) -> dt.date:
 def _first_day(members: Sequence[Patent]) -> dt.date | None:
     """Return the first publication date of a family, or its filing date where no publication date is known."""
     published = [patent.publication_date for patent in members if patent.publication_date]
-    filed = [day for patent in members if (day := patent.application_date or patent.priority_date)]
-    return min(published or filed, default=None)
+    return min(published, default=None) or _filed(members)
 
 
 def _readable(codes: Iterable[str]) -> list[str]:
