@@ -102,7 +102,7 @@ SAMPLE = Params()
 
 @dataclass(frozen=True)
 class Sample:
-    """A published sample with normalised numbers; ``text`` is empty if the file has none."""
+    """A published sample with normalised numbers; ``text`` may be empty."""
 
     number: str
     pn: str

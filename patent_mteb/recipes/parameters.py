@@ -75,7 +75,7 @@ class Setting:
 
 
 def settings_of(params: type) -> list[Setting]:
-    """Return the settings of a ``Params`` dataclass, described by the ``Attributes`` of its docstring."""
+    """Return the settings of a dataclass, with the ``Attributes`` of its docstring."""
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params(), _descriptions(params)
     return [
@@ -93,7 +93,7 @@ def settings_of(params: type) -> list[Setting]:
 def read_params(
     params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = (), base: Any = None
 ) -> Any:
-    """Return ``base``, by default ``params()``, with some settings changed, each as ``NAME=VALUE``."""
+    """Change settings of ``base``, by default ``params()``, each as ``NAME=VALUE``."""
     hints = get_type_hints(params, include_extras=True)
     settings = {setting.name: setting for setting in settings_of(params)}
     changes: dict[str, Any] = {}
@@ -133,7 +133,7 @@ def _optional(annotation: Any) -> Any | None:
 
 
 def _items(annotation: Any) -> tuple[tuple[Any, ...], bool]:
-    """Return the annotations of the items of a tuple, and whether its length is variable."""
+    """Return the annotations of a tuple's items, and whether its length is variable."""
     kinds = get_args(annotation)
     return (kinds[:1], True) if kinds[1:] == (Ellipsis,) else (kinds, False)
 
@@ -202,7 +202,7 @@ def _read(annotation: Any, text: str) -> Any:
 
 
 def _descriptions(params: type) -> dict[str, str]:
-    """Return the ``Attributes`` of a docstring by name; ``first, second: text`` describes both."""
+    """Return the ``Attributes`` of a docstring; ``first, second: text`` is for both."""
     _, _, section = inspect.cleandoc(params.__doc__ or "").partition("Attributes:\n")
     descriptions: dict[str, str] = {}
     names: list[str] = []

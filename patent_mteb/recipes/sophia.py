@@ -134,7 +134,7 @@ def object_of_invention(description: str) -> str:
 
 
 def advantages_and_disadvantages(description: str) -> str:
-    """Return the sentences that state advantages or disadvantages (query type ``adb``)."""
+    """Return the sentences on advantages or disadvantages (query type ``adb``)."""
     return _sentences_with(_ADVANTAGE, description)
 
 
@@ -340,7 +340,7 @@ def _edges(
     graded: bool,
     log: BuildLog,
 ) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
-    """Return the degrees of relevance of each linked family, and the (direction, category) of each link."""
+    """Return degrees of relevance by link, and (direction, category) by link."""
     edges: _Edges = {}
     categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
     dropped: Counter[str] = Counter()
@@ -428,7 +428,7 @@ def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
 
 
 def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
-    """Allocate the same number to each year; years with more candidates share the rest of those with fewer."""
+    """Allocate the total evenly; years with more candidates fill the gaps of others."""
     quotas: dict[int, int] = {}
     rest = total
     by_size = sorted(available, key=lambda year: (available[year], year))
@@ -439,7 +439,7 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
 
 
 def _with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> Sequence[Patent]:
-    """Add the summaries of a file to the queries and record their origin as a deviation."""
+    """Add the summaries of a file to the queries and log their origin."""
     if not path:
         return Spool(queries)
     rows = read_summaries(Path(path))
