@@ -48,7 +48,7 @@ _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES,
 
 
 def window_of(text: str) -> tuple[dt.date, dt.date]:
-    """Return the first and last day of a window: a year, a quarter, a month, or two days."""
+    """Parse a window to its first and last day: a year, quarter, month, or two days."""
     remedy = "write a year (2026), a quarter (2026Q3), a month (2026-07) or two days (2026-07-01:2026-09-30)"
     found = re.fullmatch(r"(\d{4})(?:Q([1-4])|-(\d\d))?", text)
     try:
@@ -90,7 +90,7 @@ def build(
     settings: Iterable[str] = (),
     licence: str = "",
 ) -> tuple[BuildLog, str]:
-    """Build an edition with its manifest; return the log of the recipe and the name of the edition."""
+    """Build an edition with its manifest; return the log and the edition's name."""
     module = recipes.find(recipe)
     first, last = window_of(window)
     name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
@@ -161,7 +161,7 @@ def _manifest_of(root: Path) -> _Manifest:
 
 
 def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the hash of each document, application, claim and paragraph, with dates and family of the first two."""
+    """Return hashes of all texts; of documents and applications dates and family."""
     rows = layout.read_dates(folder).rows
     views = [{key: _hash(text) for key, text in beir.view_rows(folder, name)} for name in layout.VIEWS]
     found: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -213,7 +213,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
 
 
 def verify(manifest: Path, root: Path) -> list[str]:
-    """Return the differences between a published manifest and the tables of a rebuild, one sentence each."""
+    """Compare a published manifest with a rebuild; one sentence for each difference."""
     theirs, ours = _read(manifest), _manifest_of(root)
     differences = [*_head_differences(theirs.head, ours.head)]
     differences += _row_differences("", theirs.texts, ours.texts, _TEXTS[2:])

@@ -45,7 +45,7 @@ _COMMON = 0.5
 
 @dataclass(frozen=True)
 class TaskSize:
-    """A task that the records support, with its number of texts by role (``query``, ``document``, ``test`` ...)."""
+    """A task that the records support, with its number of texts by role."""
 
     name: str
     type: str
@@ -53,13 +53,13 @@ class TaskSize:
 
     @property
     def queries(self) -> int:
-        """Queries of a retrieval task, test documents of a classification, or texts of any other task."""
+        """Number of queries, of test documents of a classification, or of texts."""
         return self.texts.get("query") or self.texts.get("test") or sum(self.texts.values())
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A build with some settings: the problem, or the number of queries of the headline task."""
+    """A build with some settings: its problem, or the headline task's queries."""
 
     settings: tuple[str, ...]
     problem: str = ""
@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def queries(self) -> int:
-        """Queries of the headline task with :attr:`settings`, or rows of the first task where there is none."""
+        """Queries of the headline task with :attr:`settings`, else rows of the first."""
         return max((attempt.queries for attempt in self.attempts if attempt.settings == self.settings), default=0)
 
     @property
@@ -108,7 +108,7 @@ class Plan:
 
 
 def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
-    """Return at most ``most`` publications, in complete families that cite one another.
+    """Return at most ``most`` publications, in families that cite one another.
 
     The breadth-first search starts at the first family by hash. When no citation leads further, it starts again at the
     next.
@@ -136,7 +136,7 @@ def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most:
 
 
 def _breadth_first(starts: Sequence[str], neighbours: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield families breadth first from each start; families with neighbours are first."""
+    """Yield families breadth first, beginning with those that have neighbours."""
     seen: set[str] = set()
     for start in sorted(starts, key=lambda family: family not in neighbours):
         if start in seen:
@@ -151,7 +151,7 @@ def _breadth_first(starts: Sequence[str], neighbours: Mapping[str, Sequence[str]
 
 
 def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
-    """Plan each benchmark of the package, with the paper's settings and with settings that suit the records."""
+    """Plan each benchmark, with the paper's settings and with suitable ones."""
     share = {name: sum(map(has, patents)) / max(len(patents), 1) for name, has in FIELDS.items()}
     share |= {
         "citations": float(bool(links)),
@@ -221,7 +221,7 @@ def _caps(name: str, value: object) -> bool:
 def _dry_build(
     recipe: str, patents: Sequence[Patent], links: Sequence[Citation], settings: Sequence[str]
 ) -> tuple[int, tuple[TaskSize, ...], int]:
-    """Build a benchmark; return the queries of its headline task, its tasks, and the number of different texts."""
+    """Build a benchmark; return headline queries, tasks and different texts."""
     with tempfile.TemporaryDirectory() as folder, _quiet():
         params = recipes.check_settings(recipe, settings)
         recipes.find(recipe).build(patents, links, Path(folder), *params)
@@ -235,7 +235,7 @@ def _dry_build(
 
 
 def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
-    """Yield the tasks of the tables that were built; the tasks of label sets are named after their files."""
+    """Yield the tasks of the tables that were built."""
     benchmark = _benchmark(recipe)
     for data in (data for data in benchmark.data_sets if (root / data.key).is_dir()):
         source = Source(data, "local", f"local-{content_hash(root / data.key)}", root / data.key)
@@ -247,7 +247,7 @@ def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
 
 
 def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
-    """Count the texts of a task and add their hashes to ``texts``; return None if its tables do not load."""
+    """Count the texts of a task and add their hashes; None if it does not load."""
     try:
         task.load_data()
     except DataError:
@@ -300,7 +300,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Landscape:
-    """Number of publications with labels of a landscape, and of different coarse and fine labels."""
+    """Number of labelled publications of a landscape, and of its different labels."""
 
     name: str
     publications: int
@@ -310,7 +310,7 @@ class Landscape:
 
 @dataclass(frozen=True)
 class Twins:
-    """Publications of different families with the same title and abstract: number of groups, publications and families.
+    """Publications of different families with the same title and abstract.
 
     ``citing`` is the number of these families that cite another.
     """
@@ -366,7 +366,7 @@ class Inspection:
 
 
 def count_categories(citations: Sequence[Citation]) -> dict[str, int]:
-    """Count citations by strongest category: ``X``, ``Y``, ``A``, ``other``, or ``""`` without one."""
+    """Count citations by category: ``X``, ``Y``, ``A``, ``other``, or ``""``."""
     return dict(Counter(_category(citation.category) for citation in citations).most_common())
 
 

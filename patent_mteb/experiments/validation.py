@@ -55,7 +55,7 @@ class _Collector(logging.Handler):
 
 @contextmanager
 def _collected_warnings() -> Iterator[list[str]]:
-    """Collect the warnings of the suite instead of printing them, and silence those of mteb."""
+    """Collect the warnings of the suite, and silence those of mteb."""
     collector, package, mteb = _Collector(), logging.getLogger("patent_mteb"), logging.getLogger("mteb")
     propagate, level, mteb_level = package.propagate, package.level, mteb.level
     package.addHandler(collector)
@@ -72,7 +72,7 @@ def _collected_warnings() -> Iterator[list[str]]:
 
 
 def validate(directory: Path, debug: bool = False) -> list[Finding]:
-    """Compare a directory with its ``dataset.json``, and load every task for which it has data."""
+    """Compare a directory with its ``dataset.json``, and load every task."""
     if not directory.is_dir():
         raise DataError("the directory does not exist", path=directory, remedy="name a directory")
     present = list(_data_sets(directory))
@@ -136,7 +136,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _data_sets(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
-    """Yield the data sets below a directory; else the one that its name or a file in it identifies."""
+    """Yield the data sets below a directory, else the one that it is itself."""
     known = [(benchmark, data) for benchmark in catalogue.benchmarks() for data in benchmark.data_sets]
     below = [(benchmark, data, directory / data.key) for benchmark, data in known if (directory / data.key).is_dir()]
     if below:
@@ -166,7 +166,7 @@ def _would_add(tasks: Sequence[str]) -> str:
 
 
 def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path) -> list[type[PatentTask]]:
-    """Return the tasks of a benchmark for which a folder may have data, with those of its actual label sets."""
+    """Return the tasks of a benchmark, with those of the label sets in the folder."""
     known = [task for task in benchmark.task_classes if task.data == data]
     if benchmark.names_in is None:
         return known

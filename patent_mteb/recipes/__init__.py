@@ -105,7 +105,7 @@ def find(recipe: str) -> Any:
 
 
 def source_file(recipe: str) -> Path | None:
-    """Return the source file of a recipe outside the package, None for a recipe of the package."""
+    """Return the source file of a recipe, None if it is part of the package."""
     name = _module_name(recipe)
     if name != recipe:
         return None
@@ -133,7 +133,7 @@ def needs(recipe: str) -> tuple[Need, ...]:
 
 
 def settings(recipe: str) -> list[Setting]:
-    """Return the settings that a command line can give to a recipe: its own, then those of every recipe."""
+    """Return the settings of a recipe, then those of every recipe."""
     return [*_specific_settings(recipe), *_common_settings(recipe)]
 
 
@@ -143,7 +143,7 @@ def _specific_settings(recipe: str) -> list[Setting]:
 
 
 def _common_settings(recipe: str) -> list[Setting]:
-    """Return the settings of every recipe, without those that the recipe defines itself."""
+    """Return the settings of every recipe that the recipe does not redefine."""
     specific = {setting.name for setting in _specific_settings(recipe)}
     return [setting for setting in settings_of(Common) if setting.name not in specific]
 
@@ -156,7 +156,7 @@ def _split_settings(recipe: str, assignments: Sequence[str]) -> tuple[list[str],
 
 
 def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
-    """Return the settings of a recipe as arguments of its ``build``: its ``Params``, or nothing if it has none."""
+    """Parse settings to the arguments of ``build``: ``Params``, or nothing without it."""
     module = find(recipe)
     specific, common = _split_settings(recipe, settings)
     read_params(Common, common, recipe)
@@ -239,14 +239,14 @@ def run_on(
 
 
 def _complete_log(log: BuildLog, preparation: BuildLog, params: Sequence[Any], needs: Sequence[Need]) -> None:
-    """Add the steps of the preparation to the log of a recipe, and changed settings that it does not log itself."""
+    """Add the steps of the preparation and all changed settings to the log."""
     changed = [one for given in params for one in deviations(given, needs) if one not in log.deviations]
     log.steps[:0] = preparation.steps
     log.deviations[:0] = [*preparation.deviations, *changed]
 
 
 def _located(error: DataError, folder: Path, root: Path, report: MatchReport) -> DataError:
-    """Return the error with its path below the root, or with the match report if citations found no record."""
+    """Return the error with its path below the root, or with the match report."""
     if error.path is not None and error.path.is_relative_to(folder):
         return DataError(error.problem, path=root / error.path.relative_to(folder), row=error.row, remedy=error.remedy)
     if error.path is not None or report.matched == report.citations:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -42,7 +42,9 @@ from patent_mteb.files import (
     write_parquet,
 )
 from patent_mteb.metrics.slices import Qrels
+from patent_mteb.patents import views as text_views
 from patent_mteb.patents.corpus import Texts, TitledTexts
+from patent_mteb.patents.records import Patent
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +137,7 @@ def _queries(path: Path, empty: Counter[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unicode_remedy(key: str, known: Iterable[str]) -> str:
-    """Return a remedy if the id is known in another Unicode normal form, else an empty text."""
+    """Return the remedy for an id that is known in another Unicode normal form."""
     composed = unicodedata.normalize("NFC", key)
     alike = any(unicodedata.normalize("NFC", other) == composed for other in known)
     return "the id is known in another Unicode form: write all files in one, such as NFC" if alike else ""
@@ -156,7 +158,7 @@ def _views(path: Path, known: set[str], counts: dict[str, int]) -> tuple[str, ..
 
 
 def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the ids and texts of one view of ``views.parquet``; a null is an empty text."""
+    """Yield ids and texts of a column of ``views.parquet``; null is an empty text."""
     path = folder / "views.parquet"
     for batch in read_batches(path, ["_id", name]):
         check_columns(batch, {name: pa.string()}, path)
@@ -218,6 +220,11 @@ def read_beir(folder: Path) -> BeirFolder:
     return BeirFolder(corpus, queries, qrels, metadata, views, counts)
 
 
+def title_and_text(patent: Patent, sections: Sequence[str] = ("Abstract", "Claims")) -> tuple[str, str]:
+    """Return title and text of a patent as a document of the corpus."""
+    return patent.title, text_views.join_sections(text_views.VIEWS[name](patent) for name in sections)
+
+
 def write_beir(
     folder: Path,
     corpus: Mapping[str, tuple[str, str]],
@@ -273,7 +280,7 @@ class MetadataRows(Mapping[str, Mapping[str, Any]]):
         self._columns = {name: table[name].combine_chunks() for name in table.column_names if name != "_id"}
 
     def column(self, name: str) -> Iterator[tuple[str, Any]]:
-        """Return the ids and values of a column; the values are None if the column is missing."""
+        """Return ids and values of a column; without the column, values are None."""
         if name not in self._columns:
             return ((key, None) for key in self)
         return ((key, _without_nulls(value.as_py())) for key, value in zip(self, self._columns[name], strict=True))
@@ -297,7 +304,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[str, int]]:
-    """Return the checked rows of ``metadata.parquet`` by id, and the number of unexpected values by kind."""
+    """Return the checked rows of ``metadata.parquet``, and counts of odd values."""
     counts: dict[str, int] = {}
     table = tables.metadata
     if table is None:

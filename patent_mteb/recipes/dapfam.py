@@ -189,7 +189,7 @@ def _text(patent: Patent, view: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """The fields of a family that filters and draws use, and the names of the texts that it has."""
+    """The fields of a family that filters and draws use."""
 
     id: str
     earliest_claim: dt.date | None
@@ -347,7 +347,7 @@ def _relations(
     params: Params,
     draw: random.Random,
 ) -> list[tuple[str, str, float, str]]:
-    """Return (query, target, score, domain relation) of cited or citing families and of unlinked ones."""
+    """Return (query, target, score, domain relation) of linked and unlinked families."""
     linked = graph.linked(query)
     cited = sorted(linked & complete.keys())
     positives = sorted(draw.sample(cited, min(params.positives, len(cited))))

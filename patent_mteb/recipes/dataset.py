@@ -41,7 +41,7 @@ _NAME_REMEDY = "choose a name of letters and digits that begins with a capital, 
 
 @dataclass(frozen=True)
 class Identity:
-    """Name, version, owner and licence of a data set; an empty field leaves the recorded value unchanged."""
+    """The identity of a data set; an empty field leaves the recorded value unchanged."""
 
     name: str = ""
     version: str = ""
@@ -55,7 +55,7 @@ UNNAMED = Identity()
 
 @dataclass(frozen=True)
 class FileRecord:
-    """Size and hash of a file; of a parquet table also its rows and the number of non-empty rows of each column."""
+    """Size and hash of a file; of a table also its rows and filled rows by column."""
 
     bytes: int
     sha256: str
@@ -108,7 +108,7 @@ def default_name(root: Path) -> str:
 
 
 def with_identity(root: Path, before: DataSetRecord | None, identity: Identity) -> DataSetRecord:
-    """Return the record of a root with the identity applied; a root that has another name is refused."""
+    """Apply an identity to the record of a root; refuse another name."""
     if identity.name:
         _check_name(identity.name, None)
     if before is None:
@@ -161,7 +161,7 @@ def file_record(path: Path) -> FileRecord:
 
 
 def file_outline(path: Path) -> FileRecord:
-    """Return the size of a file and the columns of a parquet table, without reading their values."""
+    """Return the size of a file and the columns of a table, without its values."""
     names: list[str] = []
     if path.suffix == ".parquet":
         with contextlib.suppress(DataError):  # the reader of the table reports it
@@ -170,7 +170,7 @@ def file_outline(path: Path) -> FileRecord:
 
 
 def _filled(column: pa.ChunkedArray) -> int:
-    """Count the rows of a column with a text that is not blank, a list with an item, or any other value."""
+    """Count the rows with a text that is not blank, a list with an item, or a value."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         filled = pc.not_equal(pc.utf8_trim_whitespace(column), "")
     elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
@@ -181,7 +181,7 @@ def _filled(column: pa.ChunkedArray) -> int:
 
 
 def data_sets(files: Iterable[str]) -> list[str]:
-    """Return the folders of the data sets that files belong to: ``WIPO-AT``, or ``ORG/NAME`` as on the hub."""
+    """Return the data sets of files: ``WIPO-AT``, or ``ORG/NAME`` as on the hub."""
     paths = [PurePosixPath(file).parts for file in files]
     single = {parts[0] for parts in paths if len(parts) == 2}
     return sorted({parts[0] if parts[0] in single else "/".join(parts[:2]) for parts in paths})

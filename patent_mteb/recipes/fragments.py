@@ -65,7 +65,7 @@ def _clean(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence without its full stop. Abbreviations and decimal points do not end a sentence."""
+    """Return the first sentence without its full stop; abbreviations do not end it."""
     text = _clean(text)
     for end in _SENTENCE_END.finditer(text):
         words = text[: end.start()].split()
@@ -91,15 +91,15 @@ class Fragments:
 
     def text(self, without: Collection[Role] = ()) -> str:
         """Return the abstract as running text without markers and without some roles."""
-        kept = [text for role, text in self.parts if text and (role is None or role not in without)]
+        parts = [text for role, text in self.parts if text and (role is None or role not in without)]
         return " ".join(
-            text if text[-1] in ".!?;:" or number == len(kept) else f"{text}."
-            for number, text in enumerate(kept, start=1)
+            text if text[-1] in ".!?;:" or number == len(parts) else f"{text}."
+            for number, text in enumerate(parts, start=1)
         )
 
 
 def _segments(abstract: str) -> list[tuple[str, str]]:
-    """Split the abstract at its markers into (marker, text); the text before the first has the marker ``""``."""
+    """Split the abstract at its markers into (marker, text); the first may be empty."""
     segments: list[tuple[str, str]] = []
     name, start = "", 0
     for marker in _MARKER.finditer(abstract):
@@ -121,7 +121,7 @@ def _segments(abstract: str) -> list[tuple[str, str]]:
 
 
 def _match(names: list[str], pattern: tuple[tuple[str, Role], ...]) -> dict[int, Role] | None:
-    """Return the role at the position of each marker of the pattern, in order, or None if one is missing."""
+    """Return the roles by position of the pattern's markers, None if one is missing."""
     roles: dict[int, Role] = {}
     start = 0
     for marker, role in pattern:
@@ -175,13 +175,13 @@ def _occurrence(words: list[str], wanted: list[str]) -> int | None:
 
 
 def contains_fragment(text: str, fragment: str) -> bool:
-    """Whether the words of the fragment occur consecutively in the text, ignoring case, punctuation and spacing."""
+    """Whether the words of the fragment occur consecutively, ignoring case."""
     wanted = _WORD.findall(fragment.casefold())
     return bool(wanted) and _occurrence(_WORD.findall(text.casefold()), wanted) is not None
 
 
 def remove_fragment(text: str, fragment: str) -> str:
-    """Remove every occurrence of the fragment, compared as in :func:`contains_fragment`.
+    """Remove every occurrence of the fragment (see :func:`contains_fragment`).
 
     The punctuation after an occurrence and any occurrence that a removal creates are removed too.
     """

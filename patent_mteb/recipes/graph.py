@@ -23,7 +23,7 @@ _Numbers = NDArray[np.int64]
 
 
 class _Neighbours(Mapping[str, frozenset[str]]):
-    """The neighbours of each family that has some, stored as a compressed sparse row matrix."""
+    """The neighbours of each family, in compressed sparse rows."""
 
     def __init__(self, numbers: Mapping[str, int], names: list[str], ones: _Numbers, others: _Numbers) -> None:
         order = np.argsort(ones, kind="stable")

@@ -42,7 +42,7 @@ class LabelSet:
     coarse: str = ""
 
     def labels(self, patent: HasLabels) -> list[str]:
-        """Return the distinct labels of a patent in this set, sorted; empty if the patent is not in the set."""
+        """Return the distinct labels of a patent in this set, sorted."""
         rows = [label for label in patent.labels if label.landscape == self.landscape]
         if self.coarse:
             return sorted({label.fine for label in rows if label.coarse == self.coarse and label.fine})
@@ -99,7 +99,7 @@ def _coarse(patents: Sequence[HasLabels]) -> dict[str, set[str]]:
 def _landscape_sets(
     landscape: str, categories: Sequence[str], patents: Sequence[HasLabels], least: int, used: set[str], log: BuildLog
 ) -> list[LabelSet]:
-    """Return the sets of a landscape that is not the paper's; a set needs two different labels."""
+    """Return the sets, each with two labels or more, of a landscape of the user."""
     stem = camel_case(landscape) or _UNNAMED
     chosen = []
     for category in ("", *categories):
@@ -159,7 +159,7 @@ def label_names(folder: Path) -> list[str]:
 
 
 def label_files(folder: Path) -> dict[str, str]:
-    """Return the label sets of a directory by their names in tasks: ``green-energy`` is ``GreenEnergy``."""
+    """Return file names by names in tasks: ``GreenEnergy`` for ``green-energy``."""
     found: dict[str, str] = {}
     for name in label_names(folder):
         path, task = folder / "labels" / f"{name}.parquet", camel_case(name)
@@ -177,7 +177,7 @@ def label_files(folder: Path) -> dict[str, str]:
 
 
 def read_taxonomy(folder: Path) -> dict[str, list[str]]:
-    """Read the labels that each set may use, empty if the directory has no ``labels/taxonomy.json``."""
+    """Read the labels of each set in ``labels/taxonomy.json``, which is optional."""
     path = folder / "labels" / "taxonomy.json"
     if not path.exists():
         return {}

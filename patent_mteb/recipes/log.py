@@ -20,7 +20,7 @@ class Step:
 
 @dataclass
 class BuildLog:
-    """The steps of a build, the files that it wrote (relative to the root, sorted), and its deviations.
+    """The steps of a build, its files (relative to the root) and its deviations.
 
     A deviation is a phrase that says where the tables differ from the paper's rules. The description of the tasks lists
     them.

@@ -83,7 +83,7 @@ def waived(needs: Sequence[Need], require: Sequence[str]) -> tuple[str, ...]:
 
 
 def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
-    """Return a phrase for each setting that differs from its default, which is the paper's."""
+    """Return a phrase for each setting that differs from the paper's."""
     phrases = []
     for setting in settings_of(type(params)):
         value = written(getattr(params, setting.name))
@@ -100,7 +100,7 @@ def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
 
 @dataclass(frozen=True)
 class Filter(Generic[_Item]):
-    """A condition: its name in the log, its predicate, the remedy if nothing passes, and the field that it requires."""
+    """A condition, with a remedy if nothing passes and the field that it requires."""
 
     name: str
     keeps: Callable[[_Item], bool]
@@ -111,13 +111,13 @@ class Filter(Generic[_Item]):
 def filters_of(
     needs: Sequence[Need], require: Sequence[str], has: Mapping[str, Callable[[_Item], bool]]
 ) -> list[Filter[_Item]]:
-    """Return a filter for each need that drops something, unless ``require`` waives it."""
+    """Return a filter for each required need that drops something."""
     active = [need for need in needs if need.drops and need.field in has and (need.fixed or need.field in require)]
     return [Filter(f"with {need.field}", has[need.field], field=need.field) for need in active]
 
 
 class Funnel:
-    """A sequence of filters, each a step of the log. One that leaves nothing raises an error with all steps so far."""
+    """A sequence of filters, each a step of the log, which must leave something."""
 
     def __init__(self, log: BuildLog, what: str, require: Sequence[str] = (), prefix: str = "") -> None:
         self.log, self.what, self.require, self.prefix = log, what, require, prefix
@@ -129,21 +129,21 @@ class Funnel:
             raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
         left = dict(items)
         for one in filters:
-            kept = {key: item for key, item in left.items() if one.keeps(item)}
-            self.log.step(self.prefix + one.name, len(left), len(kept))
-            self.trail.append(Step(one.name, len(left), len(kept)))
-            if not kept:
+            passing = {key: item for key, item in left.items() if one.keeps(item)}
+            self.log.step(self.prefix + one.name, len(left), len(passing))
+            self.trail.append(Step(one.name, len(left), len(passing)))
+            if not passing:
                 problem, remedy = self._without_field(items, filters) if one.field else self._without(one, len(left))
                 order = "; ".join(f"{step.name}: {step.rows_in} -> {step.rows_out}" for step in self.trail)
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
-            left = kept
+            left = passing
         return left
 
     def _without(self, one: Filter[_Item], number: int) -> tuple[str, str]:
         return f"0 of {number} {self.what} left are {one.name}", one.remedy
 
     def _without_field(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
-        """Return problem and remedy where required fields leave nothing, with the number of items that have each."""
+        """Return problem and remedy where the required fields leave nothing."""
         have = {one.field: sum(map(one.keeps, items.values())) for one in filters if one.field}
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]

@@ -46,7 +46,7 @@ from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean, clean_patent
-from patent_mteb.recipes.beir import write_beir, write_qrels
+from patent_mteb.recipes.beir import title_and_text, write_beir, write_qrels
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Positive
@@ -102,7 +102,7 @@ SAMPLE = Params()
 
 @dataclass(frozen=True)
 class Sample:
-    """A published sample with normalised numbers; ``text`` is empty if the file has none."""
+    """A published sample with normalised numbers; ``text`` may be empty."""
 
     number: str
     pn: str
@@ -228,10 +228,6 @@ def _write(
     files = [folder / name for name in (FAMILIES, "metadata.parquet", TRUTH, "views.parquet")]
     n_empty = 0
 
-    def document(row: int) -> tuple[str, str]:
-        patent = clean_patent(patents[row])
-        return patent.title, views.join_sections(views.VIEWS[one](patent) for one in ("Abstract", "Claims"))
-
     def query(row: int) -> str:
         nonlocal n_empty
         text = views.VIEWS["TAC"](clean_patent(patents[row]))
@@ -254,7 +250,10 @@ def _write(
 
     query_rows = {number_of[known[sample.number]]: known[sample.number] for sample in queries}
     written = write_beir(
-        folder, Composed({number_of[row]: row for row in corpus}, document), Composed(query_rows, query), judged("x")
+        folder,
+        Composed({number_of[row]: row for row in corpus}, lambda row: title_and_text(clean_patent(patents[row]))),
+        Composed(query_rows, query),
+        judged("x"),
     )
     write_qrels(files[0], judged("x_family"))
     write_rows(files[1], (_row(patents[row]) for row in sorted(number_of, key=number_of.__getitem__)), _METADATA)

@@ -30,7 +30,7 @@ _KIND = re.compile(r"[A-Z]\d?$")
 
 @dataclass(frozen=True)
 class Judgement:
-    """A citation that counts, with the application as filed, the document and the category."""
+    """A citation that counts: application as filed, document and category."""
 
     query: str
     document: str
@@ -43,7 +43,7 @@ class Judgement:
 
 
 def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
-    """Return the paragraph numbers that passages give in square brackets, as in pre-grant publications."""
+    """Return the paragraph numbers in square brackets of cited passages."""
     found: set[int] = set()
     for passage in passages:
         for first, last in _NUMBERED.findall(passage):
@@ -54,7 +54,7 @@ def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The data of a publication that decide whether it is a query or a document, without its texts.
+    """The bibliographic data that make a publication a query or a document.
 
     Attributes:
         position: index of its record among the patents.
@@ -110,7 +110,7 @@ def headers_of(patents: Sequence[Patent]) -> list[Header]:
 
 
 def as_filed(headers: Iterable[Header]) -> dict[str, Header]:
-    """Return the first pre-grant publication of the same application, for each publication that has one."""
+    """Return the application as filed (first pre-grant publication) by publication."""
     first: dict[tuple[str, ...], Header] = {}
     headers = sorted(headers, key=lambda header: header.age)
     for header in headers:
@@ -120,7 +120,7 @@ def as_filed(headers: Iterable[Header]) -> dict[str, Header]:
 
 
 def documents_of(headers: Iterable[Header]) -> dict[str, Header]:
-    """Return the document of each family: its earliest publication with a date and a text."""
+    """Return the earliest publication with a date and a text of each family."""
     documents: dict[str, Header] = {}
     for header in sorted(headers, key=lambda header: header.age):
         if header.public and header.text:
@@ -163,7 +163,7 @@ def usable_citations(
 
 
 def _category(citation: Citation, rules: Rules) -> str | None:
-    """Return the strongest category, empty if none counts, None if no search report uses it."""
+    """Return the strongest category, empty if none counts, None if it is unknown."""
     if not rules.graded:
         return EXAMINER if citation.origin == "examiner" else ""
     try:

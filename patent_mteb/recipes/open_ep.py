@@ -65,7 +65,7 @@ def text_id(document: str, language: str) -> str:
 
 
 def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield language (empty if unknown) and text of each version of a section of a publication."""
+    """Yield language (empty if unknown) and text of each version of a section."""
     if kind == "Claims":
         found = [
             (patent.languages.claims, claims_text(patent.claims)),
@@ -86,7 +86,7 @@ def write_languages(
     by_claim: Mapping[str, Sequence[Judgement]],
     log: BuildLog,
 ) -> list[Path]:
-    """Write the texts of the documents in each language, and the language of each query."""
+    """Write the texts of documents in each language, and the languages of queries."""
     document = {name.family: name.number for name in corpus}
     known = publications(patents)
     members = sorted(
@@ -132,7 +132,7 @@ def write_languages(
 
 
 def read_languages(folder: Path) -> dict[str, str]:
-    """Return the language of the claims of each application, empty if the source does not state it."""
+    """Return the language of the claims by application, empty if unknown."""
     table = read_keyed(folder / "languages.parquet", {"claims": pa.string()})
     return {
         key: language or "" for key, language in zip(table["_id"].to_pylist(), table["claims"].to_pylist(), strict=True)

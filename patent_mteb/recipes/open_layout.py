@@ -68,7 +68,7 @@ def numbered_id(publication: str, number: int) -> str:
 
 
 def subset_folder(folder: Path, subset: str) -> Path:
-    """Return the folder of :data:`CLAIMS` or :data:`PASSAGES`, which a build without cited ones lacks."""
+    """Return the folder of :data:`CLAIMS` or :data:`PASSAGES`; it may be missing."""
     if not (folder / subset).is_dir():
         problem = f"the data have no {subset}: no citation names one"
         raise NotThereError(problem, path=folder / subset, remedy="build it from citations that do, or omit this task")
@@ -76,12 +76,12 @@ def subset_folder(folder: Path, subset: str) -> Path:
 
 
 def document_of(key: str) -> str:
-    """Return the publication of a claim or a paragraph; any other id is returned unchanged."""
+    """Return the publication of a claim or a paragraph; keep other ids."""
     return key.partition("#")[0]
 
 
 def numbered_paragraphs(patent: Patent) -> dict[int, str]:
-    """Return the numbered paragraphs of a description, cleaned and not empty; the first of each number counts."""
+    """Return the numbered paragraphs of a description; the first of a number counts."""
     lines = patent.description.lines()
     if len(patent.paragraphs) != len(lines):
         return {}
@@ -107,7 +107,7 @@ def write_documents(
     }
     files = beir.write_beir(
         folder,
-        Composed({number: number for number in corpus}, lambda number: _title_and_rest(texts[number])),
+        Composed({number: number for number in corpus}, lambda number: beir.title_and_text(texts[number], VIEWS)),
         Composed({number: number for number in queries}, lambda number: views.VIEWS["TAC"](texts[number])),
         qrels,
     )
@@ -122,17 +122,13 @@ def write_documents(
     return [*files, _write_judgements(folder, by_pair)]
 
 
-def _title_and_rest(patent: Patent) -> tuple[str, str]:
-    return patent.title, views.join_sections(views.VIEWS[name](patent) for name in VIEWS)
-
-
 def write_claims(
     folder: Path,
     texts: Mapping[str, Patent],
     by_claim: Mapping[str, Sequence[Judgement]],
     judgements: Iterable[Judgement],
 ) -> list[Path]:
-    """Write rejected claims as queries, each after the claims that it depends on, with their judgements.
+    """Write rejected claims, after those they depend on, as queries with judgements.
 
     Documents cited only against other claims of the application have grade 0.
     """
@@ -220,7 +216,7 @@ def _metadata(patent: Patent) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Subset:
-    """Queries and judgements of claims or passages, and their documents if they differ from the corpus."""
+    """Queries and judgements of claims or passages; documents if not the corpus."""
 
     queries: Texts
     qrels: Qrels
@@ -228,7 +224,7 @@ class Subset:
 
 
 def read_subset(folder: Path, queries: Path | None = None) -> Subset:
-    """Read claims or passages; the folder of the queries is that of the judgements by default."""
+    """Read claims or passages; queries may be in another folder."""
     path, corpus = folder / "qrels" / "test.tsv", folder / "corpus.jsonl"
     qrels, rows = beir.read_qrels(path)
     texts = _read_texts((queries or folder) / "queries.jsonl")
@@ -265,7 +261,7 @@ def read_dates(folder: Path) -> Dates:
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:
-    """Read the rows of ``judgements.parquet`` of some queries, by query and document; nulls become empty."""
+    """Read rows of ``judgements.parquet`` by query and document; nulls become empty."""
     path = folder / "judgements.parquet"
     found: dict[tuple[str, str], Mapping[str, object]] = {}
     for number, row in enumerate(read_parquet(path, _JUDGEMENTS).to_pylist(), start=1):

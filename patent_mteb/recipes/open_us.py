@@ -220,7 +220,7 @@ def _corpus(
     params: Params,
     log: BuildLog,
 ) -> list[str]:
-    """Return the numbers of the judged documents and of a sample of the others that some query may find."""
+    """Return the judged documents and a sample of others that a query may find."""
     latest = max(query.limit or dt.date.min for query in queries)
     judged = {one.document for one in judgements}
     public = [one for one in documents if one.public and one.public < latest]
@@ -296,7 +296,7 @@ def _write_claims(
 
 
 def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:
-    """Return the grades of the cited paragraphs of each claim, and the number of citations that name none."""
+    """Return grades of cited paragraphs by claim, and the citations that name none."""
     found: dict[str, dict[str, int]] = {}
     unnamed: set[Judgement] = set()
     for claim, group in by_claim.items():

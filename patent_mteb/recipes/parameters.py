@@ -26,7 +26,7 @@ import math
 import re
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from patent_mteb.errors import DataError
@@ -75,7 +75,7 @@ class Setting:
 
 
 def settings_of(params: type) -> list[Setting]:
-    """Return the settings of a ``Params`` dataclass, described by the ``Attributes`` of its docstring."""
+    """Return the settings of a dataclass, with the ``Attributes`` of its docstring."""
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params(), _descriptions(params)
     return [
@@ -90,8 +90,10 @@ def settings_of(params: type) -> list[Setting]:
     ]
 
 
-def read_params(params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = ()) -> Any:
-    """Return an instance of a ``Params`` dataclass with some settings changed, each as ``NAME=VALUE``."""
+def read_params(
+    params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = (), base: Any = None
+) -> Any:
+    """Change settings of ``base``, by default ``params()``, each as ``NAME=VALUE``."""
     hints = get_type_hints(params, include_extras=True)
     settings = {setting.name: setting for setting in settings_of(params)}
     changes: dict[str, Any] = {}
@@ -115,7 +117,7 @@ def read_params(params: type, assignments: Sequence[str], recipe: str, others: S
             problem = f"setting {setting.name} of recipe {recipe} cannot be '{text}', {expected}"
             raise DataError(problem, remedy=f"correct the value or omit the setting; {default}") from error
     try:
-        return params(**changes)
+        return replace(params() if base is None else base, **changes)
     except ValueError as error:
         raise DataError(
             f"these settings of recipe {recipe} do not go together: {error}", remedy="correct one of them"
@@ -131,7 +133,7 @@ def _optional(annotation: Any) -> Any | None:
 
 
 def _items(annotation: Any) -> tuple[tuple[Any, ...], bool]:
-    """Return the annotations of the items of a tuple, and whether its length is variable."""
+    """Return the annotations of a tuple's items, and whether its length is variable."""
     kinds = get_args(annotation)
     return (kinds[:1], True) if kinds[1:] == (Ellipsis,) else (kinds, False)
 
@@ -200,7 +202,7 @@ def _read(annotation: Any, text: str) -> Any:
 
 
 def _descriptions(params: type) -> dict[str, str]:
-    """Return the ``Attributes`` of a docstring by name; ``first, second: text`` describes both."""
+    """Return the ``Attributes`` of a docstring; ``first, second: text`` is for both."""
     _, _, section = inspect.cleandoc(params.__doc__ or "").partition("Attributes:\n")
     descriptions: dict[str, str] = {}
     names: list[str] = []

@@ -82,7 +82,7 @@ _LONGEST = 1 << 24
 
 @dataclass(frozen=True)
 class Labelled:
-    """A patent to classify: its text without section tags, and its subclasses in file order."""
+    """A patent to classify: text without section tags, and subclasses in order."""
 
     text: str
     labels: tuple[str, ...]
@@ -94,7 +94,7 @@ def without_tags(text: str) -> str:
 
 
 def with_tag(text: str) -> str:
-    """Return ``title [SEP] abstract`` with the tag before the abstract; a title alone has none."""
+    """Add the tag before the abstract of ``title [SEP] abstract``."""
     title, separator, abstract = text.partition(SEPARATOR)
     return f"{title}{separator}{SECTION_TAGS[SECTION]} {abstract}" if separator else text
 
@@ -188,7 +188,7 @@ def _quoted(code: str) -> str:
 
 
 def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
-    """Return the rows of the least values in order; ties are in order of the rows, as in a stable sort."""
+    """Return the rows of the least values in order; ties are in order of the rows."""
     rows = (
         np.arange(len(values))
         if number >= len(values)
@@ -199,7 +199,7 @@ def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
 
 
 class MoreLikeThis:
-    """Ranks publications by tf-idf cosine to a query publication (negatives of Table 4)."""
+    """Rank publications by tf-idf cosine to a query (negatives of Table 4)."""
 
     def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -220,7 +220,7 @@ class MoreLikeThis:
         return [key for row in best if (key := self._keys[row]) not in forbidden][:number]
 
     def _cosines(self, row: int) -> NDArray[np.float64]:
-        """Return the cosines of all publications to a query, summed term by term over those that share the term."""
+        """Return the cosines of all publications to a query, summed term by term."""
         cosines = np.zeros(len(self._keys))
         queries, documents = self._queries, self._documents
         terms = slice(*queries.indptr[row : row + 2])
@@ -231,7 +231,7 @@ class MoreLikeThis:
 
 
 class BySubclass:
-    """Finds publications that share an IPC subclass with a query publication (negatives of Table 4)."""
+    """Find publications that share a subclass with a query (negatives of Table 4)."""
 
     def __init__(self, keys: Sequence[str], subclasses: Iterable[tuple[str, ...]]) -> None:
         self._keys = keys
@@ -351,10 +351,10 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
     similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.record(key)) for key in keys), chosen)
-    alike = BySubclass(keys, (_subclasses(known[key]) for key in keys))
+    same_subclass = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
-        pool = _pool(queries, known, cited, similar, alike, params, log, name)
+        pool = _pool(queries, known, cited, similar, same_subclass, params, log, name)
         folder = root / DATA_SET / name
         write_jsonl(folder / "content" / "queries.json", (_content(known.record(key)) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known.record(key)) for key in sorted(pool)))
@@ -372,7 +372,7 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
 def _cited(
     citations: Sequence[Citation], known: Mapping[str, Patent], graded: bool, log: BuildLog
 ) -> dict[str, dict[str, str]]:
-    """Return ``{citing: {cited: category}}``; of several categories of a pair the strongest counts."""
+    """Return ``{citing: {cited: category}}`` with the strongest category of a pair."""
     cited: dict[str, dict[str, str]] = {}
     n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
     for citation in citations:
@@ -411,7 +411,7 @@ def _year(patent: Patent) -> int | None:
 
 
 def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool) -> bool:
-    """Whether a patent is of the years; one without a date passes unless dates are required."""
+    """Whether a patent is of the years; without a date, unless dates are required."""
     if first is None and last is None:
         return True
     year = _year(patent)
@@ -493,7 +493,7 @@ def _pool(
     known: Mapping[str, Patent],
     cited: Mapping[str, Mapping[str, str]],
     similar: MoreLikeThis,
-    alike: BySubclass,
+    same_subclass: BySubclass,
     params: Params,
     log: BuildLog,
     name: str,
@@ -506,7 +506,7 @@ def _pool(
     for query in queries:
         forbidden = query_families | set(cited[query])
         negatives["more like this"].update(similar(query, forbidden, params.mlt))
-        same = alike(query, forbidden)
+        same = same_subclass(query, forbidden)
         negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
         further = {key for direct in cited[query] for key in cited.get(direct, ())}
         negatives["cited of cited"].update(further - forbidden)

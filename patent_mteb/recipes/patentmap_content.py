@@ -50,14 +50,14 @@ class Content:
     description: str
 
     def section(self, name: str, tags: bool) -> str:
-        """Return the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if it is missing."""
+        """Return the section ``abstract`` (with the title), ``claim`` or ``invention``."""
         if name == "abstract":
             return title_and_abstract(_words(self.title), _words(self.abstract), tags)
         text = _words(self.claims if name == "claim" else self.description)
         return f"{SECTION_TAGS[name]} {text}" if tags and text else text
 
     def paper_section(self, name: str, tags: bool) -> str:
-        """Return the text that the authors embed: a missing section leaves its separator or its tag."""
+        """Return the text that the authors embed, with marks of missing sections."""
         tag = f"{SECTION_TAGS[name]} " if tags else ""
         if name == "abstract":
             return f"{self.title}{SEPARATOR}{tag}{self.abstract}".strip()
@@ -69,7 +69,7 @@ def _words(text: str) -> str:
 
 
 def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
-    """Return ``title [SEP] [abstract] abstract``; a missing part leaves neither separator nor tag."""
+    """Return ``title [SEP] [abstract] abstract``, without marks of a missing part."""
     tagged = f"{SECTION_TAGS['abstract']} {abstract}" if tags and abstract else abstract
     return join_sections((title, tagged), SEPARATOR)
 
@@ -86,7 +86,7 @@ def cut(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""Resolve backslash escapes; if that fails, remove the backslashes that escape nothing."""
+    r"""Resolve backslash escapes; if that fails, remove those that escape nothing."""
     if "\\" not in text:
         return text
     plain = text.replace("\\/", "/").replace('\\"', '"')
@@ -109,7 +109,7 @@ def _numbered(content: Mapping[str, str], pattern: re.Pattern[str], separator: s
 
 
 def _patent(record: Mapping[str, Any]) -> tuple[str, Content]:
-    """Return number and sections of a record; raise KeyError, TypeError or AttributeError if it is invalid."""
+    """Parse a record; raise KeyError, TypeError or AttributeError if it is invalid."""
     key, content = record["dnum"], record["Content"]
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
@@ -136,7 +136,7 @@ def _patents(path: Path) -> Iterator[tuple[int, tuple[str, Content]]]:
 
 
 def read_content(path: Path) -> dict[str, Content]:
-    """Read a file of ``content/``. Repeated lines, of which the published files have some, are counted."""
+    """Read a file of ``content/`` and count repeated lines, which published ones have."""
     patents: dict[str, Content] = {}
     rows: dict[str, int] = {}
     again = 0
@@ -152,7 +152,7 @@ def read_content(path: Path) -> dict[str, Content]:
 
 
 def read_gold(path: Path) -> list[tuple[str, str, str]]:
-    """Read ``mapping/gold.json``: citing number, cited number and category (empty if null), in file order."""
+    """Read ``gold.json``: citing number, cited number, category (empty if null)."""
 
     def refused(problem: str) -> DataError:
         form = "not of the form {citing: [{cited_id, type}]}"

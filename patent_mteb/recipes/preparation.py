@@ -37,7 +37,7 @@ class Common:
 def prepare(
     collection: Collection, common: Common, log: BuildLog, joined: bool = True
 ) -> tuple[Collection, MatchReport]:
-    """Return the collection as a recipe reads it, with citations between its records, and the match report."""
+    """Return the collection as a recipe reads it, and the match report."""
     n_families = _n_families(collection)
     if common.families != collection.family_definition:
         collection = with_families(collection, common.families)
@@ -45,13 +45,12 @@ def prepare(
     log.step(f"families: {common.families}", n_families, _n_families(collection), DEFINITIONS[common.families])
 
     twins = near_duplicate_groups(collection.patents)
-    alike = sum(map(len, twins))
+    n_alike = sum(map(len, twins))
     before = len(collection.patents)
     collection = with_near_duplicates(collection, common.twins, twins)
-    note = (
-        f"{alike} publications share title and abstract with one of another family and {NEAR_DUPLICATES[common.twins]}"
-    )
-    log.step(f"twins: {common.twins}", before, len(collection.patents), note if alike else "")
+    treatment = NEAR_DUPLICATES[common.twins]
+    note = f"{n_alike} publications share title and abstract with one of another family and {treatment}"
+    log.step(f"twins: {common.twins}", before, len(collection.patents), note if n_alike else "")
     if common.twins != "keep":
         log.deviate(note)
 

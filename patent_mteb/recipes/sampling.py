@@ -79,14 +79,14 @@ def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> 
 
 
 def stratum(patent: Patent) -> tuple[str, str]:
-    """Return year (of publication, else of filing) and IPC section of a patent, each empty where unknown."""
+    """Return year (of publication, else filing) and IPC section, empty if unknown."""
     day = patent.publication_date or patent.application_date or patent.priority_date
     section = next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
     return str(day.year) if day else "", section
 
 
 def sample_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, seed: int, log: BuildLog) -> list[str]:
-    """Draw a stratified sample of queries, all if ``queries`` is None, and log the draw. The result is sorted."""
+    """Draw and log a stratified sample of queries, sorted; None: all queries."""
     if queries is None:
         return sorted(strata)
     chosen = stratified(strata, queries, seed)

@@ -55,7 +55,7 @@ from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Filling, Summariser, SummaryCache, read_summaries, summarise
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes.beir import write_beir
+from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -134,7 +134,7 @@ def object_of_invention(description: str) -> str:
 
 
 def advantages_and_disadvantages(description: str) -> str:
-    """Return the sentences that state advantages or disadvantages (query type ``adb``)."""
+    """Return the sentences on advantages or disadvantages (query type ``adb``)."""
     return _sentences_with(_ADVANTAGE, description)
 
 
@@ -283,7 +283,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     files = write_beir(
         folder,
         Composed(
-            {number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.record(key))
+            {number[family.id]: number[family.id] for family in corpus},
+            lambda key: title_and_text(known.record(key), _SECTIONS[1:]),
         ),
         Composed(
             {number[family.id]: row for row, family in enumerate(queries)},
@@ -329,10 +330,6 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _title_and_rest(patent: Patent) -> tuple[str, str]:
-    return patent.title, views.join_sections(views.VIEWS[name](patent) for name in _SECTIONS[1:])
-
-
 _Edges = dict[str, dict[str, set[str]]]
 
 
@@ -343,7 +340,7 @@ def _edges(
     graded: bool,
     log: BuildLog,
 ) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
-    """Return the degrees of relevance of each linked family, and the (direction, category) of each link."""
+    """Return degrees of relevance by link, and (direction, category) by link."""
     edges: _Edges = {}
     categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
     dropped: Counter[str] = Counter()
@@ -431,7 +428,7 @@ def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
 
 
 def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
-    """Allocate the same number to each year; years with more candidates share the rest of those with fewer."""
+    """Allocate the total evenly; years with more candidates fill the gaps of others."""
     quotas: dict[int, int] = {}
     rest = total
     by_size = sorted(available, key=lambda year: (available[year], year))
@@ -442,7 +439,7 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
 
 
 def _with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) -> Sequence[Patent]:
-    """Add the summaries of a file to the queries and record their origin as a deviation."""
+    """Add the summaries of a file to the queries and log their origin."""
     if not path:
         return DiskList(queries)
     rows = read_summaries(Path(path))

@@ -46,7 +46,7 @@ from patent_mteb.patents.near_duplicates import leaking_near_duplicates, near_du
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Description, Label, Patent
 from patent_mteb.patents.text import clean_patent, text_key
-from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
+from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, title_and_text, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import (
     SPLITS,
@@ -170,7 +170,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
 
 
 def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
-    """Return text views of a patent by name; a section in several views is composed once."""
+    """Return text views of a patent by name, composing each section once."""
     wanted = dict.fromkeys(section for name in names for section in views.VIEW_SECTIONS[name])
     sections: Mapping[str, str] = {section: views.SECTIONS[section](patent) for section in wanted}
     return {name: views.join_sections(sections[section] for section in views.VIEW_SECTIONS[name]) for name in names}
@@ -209,15 +209,11 @@ def write_retrieval(
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
     _log_empty_views(documents.rows, names, qrels, log)
 
-    def document(row: Document) -> tuple[str, str]:
-        patent = documents.patent(row)
-        return patent.title, views.join_sections(view_texts(patent, ("Abstract", "Claims")).values())
-
-    def query(row: Document) -> str:
-        return views.VIEWS["TAC"](documents.patent(row))
-
     rows = {row.number: row for row in documents.rows}
-    corpus, queries = Composed(rows, document), Composed({number: rows[number] for number in qrels}, query)
+    corpus = Composed(rows, lambda row: title_and_text(documents.patent(row)))
+    queries = Composed(
+        {number: rows[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.patent(row))
+    )
     files = write_beir(folder, corpus, queries, qrels, metadata)
     views_of = ({"_id": patent.publication_number, **view_texts(patent, names)} for patent in documents.patents())
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))
@@ -270,7 +266,7 @@ def _log_empty_views(
 def write_labels(
     folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
 ) -> list[Path]:
-    """Write fields, label sets and taxonomy, nothing if there is no set, and return the files."""
+    """Write fields, label sets and taxonomy, if there are labels; return the files."""
     taxonomy: dict[str, list[str]] = {}
     tables: dict[Path, pa.Table] = {}
     for label_set in sets:
@@ -313,7 +309,7 @@ def _split_note(splits: Sequence[str]) -> str:
 
 
 def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
-    """Check a directory (step 0.9), and return the number of unexpected but usable rows by kind."""
+    """Check a directory (step 0.9); return counts of odd but usable rows."""
     tables = (
         read_beir(folder)
         if (folder / "corpus.jsonl").exists() or not label_names(folder)
@@ -360,7 +356,7 @@ def _empty_rows(rows: Iterable[tuple[str, str]]) -> tuple[list[str], int]:
 
 
 def _not_tac(folder: Path, tables: BeirFolder) -> int:
-    """Count the queries whose text differs from that of ``views.parquet`` or ``corpus.jsonl``, ignoring white space."""
+    """Count queries that differ from TAC in the views or the corpus."""
     other = {
         key: not _same_text(views.join_sections(tables.corpus[key]), text)
         for key, text in tables.queries.items()
@@ -456,7 +452,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 def _write(
     patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
 ) -> tuple[list[Path], int]:
-    """Write the tables (steps 0.1 to 0.8); return the files and the number of documents."""
+    """Write the tables (steps 0.1 to 0.8); return files and number of documents."""
     family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
 
@@ -526,12 +522,12 @@ def _has(section: str) -> Callable[[Document], bool]:
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
     seen: set[bytes] = set()
-    kept = []
+    unique = []
     for document in documents:
         if document.text_digest not in seen:
             seen.add(document.text_digest)
-            kept.append(document)
-    return sorted(kept, key=lambda document: document.number)
+            unique.append(document)
+    return sorted(unique, key=lambda document: document.number)
 
 
 def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
@@ -545,7 +541,7 @@ def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
 
 
 def _leaders(documents: Sequence[Document]) -> dict[str, str]:
-    """Return the first family of each group that shares a document word for word, so that splits share no text."""
+    """Map families to the first with the same words, so that splits share no text."""
     groups = Groups()
     first_family: dict[bytes, str] = {}
     for document in documents:
@@ -578,7 +574,7 @@ def _citing(members: _Members, graph: FamilyGraph) -> list[Document]:
 def _qrels(
     citing: Sequence[Document], members: _Members, graph: FamilyGraph, params: Params, log: BuildLog
 ) -> dict[str, Mapping[str, int]]:
-    """Draw the queries, and return the documents of the cited families of each; queries of a family share a mapping."""
+    """Draw the queries; return the relevant documents, one mapping for each family."""
     chosen = set(
         sample_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
     )

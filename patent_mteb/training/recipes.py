@@ -8,11 +8,11 @@ PatentMap §4.1-5.2 and §C.3; PatenTEB §4.2-4.6, Tables 3 and 11; QaECTER §2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from patent_mteb.errors import DataError
-from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share, read_params, written
+from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share, read_params
 
 Rate = Annotated[float, Bounds(0)]
 Loss = Literal["ranking", "multitask", "mse", "late", "late-distillation"]
@@ -268,7 +268,6 @@ def find_recipe(name: str) -> Recipe:
 
 
 def settings_for(recipe: Recipe, assignments: Sequence[str] = ()) -> Settings:
-    """The settings of a recipe with some of them changed, each as ``NAME=VALUE``."""
-    own = [f"{field.name}={written(getattr(recipe.settings, field.name))}" for field in fields(Settings)]
-    settings: Settings = read_params(Settings, [*own, *assignments], recipe.name)
+    """Return the settings of a recipe with some of them changed, each as ``NAME=VALUE``."""
+    settings: Settings = read_params(Settings, assignments, recipe.name, base=recipe.settings)
     return settings

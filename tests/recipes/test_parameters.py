@@ -228,6 +228,13 @@ def test_unknown_recipes_are_refused(name):
         recipes.find(name)
 
 
+def test_only_a_recipe_outside_the_package_has_a_source_file():
+    assert recipes.source_file("DAPFAM") is None and recipes.source_file("json").name == "__init__.py"
+    for name, message in (("no_such_module", "there is no recipe"), ("sys", "has no file")):
+        with pytest.raises(DataError, match=message):
+            recipes.source_file(name)
+
+
 def test_a_recipe_whose_own_imports_fail_says_so(tmp_path, monkeypatch):
     (tmp_path / "broken_recipe.py").write_text("import a_module_that_nobody_has")
     monkeypatch.syspath_prepend(tmp_path)

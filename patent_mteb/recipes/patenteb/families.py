@@ -154,12 +154,12 @@ class _Texts(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """A simple family. Its lower-case texts are in a temporary file and are read on demand."""
+    """A simple family; its lower-case texts are in a temporary file."""
 
     id: str
     texts: DiskList[_Texts]
     """The texts of all families."""
-    place: int
+    position: int
     """The position of this family among the texts."""
     ipc3: frozenset[str]
     dominant: str
@@ -169,15 +169,15 @@ class Family:
 
     @property
     def title(self) -> str:
-        return self.texts[self.place].title
+        return self.texts[self.position].title
 
     @property
     def abstract(self) -> Fragments:
-        return self.texts[self.place].abstract
+        return self.texts[self.position].abstract
 
     def sections(self, without: Sequence[Role] = ()) -> tuple[str, str, str]:
         """Return title, abstract without the named roles, and first claim."""
-        texts = self.texts[self.place]
+        texts = self.texts[self.position]
         return texts.title, texts.abstract.text(without), texts.claim
 
     @property
@@ -214,7 +214,7 @@ class TableData:
         return [family for family in self.families if self.split[family] == split]
 
     def order(self, items: Iterable[str], purpose: str) -> list[str]:
-        """Return the items in a random order that depends only on the seed, the purpose and the items."""
+        """Shuffle the items by seed and purpose, independently of their order."""
         return sorted(items, key=lambda item: (random_key(self.params.seed, purpose, item), item))
 
     def relation(self, first: str, second: str) -> Relation:
@@ -222,7 +222,7 @@ class TableData:
         return domain_relation(self.families[first].ipc3, self.families[second].ipc3)
 
     def class_of(self, family: str) -> Row:
-        """Return the columns with the dominant IPC3 of a family and the number of families that share it."""
+        """Return the columns with the dominant IPC3 of a family and its frequency."""
         dominant = self.families[family].dominant
         return {CLASS: dominant, COUNT: self.class_sizes[dominant]}
 
@@ -236,14 +236,13 @@ def _day(date: dt.date | None) -> dt.date:
 
 
 def _first_day(members: Sequence[Patent]) -> dt.date | None:
-    """Return the first publication date of a family, or its filing date where no publication date is known."""
+    """Return the first publication date of a family, else its filing date."""
     published = [patent.publication_date for patent in members if patent.publication_date]
-    filed = [day for patent in members if (day := patent.application_date or patent.priority_date)]
-    return min(published or filed, default=None)
+    return min(published, default=None) or _filed(members)
 
 
 def _readable(codes: Iterable[str]) -> list[str]:
-    """Return the distinct codes of class level or below, normalised, in the order given."""
+    """Return the distinct normalised codes of class level or below, in order."""
     codes = list(codes)
     unusable = set(ipc.codes_at(codes, "ipc3", errors="skip").unusable)
     return list(dict.fromkeys(ipc.normalise(code) for code in codes if code not in unusable))
@@ -273,7 +272,7 @@ def _filed(members: Sequence[Patent]) -> dt.date | None:
 
 
 def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
-    """Return the latest of the publications with most texts, among those that have all required texts.
+    """Return the latest publication with most texts, including the required ones.
 
     The result is None if no publication has a text.
     """
@@ -303,7 +302,7 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
     return Family(
         id=members[0].family_id,
         texts=texts,
-        place=len(texts) - 1,
+        position=len(texts) - 1,
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
@@ -340,7 +339,7 @@ def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) 
 
 
 def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
-    """Assign every family to a split, stratified by dominant IPC3; rounding favours the training split."""
+    """Assign families to splits, stratified by dominant IPC3; rounding favours train."""
     classes: dict[str, list[str]] = defaultdict(list)
     for name in families:
         classes[families[name].dominant].append(name)

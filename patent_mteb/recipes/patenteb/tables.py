@@ -55,7 +55,7 @@ def ipc_list(family: Family) -> Sequence[str]:
 
 
 def _stratified(data: TableData, rows: Sequence[Row], label: str, share: float, purpose: str) -> list[Row]:
-    """Return a share of the rows of each label, at least one, in the order of the rows."""
+    """Return a share of the rows of each label, at least one, in their order."""
     numbers: dict[Any, dict[str, int]] = defaultdict(dict)
     for number, row in enumerate(rows):
         numbers[row[label]]["\t".join((row["q"], row.get("t", "")))] = number
@@ -91,7 +91,7 @@ def _years_later(day: dt.date, years: int) -> dt.date:
 
 
 def bloom_labels(data: TableData) -> dict[str, str]:
-    """Label each retained family filed before the cutoff as early, late or normal within its dominant IPC3."""
+    """Label families filed before the cutoff as early, late or normal in their class."""
     params = data.params
     counts: dict[str, tuple[int, int]] = {}
     for name, family in data.families.items():
@@ -118,7 +118,7 @@ def bloom_labels(data: TableData) -> dict[str, str]:
 
 
 def bloom_rows(data: TableData, labels: Mapping[str, str], split: str) -> list[Row]:
-    """Return the families of a split that bloom early or late, and a sample of the others."""
+    """Return the early and late families of a split, and a sample of the others."""
     members = [name for name in data.members(split) if name in labels]
     sizes = Counter(labels[name] for name in members)
     normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
@@ -130,7 +130,7 @@ def bloom_rows(data: TableData, labels: Mapping[str, str], split: str) -> list[R
 
 
 def old_new_rows(data: TableData, split: str) -> list[Row]:
-    """Return one row a citation between two families of a split, in a random direction."""
+    """Return a row for each citation within a split, in a random direction."""
     members = set(data.members(split))
     links = sorted(
         (citing, cited) for citing in members for cited in data.graph.cites.get(citing, ()) if cited in members
@@ -164,7 +164,7 @@ _DRAWS = 64
 def fragment_rows(
     data: TableData, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test"
 ) -> list[Row]:
-    """Return one row a family with the query fragment; the target is a fragment, or with None the full text."""
+    """Return a row for each family with the fragments; target None: the full text."""
     rows: list[Row] = []
     members = data.members(split)
     absent = emptied = 0
@@ -190,7 +190,7 @@ def fragment_rows(
 
 
 def _unlike_pairs(data: TableData, names: Sequence[str], wanted: int, purpose: str) -> list[tuple[str, str]]:
-    """Draw at most ``wanted`` different pairs of unlinked families from disjoint domains."""
+    """Draw at most ``wanted`` pairs of unlinked families from disjoint domains."""
     rng = random.Random(random_key(data.params.seed, purpose))
     pairs: dict[tuple[str, str], None] = {}
     for _ in range(_DRAWS * wanted if len(names) > 1 else 0):
@@ -204,7 +204,7 @@ def _unlike_pairs(data: TableData, names: Sequence[str], wanted: int, purpose: s
 
 
 def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test") -> list[Row]:
-    """Return pairs of fragments: linked families of one domain (label 1), unlinked of disjoint domains (label 0)."""
+    """Return pairs of linked families of a domain (1), and unlinked of others (0)."""
     share = data.params.positive_share
     names = [name for name in data.members(split) if data.families[name].abstract.get(role)]
     having = set(names)
@@ -256,7 +256,7 @@ class _Negatives:
                 self.by_class[code].append(name)
 
     def draw(self, query: str, positive: str, relations: frozenset[Relation]) -> str | None:
-        """Draw a family with one of the relations to the query, which neither query nor positive is linked to."""
+        """Draw a family of a relation to the query, not linked to query or positive."""
         data = self.data
         query_classes = data.families[query].ipc3
         if relations == {"PART_MIX"} and len(query_classes) == 1:
