@@ -112,7 +112,9 @@ def is_idle(path: Path) -> bool:
 
 
 def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> None:
-    """Lock an open file or folder (``flock``) until it is closed or its process ends, however that happens.
+    """Lock an open file or folder (``flock``) until it is closed.
+
+    The lock also ends with its process, however that happens.
 
     Raises:
         BlockingIOError: another process holds the lock, and ``wait`` is False.
@@ -125,10 +127,10 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> None:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path, *, shared: bool = False, writer: str = "") -> Iterator[bool]:
-    """Lock a folder, which is made if it is missing, while the block runs; yield whether the system could lock it.
+    """Lock a folder during the block; yield whether the system could lock it.
 
-    Without ``writer`` the call waits for the lock. With it, a word for the process that writes ("import"), a locked
-    folder is refused.
+    The folder is made if it is missing. Without ``writer`` the call waits for the lock. With it, a word for the process
+    that writes ("import"), a locked folder is refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, locked = os.open(folder, os.O_RDONLY) if fcntl is not None else None, False
@@ -218,7 +220,10 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
-    """Write one JSON object a line, UTF-8, keys in the order given; ``options`` are those of ``json.dumps``."""
+    """Write one JSON object a line, UTF-8, keys in the given order.
+
+    ``options`` are those of ``json.dumps``.
+    """
     write_lines(path, (json.dumps(row, ensure_ascii=False, **options) for row in rows))
 
 
@@ -229,7 +234,10 @@ def write_parquet(path: Path, table: pa.Table) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
-    """Write rows as they come, as parquet or JSON lines by the suffix of the path; dates are ISO 8601 in JSON."""
+    """Write rows as parquet or JSON lines, by the suffix of the path.
+
+    Rows are written as they come; dates are ISO 8601 in JSON.
+    """
     if path.suffix != ".parquet":
         write_jsonl(path, rows, default=dt.date.isoformat)
         return

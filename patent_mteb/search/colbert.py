@@ -164,8 +164,9 @@ def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
 
 
 def available_backends() -> tuple[Backend, ...]:
-    """Backends that this environment has, preferred one first. No environment can have both: they need different
-    versions of sentence-transformers.
+    """Installed backends, preferred one first.
+
+    No environment can have both, since they need different versions of sentence-transformers.
     """
     try:
         major = int(version("sentence-transformers").split(".")[0])

@@ -1,4 +1,7 @@
-"""TREC files: runs (``query Q0 document rank score tag``, ranks from 1) and qrels (``query 0 document gain``)."""
+"""TREC files: runs and qrels.
+
+A run has the columns ``query Q0 document rank score tag``, with ranks from 1; qrels have ``query 0 document gain``.
+"""
 
 from __future__ import annotations
 

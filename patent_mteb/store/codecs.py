@@ -1,11 +1,9 @@
 """Codecs: vectors as one byte a value, and their decoded values.
 
-=========  ==========================================================================================================
-``int8``   255 equal steps over the range of each dimension; a value is decoded as the middle of its step, an outlier as
-the end
-``uint8``  the same steps counted from 0 instead of -128, so that scores are those of ``int8``
-``binary`` the sign of each value, as -1 or 1: cosine and inner product then order like the number of equal bits
-=========  ==========================================================================================================
+* ``int8``: 255 equal steps over the range of each dimension. A value is decoded as the middle of its step, an outlier
+  as the end of the range.
+* ``uint8``: the same steps counted from 0 instead of -128, so that scores are those of ``int8``.
+* ``binary``: the sign of each value, as -1 or 1. Cosine and inner product then order like the number of equal bits.
 
 Token vectors are not calibrated: each has its own scale (:class:`Scaled`).
 

@@ -1,4 +1,4 @@
-"""Locks of the store: which process uses a space, and which one encodes which texts.
+"""Locks of the store: the processes of a space, and the texts they encode.
 
 Both rest on the locks of the file system (:func:`patent_mteb.files.lock`), which end with their process, however that
 happens. They need no clock and leave nothing behind.
@@ -35,7 +35,7 @@ _ATTEMPTS = 10
 
 
 class UseLock:
-    """A shared lock on the folder of a space, released with its last reference; see :func:`use_lock`."""
+    """A shared lock on the folder of a space, released with its last reference."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -54,7 +54,7 @@ def _key(state: os.stat_result) -> tuple[int, int, int]:
 
 
 def use_lock(folder: Path) -> UseLock | None:
-    """Return the shared lock of this process on a folder; None where there is no folder or no locks."""
+    """Return this process's shared lock on a folder, None without folder or locks."""
     for _ in range(_ATTEMPTS):
         try:
             if (known := _LOCKS.get(_key(folder.stat()))) is not None:
@@ -70,7 +70,7 @@ def use_lock(folder: Path) -> UseLock | None:
 
 @contextlib.contextmanager
 def exclusive(folder: Path, last_used: float) -> Iterator[bool]:
-    """Lock a folder exclusively while the block runs; yield False if another process uses it."""
+    """Lock a folder exclusively during the block; yield False if it is in use."""
     known = None
     try:
         known = _LOCKS.get(_key(folder.stat()))
@@ -118,7 +118,7 @@ def claimed_groups(
     *,
     full_batches: bool = False,
 ) -> Generator[Group]:
-    """Yield the groups that this process encodes, each claimed until the next one is taken.
+    """Yield the groups that this process encodes, each claimed until the next.
 
     Texts that other processes have stored by then are dropped; with ``full_batches`` a batch stays complete as long as
     one of its texts is missing.
@@ -151,7 +151,10 @@ def _bytes(group: Group, keys: Keys) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _claimed_keys(folder: Path) -> Iterator[set[bytes] | None]:
-    """Yield the keys that running processes have claimed, with the folder locked; None where claims do not work."""
+    """Lock the folder and yield the keys that running processes have claimed.
+
+    None where claims do not work.
+    """
     with contextlib.ExitStack() as stack:
         locked = False
         with contextlib.suppress(OSError):  # a read-only store
@@ -188,7 +191,7 @@ def _released(descriptor: int, path: Path) -> Iterator[None]:
 
 
 def _claim(folder: Path, content: bytes) -> contextlib.AbstractContextManager[None]:
-    """Claim keys until the returned context ends; do nothing where the claim cannot be written."""
+    """Claim keys during the returned context, if the claim can be written."""
     path = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
