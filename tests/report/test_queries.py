@@ -1,4 +1,4 @@
-"""Damaged files of per-query scores: the report says what is wrong with them in words, and keeps the result."""
+"""Damaged files of per-query scores: the report names the problem and keeps the result."""
 
 import json
 
