@@ -79,7 +79,7 @@ class Column:
         column: name in the csv.
         printed: header in the paper.
         kind: one of `KINDS`.
-        metric: what is measured, such as `ndcg_at_10`.
+        metric: the measure, such as `ndcg_at_10`.
         unit: "fraction" (0 to 1; differences -1 to 1), "percent" (0 to 100) or the unit of a cost or description.
         slice: part of the judgements or queries, such as "in"; empty for all of them.
         view: text of query and document where the paper fixes one for the column.

@@ -26,17 +26,17 @@ __all__ = ["FORMATS", "ReportOutcome", "run"]
 FORMATS = tuple(rendering.FORMATS)
 
 _PRINTED_ROWS = 100
-"""A report of more rows prints its summaries only, unless it is asked for all."""
+"""A report with more rows prints its summaries only, unless all tables are requested."""
 
 
 @dataclass(frozen=True)
 class ReportOutcome:
-    """What a report has to say.
+    """The outcome of a report.
 
     Attributes:
-        printed: what belongs on the terminal: rich tables, or text where another format was asked for without a folder.
-        files: what was written.
-        messages: what was left out of the report, and why.
+        printed: output for the terminal: rich tables, or text for another format without a folder.
+        files: the written files.
+        messages: what the report excludes, and why.
     """
 
     printed: tuple[Any, ...]
@@ -44,7 +44,7 @@ class ReportOutcome:
     messages: tuple[str, ...]
 
     def print(self, console: Console) -> None:
-        """Print what belongs on the terminal, text as it is."""
+        """Print the output for the terminal."""
         from rich.text import Text
 
         for item in self.printed:
@@ -78,14 +78,14 @@ def run(
         out: folder for tables and plots.
         html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
         plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
-        published: set measured rows among the rows of the papers.
-        texts: let the page show texts of real data too, where their licence allows it; the data must be at hand, and is
-            read whole.
-        baseline: a model; letters mark what is significantly better.
+        published: show measured rows among the rows of the papers.
+        texts: let the page show texts of real data too, where their licence allows it. This reads all of the data,
+            which must be available.
+        baseline: a model; letters mark significantly better runs.
         test: of :data:`patent_mteb.metrics.significance.TESTS`.
         as_json: print one JSON document instead of tables.
-        every_table: print all tables on the terminal; else a report of more than 100 rows prints one over all
-            benchmarks, one of each benchmark, and those that were asked for by ``published``.
+        every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
+            benchmarks, one of each benchmark, and those of ``published``.
 
     Raises:
         DataError: the folder holds no results.
@@ -112,19 +112,19 @@ def run(
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
     compared = statistics(collected, baseline, test)
-    lying, unread = geometries.read(collected)
+    measured, unread = geometries.read(collected)
     reproduced = reproduce.reproduce(collected)
     paired = reproduce.table(reproduced)
     measured = [
         *([replace(paired, summary=True)] if paired else []),
         *tables.build(collected, compared),
-        *geometries.tables(lying),
+        *geometries.tables(measured),
     ]
-    besides, notes = tables_with_measured_rows(collected) if published else ([], ())
-    printed = [replace(table, summary=True) for table in besides]
-    told = reproduced.messages if "real" in collected.data_sources else ()
-    messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
-    drawn = figures.draw(collected, lying) if plots else []
+    rows_of_papers, notes = tables_with_measured_rows(collected) if published else ([], ())
+    printed = [replace(table, summary=True) for table in rows_of_papers]
+    comparison = reproduced.messages if "real" in collected.data_sources else ()
+    messages = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
+    drawn = figures.draw(collected, measured) if plots else []
     frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
@@ -137,13 +137,13 @@ def run(
         from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=lying)
+        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=geometries)
         files.append(write_text(html / "index.html", shown_page))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 
 def _printed(tables: Sequence[Table], every_table: bool) -> Sequence[Table]:
-    """What is printed: all tables, of a long report the summaries."""
+    """Return the tables to print: all, or the summaries of a long report."""
     short = sum(len(table.rows) for table in tables) <= _PRINTED_ROWS
     return tables if short or every_table else [table for table in tables if table.summary]
 
@@ -155,7 +155,7 @@ def _tables(
     out: Path | None,
     every_table: bool,
 ) -> tuple[list[Any], list[Path]]:
-    """The tables in every format: what is printed, and what was written."""
+    """Render the tables in every format; return the printed ones and the written files."""
     from patent_mteb.files import write_text
 
     tables = tuple(tables)

@@ -1,7 +1,4 @@
-"""Tables as values: cells, columns, marks, and the short names of tasks.
-
-What statistics say of one score, and the columns by which every file says it.
-"""
+"""Tables as values: cells with their statistics, columns, marks, and the short names of tasks."""
 
 from __future__ import annotations
 
@@ -19,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Score:
-    """Of the main score of one run on one task, or on a slice of it.
+    """Statistics of the main score of a run on a task or a slice.
 
     Attributes:
-        low, high: the 95% interval. A probe or a clustering brings it in the result (``<main score>_low`` and
-            ``_high``) and is compared with nothing.
+        low, high: the 95% interval. Probes and clusterings have it in the result (``<main score>_low`` and ``_high``)
+            and are not compared.
         p, p_holm: the one-sided p value of the pair with the baseline, and the same corrected for all comparisons with
             the baseline on the task; None without a baseline, or where the run is the baseline.
         better: a higher mean than the baseline's, and ``p_holm`` below 0.05.
-        n: the queries that it stands on.
+        n: number of queries.
         p_best, p_best_holm: the same two for the pair with the best run; None for the best run.
-        tied: the best run, or not significantly different from it (``p_best_holm`` is not below 0.05); None where it
-            was not compared with another run.
+        tied: the best run, or not significantly different from it (``p_best_holm`` is not below 0.05); None without
+            a comparison.
         position: of the run among those that were compared, by mean, from 1.
         tied_with: positions of the runs that are not significantly different from this one (``1–4, 6``), of whole
             tasks.
@@ -76,7 +73,7 @@ TIED = "≈"
 _TIED_NOTE = f"{TIED}: statistically tied with the best of the task on the same queries (Holm's correction, p >= 0.05)."
 
 UNTESTED = "◦"
-"""Follows a score that was not compared with the best of its task, in a table where others were."""
+"""Follows a score that was not compared with the best of its task, in a table with compared ones."""
 
 _UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, or other queries)."
 
@@ -86,19 +83,19 @@ class Cell:
     """One value.
 
     Attributes:
-        value: a number, a text, or None for what was not measured.
-        digits: decimals that are shown.
+        value: a number, a text, or None if it was not measured.
+        digits: number of decimals.
         unit: follows the number, such as ``%``.
         mark: ``best``, ``second`` or empty.
         letters: superscript letters.
         rank: shown in parentheses.
-        small: what the score has too little of (:mod:`patent_mteb.metrics.significance`), or the scores that a mean is
-            without; such a cell has a mark behind it.
+        small: why the score is small (:mod:`patent_mteb.metrics.significance`), or the scores that a mean excludes;
+            such a cell has a mark.
         interval: shown in brackets.
         ranked: whether it can be best or second.
-        score: what statistics say of it.
+        score: its statistics.
         untested: whether it is marked as not compared with the best.
-        title: what every form but csv shows in place of the value.
+        title: replaces the value in every format except csv.
     """
 
     value: float | str | None = None
@@ -116,12 +113,12 @@ class Cell:
 
     @property
     def tied(self) -> bool:
-        """Whether it is the best of its task, or not significantly different from that; never a score on too little."""
+        """Whether it is the best of its task, or not significantly different from it; never a small score."""
         return self.score is not None and bool(self.score.tied) and not self.small
 
     @property
     def behind(self) -> str:
-        """What follows a number: marks of too few queries, of a tie, of no comparison; and the interval."""
+        """The suffix of a number: marks (small, tied, untested) and the interval."""
         tied = f"\N{NO-BREAK SPACE}{TIED}" if self.tied and self.mark != "best" else ""
         ends = [f"{end:.{min(self.digits, 2)}f}" for end in self.interval or ()]
         within = f"\N{NO-BREAK SPACE}[{ends[0]},\N{NO-BREAK SPACE}{ends[1]}]" if ends else ""
@@ -129,7 +126,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The value alone, as every form but csv shows it."""
+        """The value alone, as every format except csv shows it."""
         if self.value is None:
             return MISSING
         return self.title or (self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}")
@@ -137,8 +134,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: ``key`` heads it in csv, ``title`` elsewhere; ``marked`` columns show best and second (higher is
-    better); ``further`` is what csv says of its cells in columns of their own
+    """A column: ``key`` is its header in csv, ``title`` elsewhere.
+
+    ``marked`` columns show best and second (higher is better). ``further`` are additional columns of csv
     (:data:`patent_mteb.report.rendering.FURTHER`).
     """
 
@@ -156,14 +154,14 @@ class Table:
     Attributes:
         name: a file name.
         title: its heading.
-        columns, rows: as many cells in each row as there are columns.
-        banner: what must be read before the numbers.
-        notes: what explains them.
+        columns, rows: each row has one cell a column.
+        banner: a warning above the numbers.
+        notes: explanations below them.
         blocks: for each row the block within which best and second are marked; empty for one block.
         emphasised: positions of rows that stand out.
-        benchmark: whose table it is, empty for one over all benchmarks.
-        at_once: as many columns of numbers are shown side by side; 0 for all. Files for machines are never split.
-        summary: it is among the few that a long report prints.
+        benchmark: its benchmark, empty for a table over all benchmarks.
+        at_once: the most columns of numbers side by side; 0 for all. Machine-readable files are never split.
+        summary: whether a long report prints it.
     """
 
     name: str
@@ -179,9 +177,7 @@ class Table:
     summary: bool = False
 
     def parts(self) -> tuple[Table, ...]:
-        """The table as it is shown: several tables of the same rows where it has more columns of numbers than are shown
-        side by side.
-        """
+        """Return the table as it is shown: several tables of the same rows if it has too many columns of numbers."""
         leading = next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
         further = len(self.columns) - leading
         if not self.at_once or further <= self.at_once:

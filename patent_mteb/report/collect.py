@@ -1,12 +1,12 @@
-"""A results folder as tidy tables: what was measured, on which data, by which model, and what had to be left out.
+"""Read a results folder into tidy tables, with a message on each excluded file.
 
-Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[experiments/<settings>/]<Task>.json``),
-the ``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of
+The files are mteb's results (``<folder>/[results/]<org>__<model>/<revision>/[experiments/<settings>/]<Task>.json``),
+``model_meta.json`` and ``run_settings.jsonl`` next to them, and the per-query scores of
 :mod:`patent_mteb.tasks.perquery`.
 
 Every result belongs to one data source (:mod:`patent_mteb.data.data_source`), which holds one state of a data set.
 Where results were measured on several states, each state is a data source of its own; the state of the newest result
-has the plain name. ``messages`` names every excluded file, one sentence each.
+has the plain name.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LAST_DATE = 253_402_300_799.0
 
 
 class ReportError(PatentMTEBError):
-    """A report or an export that cannot be made as asked."""
+    """A report or an export that cannot be made as requested."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class Collected:
             (mteb's type), ``main_score`` (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``,
             ``settings`` (JSON), ``data``, ``data_revision``, ``subset``, ``split``, ``prompt``, ``versions``, ``date``
             (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path of usable per-query scores), ``prompts``
-            (JSON: what the result says was put before its texts), ``computed`` (JSON: device, dtype, settings, weights
-            and version of its evidence), ``small`` (what its scores have too little of, or empty:
+            (JSON: the recorded texts before its inputs), ``computed`` (JSON: device, dtype, settings, weights and
+            version of its evidence), ``small`` (why its scores are small, or empty:
             :mod:`patent_mteb.metrics.significance`).
         scores: one row a number: ``run``, ``data_source``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice``
             (empty for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the
             measure is the task's main score), ``small`` as above, of the slice.
-        messages: what was left out or looks wrong, one line each.
-        own: the benchmarks of the own data sets that results are of.
-        contradictions: why a result was left out that its evidence or its per-query scores contradict, by its path and
+        messages: excluded files and suspicious contents, one line each.
+        own: the benchmarks of own data sets with results.
+        contradictions: why a result was excluded that its evidence or its per-query scores contradict, by path and
             subset.
     """
 
@@ -105,8 +105,8 @@ def collect(folder: Path) -> Collected:
     """Read a results folder.
 
     Raises:
-        DataError: the folder does not exist or holds no result of a model. Damaged or outdated files inside it are no
-            error: they are named in the messages, and the rest is read.
+        DataError: the folder does not exist or holds no result of a model. Damaged or outdated files inside it
+            raise no error: the messages name them, and the rest is read.
 
     Example:
         >>> from pathlib import Path
@@ -144,7 +144,7 @@ def collect(folder: Path) -> Collected:
 
 
 class _Reader:
-    """Reads files one by one and keeps a message on each that it leaves out."""
+    """Read files one by one, with a message on each excluded one."""
 
     def __init__(self, found: Survey) -> None:
         self.tasks = suite_tasks()
@@ -156,7 +156,7 @@ class _Reader:
         self.contradictions: dict[tuple[str, str], str] = {}
 
     def sources(self) -> Iterator[tuple[ModelFolder, tuple[Path, ...]]]:
-        """Every folder with results, with what is known of its model, and its files."""
+        """Yield every folder with results, with its model and its files."""
         for place in self.survey.places:
             meta = self._meta(place)
             name = str(meta.get("name") or place.model.replace("__", "/", 1))
@@ -173,7 +173,7 @@ class _Reader:
             return {}
 
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
-        """The results in a file, one for each subset of its data."""
+        """Yield the results in a file, one a subset of its data."""
         try:
             content = read_document(path)
             name, revision, splits = (
@@ -236,24 +236,24 @@ class _Reader:
             yield result
 
     def contradict(self, result: Result, error: ContradictionError) -> None:
-        """Name a result that is contradicted."""
+        """Add a message on a contradicted result."""
         said = DataError(f"{error.problem}; left out", path=error.path, remedy=error.remedy)
         self.messages.append(str(said))
         self.contradictions[str(result.path), result.subset] = str(said)
 
     def compare_evidence(self, results: Sequence[Result]) -> None:
-        """Name the results that contradict each other."""
+        """Add messages on results that contradict each other."""
         self.messages += disagreements(results)
 
     def count_unknown(self) -> None:
-        """A message for each task that no benchmark has."""
+        """Add a message for each task that no benchmark has."""
         for task, count in sorted(self.unknown.items()):
             self.messages.append(
                 f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name."
             )
 
     def part_states(self, results: Sequence[Result]) -> None:
-        """Give each state of a data set its own data source: the state of the newest result the plain one."""
+        """Give each state of a data set its own data source; the newest result's state has the plain name."""
         dates: dict[tuple[str, str], dict[str, float]] = {}
         for result in results:
             states = dates.setdefault((result.data_source.name, result.task.data.key), {})
@@ -274,7 +274,7 @@ class _Reader:
             result.data_source = result.data_source.earlier(ranked.index(result.data_revision))
 
     def count_without_queries(self, results: Sequence[Result]) -> None:
-        """A message on retrieval results without per-query scores."""
+        """Add a message on retrieval results without per-query scores."""
         without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
         if without:
             self.messages.append(
@@ -284,7 +284,7 @@ class _Reader:
 
 
 def _versions(path: Path) -> dict[str, str]:
-    """Versions of the libraries by task, as mteb noted them in its last run of the task."""
+    """Return the versions of the libraries by task, as mteb recorded them in its last run of the task."""
     versions: dict[str, str] = {}
     try:
         lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
@@ -302,8 +302,9 @@ def _versions(path: Path) -> dict[str, str]:
 
 
 def _label(sources: Sequence[ModelFolder]) -> None:
-    """Give every model folder its label: the model, its settings, and as much of the revision (else a number) as tells
-    two apart.
+    """Set the label of every model folder.
+
+    It is the model, its settings, and, to distinguish equal labels, a prefix of the revision or a number.
     """
     for source in sources:
         settings = source.settings

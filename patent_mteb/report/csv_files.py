@@ -1,4 +1,4 @@
-"""The files for machines: what ``patent-mteb report --format csv`` writes beside the tables, and ``--json`` prints.
+"""Machine-readable files: ``patent-mteb report --format csv`` writes them next to the tables, ``--json`` prints them.
 
 Their columns depend on the version of the package alone (``docs/report.md`` lists them), never on the results.
 """
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = 1
-"""Of the JSON document; a changed meaning of a column or key changes it."""
+"""Version of the JSON document; it changes with the meaning of a column or key."""
 
 
 _RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
 
 
 def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
-    """By name of its file: ``scores`` (one row a number), ``results`` (one a result), ``wide`` (one a run) and
-    ``pairs`` (one a pair of runs on a task).
+    """Return the frames by file name.
+
+    A row is a number in ``scores``, a result in ``results``, a run in ``wide``, a pair of runs on a task in ``pairs``.
     """
     within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
     return {
@@ -57,7 +58,7 @@ def wide(collected: Collected) -> pl.DataFrame:
 def as_json(
     frames: Mapping[str, pl.DataFrame], reproduction: Reproduction, messages: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Everything that a report knows as JSON-like values; numbers that are not finite are null."""
+    """Return all data of a report as JSON-like values; numbers that are not finite are null."""
     from patent_mteb.report import reproduce
 
     return {

@@ -1,21 +1,20 @@
-"""Results made ready for publication: for mteb's results repository, for a model's card, and for a leaderboard of one's
-own.
+"""Prepare results for publication: for mteb's results repository, a model's card, and a leaderboard of one's own.
 
 ``prepare`` writes below ``out``:
 
-``results/<org>__<model>/<revision>/…``    result files with model and settings, as mteb's repository takes them
+``results/<org>__<model>/<revision>/…``    result files with model and settings, in the layout of mteb's repository
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
 ``summaries/<org>__<model>/<revision>/…``  ``summary.json``: main scores by benchmark and task
 ``leaderboard.md``                         made from all these summaries (:mod:`patent_mteb.report.leaderboard`)
 
-What nobody else could compare with or repeat is refused, each result with its reason: mteb's repository takes models
-that mteb itself implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results``
-and takes models of this suite, and own data that have a name, as well. So is what does not hold together: a result that
-contradicts its per-query scores, a description of another model. Files are read, checked and written from what was
-read; links are never followed, so that nothing from elsewhere is published.
+Results that others cannot compare or repeat are refused, each with its reason: mteb's repository accepts models that
+mteb implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results``; it also
+accepts models of this suite and named own data. Inconsistent results are refused too: a result that contradicts its
+per-query scores, or a description of another model. Files are read once, checked, and written from memory. Links are
+never followed, so that nothing from elsewhere is published.
 
-The settings of runs that mteb notes beside results (``run_settings.jsonl``): versions and encode arguments by task,
-splits, subsets.
+mteb stores the settings of runs next to results (``run_settings.jsonl``): versions and encode arguments by task, splits
+and subsets.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ SETTINGS = "run_settings.jsonl"
 
 
 def run_settings(text: str, wanted: Mapping[str, Collection[tuple[str, str]]], path: Path) -> str:
-    """The lines of a file on some results only."""
+    """Return the lines of a file for some results only."""
     kept: dict[tuple[str, str, str], str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -55,7 +54,7 @@ def run_settings(text: str, wanted: Mapping[str, Collection[tuple[str, str]]], p
             splits, subsets = entry["splits"], entry.get("subsets", ["default"])
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError(
-                "no line of run settings", path=path, row=number, remedy="delete the line and run its task again"
+                "invalid line of run settings", path=path, row=number, remedy="delete the line and run its task again"
             ) from None
         for split, subset in wanted.get(entry["task"], ()):
             if split in splits and subset in subsets:
@@ -84,7 +83,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written, what was refused, and what the results folder itself holds that could not be read."""
+    """The written files, the refused results, and messages on unreadable files of the results folder."""
 
     files: tuple[Path, ...]
     exported: int
@@ -110,7 +109,7 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
         >>> from patent_mteb.report.export import prepare
         >>> export = prepare(Path("results"), Path("out"))  # results of 'patent-mteb run'
         >>> export.exported, export.refused[0].reason
-        (0, 'measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data')
+        (0, 'measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data')
     """
     collected = collect(results)
     rows = collected.results if model is None else collected.results.filter(pl.col("model") == model)
@@ -143,7 +142,7 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
         files.append(
             write_text(
                 folder / "summary.json",
-                json.dumps(summary(members, _whose(members)), indent=2, ensure_ascii=False) + "\n",
+                json.dumps(summary(members, _owners(members)), indent=2, ensure_ascii=False) + "\n",
             )
         )
     messages = _of_model(collected, model)
@@ -155,7 +154,7 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
 
 
 def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
-    """The results that their own evidence contradicts, which no report shows."""
+    """Return the results that their own evidence contradicts, which no report shows."""
     shown = set(zip(collected.results["path"], collected.results["subset"], strict=True))
     hidden = {place: reason for place, reason in collected.contradictions.items() if place not in shown}
     mine = {
@@ -169,7 +168,7 @@ def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
 
 
 def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    """Rows by the values of some columns, in the order of their first row."""
+    """Group rows by the values of some columns, in the order of their first row."""
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -181,20 +180,20 @@ def _of_model(collected: Collected, model: str | None) -> tuple[str, ...]:
 
 
 def _merged(lines: str, more: str) -> str:
-    """Two parts of a file of lines, each line once."""
+    """Join the lines of two files, each line once."""
     return "".join(f"{line}\n" for line in dict.fromkeys([*lines.splitlines(), *more.splitlines()]))
 
 
 def _known_models(upstream: bool) -> frozenset[str]:
-    """The models that mteb implements; for a leaderboard of one's own, those of this suite too."""
+    """Return the models that mteb implements; for a leaderboard of one's own, also those of this suite."""
     import mteb
 
     ours = {meta.name for meta in suite_metas()} if upstream else set()
     return frozenset(str(meta.name) for meta in mteb.get_model_metas() if meta.name not in ours)
 
 
-def _whose(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """What results on own data say of these, each task once."""
+def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return the records of own data in results, each task once."""
     own = [row for row in rows if row["data_source"].startswith("own")]
     found: dict[str, dict[str, str]] = {}
     for row in own:
@@ -211,16 +210,18 @@ def _folder(model: str) -> str:
 
 @dataclass(frozen=True)
 class _Allowed:
-    """What a destination takes: models by name, and own data if it is not mteb's repository."""
+    """The models that a destination accepts by name, and own data if it is not mteb's repository."""
 
     models: frozenset[str]
     upstream: bool
     own: frozenset[str]
 
     def reason(self, row: dict[str, Any]) -> str:
-        """Why a result is not fit for publication, empty if it is."""
+        """Return why a result cannot be published, empty if it can."""
         if row["data_source"] == "sample":
-            return "measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data"
+            return (
+                "measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data"
+            )
         if not row["data_source"].startswith("real") and (self.upstream or row["benchmark"] not in self.own):
             remedy = "run the task on the published data at its pinned revision"
             if not self.upstream:
@@ -229,15 +230,12 @@ class _Allowed:
         if row["model"].startswith(("local/", "no_model_name")):
             return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
         if row["revision"] in _NO_REVISION:
-            return (
-                "the model has no revision, so nobody can tell which weights these were. Remedy: run it with"
-                " --model-revision"
-            )
+            return "the model has no revision, so its weights are unknown. Remedy: run it with --model-revision"
         if row["model"] not in self.models:
             takes = (
-                "its results repository takes models that it implements only"
+                "its results repository accepts models that it implements only"
                 if self.upstream
-                else "so nobody could repeat it"
+                else "so others could not repeat it"
             )
             remedy = "have it implemented in mteb first (docs/upstream.md)"
             return f"mteb does not know the model, and {takes}. Remedy: {remedy}"
@@ -245,9 +243,7 @@ class _Allowed:
 
 
 def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
-    """What is to be written for a result, by path below ``results``: the result as it was read now, of a file with
-    several subsets only the accepted one, and the description of its model.
-    """
+    """Return the files of a result by path below ``results``: the accepted subset and the description of its model."""
     path = Path(row["path"])
     root = results / "results" if (results / "results").is_dir() else results
     text = _read_text(path, results)
@@ -273,7 +269,7 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
 
 
 def _read_text(path: Path, root: Path) -> str:
-    """The text of a file, by no link below ``root``."""
+    """Return the text of a file; refuse links below ``root``."""
     for place in (path, *path.parents[: len(path.relative_to(root).parts) - 1]):
         if place.is_symlink():
             remedy = "put the file itself there, or export the folder that the link leads to"
@@ -283,7 +279,7 @@ def _read_text(path: Path, root: Path) -> str:
                 remedy=remedy,
             )
     if not path.is_file():
-        raise DataError("the file is missing, or no regular file", path=path, remedy="restore the file")
+        raise DataError("the file is missing, or not a regular file", path=path, remedy="restore the file")
     try:
         return path.read_bytes().decode()
     except ValueError as error:

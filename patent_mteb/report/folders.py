@@ -1,7 +1,7 @@
-"""Where the files of a results folder lie, and which of them no report can see.
+"""The files of a results folder, and messages on files that no report can use.
 
-Results lie in ``<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``. What lies elsewhere, cannot
-be opened, or was set aside as damaged is named in a message, by its path, with the reason.
+Results are stored as ``<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``. A message names each
+file in another place, each unreadable file and each quarantined one, with the reason.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from patent_mteb.errors import DataError
 META = "model_meta.json"
 _AGAIN = "delete the file and run the task again"
 _DEPTH = 8
-"""Folders in folders that are looked into for results that lie too deep."""
+"""Depth to which folders are searched for results in wrong places."""
 _HEAD = 4096
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder of results: a model at a revision, with settings (empty for none), as its folders are named."""
+    """A folder of results: a model at a revision with settings (empty for none), named as its folders."""
 
     folder: Path
     model: str
@@ -36,18 +36,18 @@ class Place:
 
 @dataclass
 class Survey:
-    """The folders that hold results, and one sentence for each file or folder that cannot be reported."""
+    """The folders with results, and a sentence on each file or folder that cannot be reported."""
 
     places: list[Place] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     def note(self, path: Path, problem: str, remedy: str) -> None:
-        """Name what is left out."""
+        """Add a message on an excluded file."""
         self.messages.append(str(DataError(problem, path=path, remedy=remedy)))
 
 
 def survey(folder: Path) -> Survey:
-    """Look through a results folder."""
+    """Search a results folder."""
     if not _is_unicode(str(folder)):
         raise DataError("the name of the folder is not UTF-8", path=ascii(str(folder)), remedy="rename it")
     found = Survey()
@@ -56,7 +56,7 @@ def survey(folder: Path) -> Survey:
     if not root.is_dir():
         root = folder
     _look(root, (), found, strays, frozenset())
-    if root != folder:  # models beside "results", where mteb itself would look for none either
+    if root != folder:  # models next to "results", which mteb does not read either
         for child in _children(folder, found):
             if "__" in child.name and child.is_dir():
                 _look(child, (child.name, "", "", "", ""), found, strays, frozenset())
@@ -98,9 +98,9 @@ def _children(folder: Path, found: Survey) -> list[Path]:
 def _look(
     folder: Path, parts: tuple[str, ...], found: Survey, strays: dict[Path, list[str]], above: frozenset[Path]
 ) -> None:
-    """Sort the files of a folder, ``parts`` below the root, and look into its folders."""
+    """Sort the files of a folder, ``parts`` below the root, and search its subfolders."""
     real = folder.resolve()
-    if real in above:  # a link to a folder that it lies in
+    if real in above:  # a link to a folder that contains it
         return
     is_place = len(parts) in (2, 4) and "__" in parts[0] and parts[2:3] in ((), ("experiments",))
     files: list[Path] = []
@@ -125,9 +125,7 @@ def _look(
 
 
 def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
-    """Whether a file outside of the order of results is one: any JSON file below a model, elsewhere what begins like a
-    result.
-    """
+    """Whether a misplaced file is a result: any JSON file below a model, elsewhere by its first bytes."""
     if parts and "__" in parts[0]:
         return True
     try:
@@ -139,7 +137,7 @@ def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
+    """Return the JSON object in a file."""
     if not path.exists() and not path.is_symlink():
         raise FileNotFoundError(path)
     try:
@@ -151,7 +149,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """The JSON object in the bytes of a file."""
+    """Return the JSON object in the bytes of a file."""
     text = content.decode("utf-8")
     try:
         document = json.loads(text)
@@ -165,7 +163,7 @@ def parse(content: bytes) -> dict[str, Any]:
 
 
 def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
-    """What is known of a model, checked to be of the model whose folders are named so."""
+    """Return the description of a model, checked against the names of its folders."""
     try:
         meta = read_document(path)
     except FileNotFoundError:
@@ -176,7 +174,7 @@ def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
 
 
 def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> None:
-    """Check that a model's description is whole, and of the model whose folders are named so."""
+    """Check that a model's description is complete and matches the names of its folders."""
     if problem := _malformed(meta):
         raise DataError(f"damaged ({problem})", path=path, remedy=_AGAIN)
     name, stated = meta["name"], meta["revision"] or "no_revision_available"
@@ -200,7 +198,7 @@ def _malformed(meta: dict[str, Any]) -> str:
 
 
 def _parts(settings: Any) -> Iterator[Any]:
-    """The parts of a composed model, and theirs."""
+    """Yield the parts of a composed model, recursively."""
     parts = settings.get("parts") if isinstance(settings, dict) else None
     if parts is not None and not isinstance(parts, list):
         yield None

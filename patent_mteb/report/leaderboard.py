@@ -1,8 +1,7 @@
-"""A leaderboard for a repository of one's own: one small file a model, and a page of tables that is made from all of
-them.
+"""A leaderboard for a repository of one's own: one small file a model, and a page of tables from all of them.
 
-It needs no server and grows model by model. Beside published data it takes own data that have a declared name: their
-tables are named after the data set and its content, so that results on two states of it never stand in one.
+It needs no server and grows model by model. It accepts published data, and own data with a declared name. Tables of own
+data are named after the data set and its content, so that results on two states never share a table.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ __all__ = ["Entry", "boards", "entries", "leaderboard", "summary"]
 
 
 def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
-    """The main scores of one model, by benchmark and task.
+    """Return the main scores of one model, by benchmark and task.
 
     Args:
         rows: of :attr:`patent_mteb.report.collect.Collected.results`.
-        own: what results on own data say of these (:mod:`patent_mteb.tasks.own_data`).
+        own: the records of own data in results (:mod:`patent_mteb.tasks.own_data`).
 
     Example:
         >>> from patent_mteb.report.leaderboard import summary
@@ -64,7 +63,7 @@ def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] 
 def leaderboard(summaries: Path) -> str:
     """A markdown leaderboard from all summaries below a folder: one table over the benchmarks and one a benchmark.
 
-    A damaged summary is left out, and a note of the first table says so.
+    A damaged summary is excluded, and a note of the first table names it.
 
     Example:
         >>> from pathlib import Path
@@ -78,7 +77,7 @@ def leaderboard(summaries: Path) -> str:
 
 
 def entries(summaries: Path) -> tuple[list[Entry], list[str]]:
-    """The summaries below a folder, and one clause for each that cannot be read.
+    """Return the summaries below a folder, and one clause for each that cannot be read.
 
     Example:
         >>> from pathlib import Path
@@ -92,13 +91,13 @@ def entries(summaries: Path) -> tuple[list[Entry], list[str]]:
         try:
             found.append(_read(path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
-            why = "a symbolic link" if path.is_symlink() else f"no summary of an export ({error!r:.200})"
+            why = "a symbolic link" if path.is_symlink() else f"not a summary of an export ({error!r:.200})"
             damaged.append(f"{path.relative_to(summaries)} is {why}")
     return found, damaged
 
 
 def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
-    """The tables of some summaries, in markdown.
+    """Return the tables of some summaries in Markdown.
 
     Example:
         >>> from patent_mteb.report.leaderboard import boards
@@ -126,7 +125,7 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
 
 
 def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
-    """One table for each state of each own data set."""
+    """Yield one table for each state of each own data set."""
     tasks = TasksOnOwnData()
     for entry in known:
         for record in entry.own:
@@ -168,9 +167,7 @@ def _board(
 
 @dataclass(frozen=True)
 class Entry:
-    """A summary: the label of its model, the benchmarks that it has scores of, the main score of each task, and whose
-    own data it is on.
-    """
+    """A summary: the label of its model, its benchmarks, the main score of each task, and the records of own data."""
 
     label: str
     benchmarks: frozenset[str]

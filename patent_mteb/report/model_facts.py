@@ -1,4 +1,4 @@
-"""What is known of the models of a report: facts from their cards and results, as columns to show and to filter by."""
+"""Facts about the models of a report, from their cards and results: columns to show and to filter by."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ _MANY = 2**53
 
 @dataclass(frozen=True)
 class Fact:
-    """A column about models: ``kind`` is ``number``, ``text`` or ``date``; ``steps`` are the bounds that a filter
-    offers.
-    """
+    """A column about models: ``kind`` is ``number``, ``text`` or ``date``; ``steps`` are the bounds of a filter."""
 
     key: str
     title: str
@@ -34,7 +32,7 @@ class Fact:
 FACTS = (
     Fact("parameters", "Parameters", "number", "Parameters of the model in all.", (1e8, 5e8, 1e9, 5e9, 1e10)),
     Fact("dims", "Dimensions", "number", "Numbers in an embedding.", (256, 512, 1024, 2048, 4096)),
-    Fact("tokens", "Max tokens", "number", "Tokens read of a text; what is longer is cut.", (512, 2048, 8192, 32768)),
+    Fact("tokens", "Max tokens", "number", "Tokens read of a text; longer texts are cut.", (512, 2048, 8192, 32768)),
     Fact("memory", "Memory (MB)", "number", "Memory that the weights take, as the model's card has it."),
     Fact("type", "Type", "text", "How the model finds documents: by vectors, by words, or by both."),
     Fact("licence", "Licence", "text", "Licence of the weights."),
@@ -54,7 +52,7 @@ _FIELDS = {"parameters": "n_parameters", "dims": "embed_dim", "tokens": "max_tok
 
 
 def known_of(meta: Mapping[str, Any]) -> dict[str, float | str | None]:
-    """The facts that a model's ``model_meta.json`` states; None for what it does not."""
+    """Return the facts in a model's ``model_meta.json``; None for missing ones."""
     numbers = {key: _number(meta.get(field)) for key, field in _FIELDS.items()}
     return numbers | {
         "type": _type(meta),
@@ -73,7 +71,7 @@ def _text(value: Any) -> str | None:
 
 
 def _type(meta: Mapping[str, Any]) -> str | None:
-    """The kind of a composed model, else what mteb calls its type."""
+    """Return the kind of a composed model, else mteb's type of the model."""
     settings, kinds = meta.get("experiment_kwargs"), meta.get("model_type")
     if isinstance(settings, dict) and isinstance(settings.get("kind"), str):
         return visible(settings["kind"])
@@ -81,9 +79,7 @@ def _type(meta: Mapping[str, Any]) -> str | None:
 
 
 def seen_in_training(meta: Mapping[str, Any], tasks: Collection[str]) -> frozenset[str] | None:
-    """Which of these tasks are in a model's training data, as its ``model_meta.json`` states it; None where it states
-    nothing.
-    """
+    """Return the tasks in a model's training data, as its ``model_meta.json`` states them; None if it does not."""
     stated = meta.get("training_datasets")
     return frozenset(map(str, stated)) & frozenset(tasks) if isinstance(stated, (list, dict)) else None
 
@@ -94,7 +90,7 @@ def _prompt(prompts: Iterable[str]) -> str:
 
 
 def _trained(seen: frozenset[str] | None, benchmarks: Mapping[str, str]) -> str:
-    """Benchmarks with the number of their tasks in the training data."""
+    """Return the benchmarks with the number of their tasks in the training data."""
     if seen is None:
         return "not stated"
     counts: dict[str, int] = {}
@@ -104,9 +100,9 @@ def _trained(seen: frozenset[str] | None, benchmarks: Mapping[str, str]) -> str:
 
 
 def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
-    """The values of :data:`FACTS` by run and key; and by run the tasks that are in its training data.
+    """Return the values of :data:`FACTS` by run and key, and by run the tasks in its training data.
 
-    The evidence of the results counts before the settings of the run, and these before the model's card.
+    The evidence of the results has priority over the settings of the run, and these over the model's card.
     """
     benchmarks = dict(collected.results.select("plain", "benchmark").unique().iter_rows())
     facts: dict[str, dict[str, Any]] = {}
@@ -126,7 +122,7 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
 
 
 def _as_run(rows: pl.DataFrame) -> dict[str, float | None]:
-    """Dimensions and tokens by the settings of a run and the evidence of its results, where these say them."""
+    """Return dimensions and tokens in the settings of a run and the evidence of its results."""
     settings = json.loads(rows["settings"][0])
     names = {"dims": "dims", "tokens": "max_tokens"}
     found = {key: _number(settings[name]) for key, name in names.items() if name in settings}
@@ -139,7 +135,7 @@ def _as_run(rows: pl.DataFrame) -> dict[str, float | None]:
 
 
 def _meta(folder: Path, model: str, revision: str) -> dict[str, Any]:
-    """The file as it is; what is wrong with it stands in the messages of the results already."""
+    """Return the content of the file; the messages of the results already name its errors."""
     try:
         return read_meta(folder / META, model.replace("/", "__").replace(" ", "_"), revision)
     except DataError:

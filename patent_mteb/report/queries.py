@@ -1,10 +1,8 @@
-"""The per-query scores next to a result (:mod:`patent_mteb.tasks.perquery`).
+"""Per-query scores next to a result (:mod:`patent_mteb.tasks.perquery`).
 
-One set of queries in several representations, one task each (Sophia-Bench, section 3.3): their scores on the queries
-that all of them have.
-
-A query that lacks a representation is left out of its task, so that the tasks of a benchmark have other queries each:
-means over all of a task's queries differ in more than the representation.
+A benchmark can have one set of queries in several representations, one task each (Sophia-Bench, section 3.3). A query
+without a representation is not in its task, so the tasks have different queries, and means over all queries differ in
+more than the representation. `common_queries` compares them on the queries that all tasks share.
 """
 
 from __future__ import annotations
@@ -25,8 +23,9 @@ _PART = "score:"
 
 @dataclass(frozen=True)
 class QueryTable:
-    """Query ids in alphabetical order, and by slice (empty for all judgements) their main scores, NaN for queries
-    outside the slice.
+    """Query ids in alphabetical order, and their main scores by slice (empty for all judgements).
+
+    Scores are NaN for queries outside the slice.
     """
 
     queries: tuple[str, ...]
@@ -37,7 +36,7 @@ class QueryTable:
         return bool(np.isfinite(self.parts[part]).any())
 
     def states(self, part: str, stated: float | None) -> bool:
-        """Whether the mean of a slice's scores is what the result states; that of the whole task was checked before."""
+        """Whether the mean of a slice's scores equals the result's; the whole task was checked before."""
         if not part:
             return True
         return (
@@ -46,8 +45,8 @@ class QueryTable:
 
 
 def read_queries(path: Path, measure: str) -> QueryTable:
-    """The per-query scores of a file, of the whole task and of the slices that it has scores of."""
-    with pq.ParquetFile(path) as file:  # by its literal path: polars takes brackets and stars in it for a pattern
+    """Read the per-query scores of a file, of the whole task and of its slices."""
+    with pq.ParquetFile(path) as file:  # polars would read brackets and stars in the path as a pattern
         slices = [name for name in file.schema_arrow.names if name.startswith(_PART)]
         table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure, *slices]))).sort("query")
     parts = {"": measure} | {name.removeprefix(_PART): name for name in slices}
@@ -57,7 +56,7 @@ def read_queries(path: Path, measure: str) -> QueryTable:
 
 
 def query_ids(path: Path) -> list[str]:
-    """The queries of a file of per-query scores."""
+    """Return the queries of a file of per-query scores."""
     with pq.ParquetFile(path) as file:
         return [str(query) for query in file.read(columns=["query"])["query"].to_pylist()]
 
@@ -66,12 +65,11 @@ SCHEMA = {"run": pl.String, "task": pl.String, "slice": pl.String, "value": pl.F
 
 
 def common_queries(results: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
-    """Mean main scores by run, task and slice (empty for all judgements), in the columns of :data:`SCHEMA`, over the
-    queries that every task and run has; ``n`` counts them. Empty where fewer than two tasks have per-query scores or no
-    query is common.
+    """Return mean main scores by run, task and slice over the queries that every task and run has.
 
-    Slices whose per-query scores are not the result's are left out, as :func:`patent_mteb.report.statistics.statistics`
-    does and says.
+    Columns as in :data:`SCHEMA`; ``slice`` is empty for all judgements, ``n`` counts the queries. Empty if fewer than
+    two tasks have per-query scores, or if they share no query. Slices whose per-query scores contradict the result are
+    excluded; :func:`patent_mteb.report.statistics.statistics` names them.
     """
     known = results.filter((pl.col("kind") == "Retrieval") & pl.col("queries").is_not_null())
     shared = _shared(known["queries"]) if known["task"].n_unique() > 1 else frozenset()
@@ -91,13 +89,13 @@ def common_queries(results: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(paths: Collection[str]) -> frozenset[str]:
-    """The queries of all files."""
+    """Return the queries that all files share."""
     found = (frozenset(query_ids(Path(path))) for path in paths)
     return frozenset.intersection(*found)
 
 
 def _means(table: QueryTable, shared: Collection[str]) -> list[tuple[str, float, int]]:
-    """By slice the mean over its queries among the shared ones, and how many these are."""
+    """Return slice, mean over its shared queries, and their number."""
     members = np.fromiter((query in shared for query in table.queries), bool, len(table.queries))
     found = []
     for part, values in table.parts.items():

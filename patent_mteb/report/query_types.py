@@ -1,6 +1,4 @@
-"""Representations of the query beside each other, on the queries that all of them have (Sophia-Bench, Tables 2 and 3,
-Fig. 5 to 7).
-"""
+"""Compare representations of the query on their common queries (Sophia-Bench, Tables 2 and 3, Fig. 5 to 7)."""
 
 from __future__ import annotations
 
@@ -19,8 +17,9 @@ _NOTE = (
 
 
 def by_type(view: BenchmarkView) -> pl.DataFrame:
-    """``model, type, judgements, value, n``: each representation with all citations, X and Y alone, and A alone as
-    relevant; models with all representations.
+    """Return ``model, type, judgements, value, n`` of the models with all representations.
+
+    Relevant are all citations, X and Y only, or A only.
     """
     rows = _complete(view).filter(pl.col("slice").is_in(list(_JUDGEMENTS)))
     order = {task.name: place for place, task in enumerate(view.tasks)}
@@ -31,8 +30,9 @@ def by_type(view: BenchmarkView) -> pl.DataFrame:
 
 
 def by_part(view: BenchmarkView) -> pl.DataFrame:
-    """``model, part, kind, value, n``: the mean over all representations by IPC section, filing office and year of the
-    query, each over the same queries (Fig. 5 to 7); models with all representations.
+    """Return ``model, part, kind, value, n`` of the models with all representations (Fig. 5 to 7).
+
+    Values are means over the representations by IPC section, filing office and year of the query.
     """
     complete = _complete(view)
     split = complete.with_columns(
@@ -49,14 +49,14 @@ def by_part(view: BenchmarkView) -> pl.DataFrame:
 
 
 def _complete(view: BenchmarkView) -> pl.DataFrame:
-    """The scores on common queries of the runs that have every representation."""
+    """Return the scores on common queries of the runs that have every representation."""
     frame = view.common_queries
     tasks = frame["task"].n_unique()
     return frame.filter(pl.col("task").n_unique().over("run") == tasks) if tasks > 1 else frame.clear()
 
 
 def tables(view: BenchmarkView) -> list[Table]:
-    """One table: a block of rows for each kind of judgements, a column for each representation, and their mean."""
+    """Return one table: a block of rows a kind of judgements, a column a representation, and their mean."""
     frame = _complete(view)
     tasks = [task for task in view.tasks if task.name in set(frame["task"])]
     values = {(run, task, part): (value, n) for run, task, part, value, n in frame.iter_rows()}

@@ -1,9 +1,6 @@
-"""A result as it was read, and the rows of the two tidy tables that it gives.
+"""Results as they were read, the rows of the two tidy tables, and comparisons of their evidence.
 
-The evidence of results (:mod:`patent_mteb.tasks.evidence`), held against each other's.
-
-Which prompt a model put before the texts of a task, in words, from what is stored with a result and from nothing
-else.
+The prompt of a model on a task is described from the stored result only.
 """
 
 from __future__ import annotations
@@ -29,11 +26,11 @@ UNKNOWN = "not recorded"
 
 
 def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
-    """What is known about the prompt of a model on a task."""
+    """Return a description of a model's prompt on a task."""
     if isinstance(recorded, Mapping):
         return _recorded(recorded)
     if (meta.get("experiment_kwargs") or {}).get("parts"):
-        return UNKNOWN  # what is said of a composed model is not said of its parts
+        return UNKNOWN  # a statement on a composed model does not hold for its parts
     prompts = (meta.get("loader_kwargs") or {}).get("model_prompts") or {}
     keys = [key for key in (f"{task}-query", f"{task}-document", task, "query", "document") if key in prompts]
     if keys:
@@ -136,14 +133,14 @@ SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
 
 @dataclass
 class ModelFolder:
-    """One folder of results: a model at a revision with settings.
+    """A folder of results: a model at a revision with settings.
 
     Attributes:
         folder: the folder.
         model, revision, experiment: as the folders are named; ``experiment`` is empty for a model without settings.
-        meta: its ``model_meta.json``, empty if there is none or it is another model's.
+        meta: its ``model_meta.json``, empty if it is missing or of another model.
         versions: versions of the libraries by task.
-        label: what reports call it; set when all folders are known.
+        label: name in reports; set when all folders are known.
     """
 
     folder: Path
@@ -156,28 +153,27 @@ class ModelFolder:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the model, its parts among them."""
+        """The settings of the model, with its parts."""
         return self.meta.get("experiment_kwargs") or {}
 
 
 @dataclass
 class Result:
-    """One result of a model on a task, checked.
+    """A checked result of a model on a task.
 
     Attributes:
-        source: whose result it is.
-        task: the task, as the suite knows it now.
+        source: the folder of its model.
+        task: the task in the present suite.
         name: the task's name in the result.
-        data_source: where it belongs.
+        data_source: the data source.
         data_revision, subset: the data that it was measured on.
         scores: every number of the result, ``main_score`` among them.
         date: seconds since 1970, 0 if unknown.
-        mteb_version: as noted in the file, or empty.
+        mteb_version: as recorded in the file, or empty.
         path: the file.
-        evidence: what the scores were computed from and with (:mod:`patent_mteb.tasks.evidence`); empty for older
-            results.
-        queries: its per-query scores, if they are there and are its own.
-        prompts: what was put before its texts, as the result has it; None in results of before that was recorded.
+        evidence: inputs and software of the scores (:mod:`patent_mteb.tasks.evidence`); empty for older results.
+        queries: its per-query scores, if they are present and valid.
+        prompts: the recorded texts before its inputs; None in results without the record.
     """
 
     source: ModelFolder
@@ -196,14 +192,14 @@ class Result:
 
     @property
     def place(self) -> Place:
-        """Where it was found."""
+        """The place of the result."""
         source, task = self.source, self.task
         model = (source.model, source.revision, source.experiment)
         return Place(self.path, self.name, task.main_score, task.scoring, *model, self.data_revision, self.subset)
 
 
 def result_row(result: Result) -> dict[str, Any]:
-    """The row of a result, in the columns of :data:`RESULT_SCHEMA`."""
+    """Return the row of a result, in the columns of :data:`RESULT_SCHEMA`."""
     source, task = result.source, result.task
     versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
@@ -241,8 +237,9 @@ def result_row(result: Result) -> dict[str, Any]:
 
 
 def _effort(result: Result) -> dict[str, float | int | None]:
-    """What a reranker or a scored run took, as its evidence says; no seconds where scores of some pairs were there
-    already.
+    """Return the recorded effort of a reranker or a scored run.
+
+    There are no seconds if some pairs were scored before.
     """
     said = result.evidence.get("effort")
     known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if is_amount(value)}
@@ -259,12 +256,12 @@ def _effort(result: Result) -> dict[str, float | int | None]:
 
 
 def is_amount(value: Any) -> TypeGuard[float]:
-    """Whether what a file says is a number that something can have cost."""
+    """Whether a value of a file is a valid cost."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 def _computed(result: Result) -> str | None:
-    """What the evidence of a result says of model and version, as JSON; None without evidence."""
+    """Return model and version of a result's evidence as JSON, None without evidence."""
     model = result.evidence.get("model")
     if not isinstance(model, Mapping):
         return None
@@ -276,10 +273,10 @@ def _computed(result: Result) -> str | None:
 
 
 def score_rows(result: Result) -> Iterator[ScoreRow]:
-    """One row for each number of a result.
+    """Return one row for each number of a result.
 
-    A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or
-    ``<slice>_n_pairs``. InScope counts the queries of each level, which is no slice.
+    A score of a slice is named ``<slice>_<measure>``; a slice is identified by its count, ``<slice>_n_queries`` or
+    ``<slice>_n_pairs``. InScope counts the queries of each level, which are not slices.
     """
     counts = {
         key.removesuffix(end): int(value)
@@ -305,14 +302,14 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
 
 
 _ROUNDING = 1e-3
-"""Share by which the figures of vectors may differ where only their last bits do."""
+"""Relative difference of statistics of vectors that differ in their last bits only."""
 
 
 def disagreements(results: Iterable[Result]) -> list[str]:
-    """One sentence for each result that has in common with another what should decide it, and differs all the same.
+    """Return one sentence for each result that should equal another one and differs.
 
-    Compared are results of one task on the same data and texts: rankings and vectors by models of the same settings and
-    weights (of the same name and revision where they have no weights); and the weights of models of the same name and
+    Results of one task on the same data and texts are compared: rankings and vectors by models of the same settings and
+    weights (of the same name and revision if they have no weights), and the weights of models of the same name and
     revision.
     """
     known = [result for result in results if result.evidence]
@@ -337,7 +334,7 @@ def _groups(results: Sequence[Result], same: Callable[[Result], tuple[Any, ...] 
 
 
 def _decided(result: Result) -> tuple[Any, ...] | None:
-    """What decides the ranking or the vectors of a result."""
+    """Return the inputs that determine the ranking or the vectors of a result."""
     model, texts = part_of(result.evidence, "model"), part_of(result.evidence, "texts")
     digests = tuple(sorted((role, str(part_of(texts, role).get("digest"))) for role in texts))
     weights = model.get("weights")
@@ -347,16 +344,16 @@ def _decided(result: Result) -> tuple[Any, ...] | None:
 
 
 def _other_outcome(first: Result, other: Result) -> str:
-    """What two results differ in that should not, empty for nothing but rounding."""
-    told = "have the same data, settings and weights, but other"
+    """Return the unexpected difference of two results, empty if there is only rounding."""
+    prefix = "have the same data, settings and weights, but other"
     for what, name in (("rankings", "ranking"), ("predictions", "predictions")):
         if part_of(first.evidence, name).get("digest") != part_of(other.evidence, name).get("digest"):
-            return f"{told} {what}"
+            return f"{prefix} {what}"
     ours, theirs = part_of(first.evidence, "embeddings"), part_of(other.evidence, "embeddings")
     close = all(_close(ours.get(name), theirs.get(name)) for name in ("length", "mean")) and ours.get(
         "width"
     ) == theirs.get("width")
-    return "" if close else f"{told} vectors"
+    return "" if close else f"{prefix} vectors"
 
 
 def _close(ours: Any, theirs: Any) -> bool:
@@ -390,5 +387,5 @@ def _sentence(first: Result, other: Result, what: str) -> str:
 
 
 def _short(path: Path) -> Path:
-    """Where a result lies, from the folder of its model on."""
+    """Return the path of a result from the folder of its model on."""
     return Path(*path.parts[-4:])

@@ -1,8 +1,8 @@
-"""The forms of a table: terminal, markdown, csv, LaTeX.
+"""Formats of a table: terminal, Markdown, csv, LaTeX.
 
-Marks (best bold, second underlined), letters and ranks are part of the cells, so all forms show the same. What was not
-measured is a dash, empty in csv. Text is shown as it is: what a form would take for markup, a formula or a line break
-is escaped, and control characters are written out.
+Marks (best bold, second underlined), letters and ranks are part of the cells, so all formats show the same. A missing
+value is a dash, and empty in csv. Markup, formulas and line breaks in texts are escaped; control characters are written
+out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _TERMINAL_ROWS = 60
 
 
 def as_terminal(table: Table) -> RenderableType:
-    """A table for a rich console; a long one is cut, and says so, a wide one is stacked
-    (:mod:`patent_mteb.report.terminal`).
+    """Return a table for a rich console.
+
+    A long table is cut, with a note; a wide one is stacked (:mod:`patent_mteb.report.terminal`).
     """
     from rich.console import Group
     from rich.text import Text
@@ -70,7 +71,7 @@ def _terminal_cell(cell: Cell, style: str) -> Any:
 
 
 def as_markdown(table: Table) -> str:
-    """A GitHub-flavoured markdown table under a heading."""
+    """Return a GitHub-flavoured Markdown table under a heading."""
 
     banner = [f"> **{_markdown(table.banner)}**", ""] if table.banner else []
     notes = [f"\n{_markdown(note)}" for note in table.notes]
@@ -111,8 +112,9 @@ def _markdown_cell(cell: Cell, emphasised: bool) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Values in full precision, missing ones empty; what a column further says of its cells in columns of their own,
-    whether any cell has it or not.
+    """Return values in full precision, missing ones empty.
+
+    Additional columns are always present, also if no cell has a value for them.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -150,14 +152,14 @@ FURTHER: dict[str, Callable[[Cell], Any]] = {
     "interval_high": lambda cell: None if cell.interval is None else cell.interval[1],
     **{name: _of_score(found) for name, found in COLUMNS.items()},
 }
-"""What else a cell may hold, by the ending of its column in csv; empty for none."""
+"""Additional columns of a cell in csv, by the suffix of their names; empty for none."""
 
 COMPARED = ("too_small", "better_than_baseline", *COLUMNS)
-"""What csv says of a column of main scores."""
+"""Additional columns of main scores in csv."""
 
 
 def frame_as_csv(frame: pl.DataFrame) -> str:
-    """A tidy table as csv, its texts as those of :func:`as_csv`."""
+    """Return a tidy table as csv, its texts as those of :func:`as_csv`."""
     import polars as pl
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
@@ -191,19 +193,19 @@ _LATEX |= {
 _LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 
 _LATIN = 0x17F
-"""The last character that pdflatex knows without a package."""
+"""The last character that pdflatex sets without a package."""
 
 _LINE = 92
 """Characters of size scriptsize in a line of 345 pt, the text width of the standard classes."""
 
 _WRAPPED = 24
-"""Characters of a column that breaks lines, which longer texts are set in."""
+"""Width in characters of a column with line breaks, for longer texts."""
 
 _HEADING = 13
-"""Characters of a line of the heading above numbers; longer headings take several lines."""
+"""Width in characters of a heading above numbers; longer headings take several lines."""
 
 _BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])|(?<=[^\x00-\u017f])")
-"""Where a name may be broken."""
+"""Positions where a name may break."""
 
 
 def _latex(text: str) -> str:
@@ -214,10 +216,10 @@ def _latex(text: str) -> str:
 
 
 def as_latex(table: Table) -> str:
-    r"""A LaTeX table that breaks over pages (packages booktabs and longtable); columns that do not fit the width follow
-    in further tables.
+    """Return a LaTeX table that breaks over pages (packages booktabs and longtable).
 
-    Characters that pdflatex has no letter for are written as their numbers.
+    Columns that do not fit the width follow in further tables. Characters that pdflatex cannot set are written as their
+    numbers.
     """
     parts = _fitting(table)
     notes = " ".join(filter(None, (table.banner, *table.notes)))
@@ -228,7 +230,7 @@ def as_latex(table: Table) -> str:
 
 
 def _width(table: Table, place: int) -> int:
-    """Of a column in characters, its distance to the next included."""
+    """Return the width of a column in characters, with the distance to the next."""
     column = table.columns[place]
     widest = max(map(_length, (row[place] for row in table.rows)), default=0)
     title = (
@@ -240,17 +242,17 @@ def _width(table: Table, place: int) -> int:
 
 
 def _length(cell: Cell) -> int:
-    """Of what a cell shows, in characters; bold ones are wider."""
+    """Return the width of a cell in characters; bold ones are wider."""
     return _letters(cell.text) + len(cell.behind) + 2 * len(cell.letters) + (cell.mark == "best")
 
 
 def _letters(text: str) -> int:
-    """Of a text as it is printed, where some letters are written as their numbers."""
+    """Return the width of a printed text, in which some characters are written as their numbers."""
     return sum(1 if character in _LATEX or ord(character) <= _LATIN else len("[U+0000]") for character in text)
 
 
 def _fitting(table: Table) -> list[Table]:
-    """Parts of a table that are no wider than a line; the leading text columns stand in each."""
+    """Split a table into parts that fit a line; each part has the leading text columns."""
     widths = [_width(table, place) for place in range(len(table.columns))]
     leading = next((place for place, column in enumerate(table.columns) if column.numeric), 1)
     chunks: list[list[int]] = [[]]
@@ -299,7 +301,7 @@ def _longtable(table: Table, label: str, notes: str) -> str:
 
 
 LATEX_HEAD = r"% \usepackage{array,booktabs,longtable}"
-"""What a document needs for the tables."""
+"""Preamble of a document with the tables."""
 
 
 def _breakable(text: str) -> str:
@@ -307,7 +309,7 @@ def _breakable(text: str) -> str:
 
 
 def _latex_heading(column: Column) -> str:
-    """The title of a column, over several lines where it is much wider than the numbers below it."""
+    """Return the title of a column, over several lines if it is much wider than the numbers below it."""
     if not column.numeric or _letters(column.title) <= _HEADING:
         return _latex(column.title)
     return rf"\parbox[b]{{{_HEADING / _LINE:.2f}\linewidth}}{{\raggedleft\hspace{{0pt}}{_breakable(column.title)}}}"
@@ -332,4 +334,4 @@ FORMATS: dict[str, Callable[[Table], Any]] = {
     "csv": as_csv,
     "latex": as_latex,
 }
-"""Form by name, as ``patent-mteb report --format`` takes it."""
+"""Format by name, as in ``patent-mteb report --format``."""

@@ -1,6 +1,4 @@
-"""Intervals and significance of the main scores of a results folder, of whole tasks and of slices, from the per-query
-scores beside the results.
-"""
+"""Intervals and significance of the main scores of tasks and slices, from the per-query scores next to results."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ class Pairs:
 
 
 def _ranges(places: Iterable[int]) -> str:
-    """Places from 0 as positions from 1, neighbours as one range."""
+    """Return positions from 1 of places from 0, neighbours as one range."""
     found = []
     for _, neighbours in groupby(enumerate(places, start=1), key=lambda pair: pair[1] - pair[0]):
         members = [place + 1 for _, place in neighbours]
@@ -93,14 +91,12 @@ class Statistics:
     test: str = "bootstrap"
 
     def of(self, data_source: str, task: str, run: str, part: str = "") -> Score | None:
-        """What is known of the main score of a run, None without per-query scores and without an interval in the
-        result.
-        """
+        """Return the statistics of the main score of a run, None without per-query scores or an interval."""
         return self.scores.get((data_source, task, part, run))
 
 
 def find_baseline(collected: Collected, name: str) -> str:
-    """The run that a user means by a label or by the name of a model."""
+    """Return the run with a label or with the name of a model."""
     runs = collected.runs
     if name in runs:
         return name
@@ -117,8 +113,8 @@ def find_baseline(collected: Collected, name: str) -> str:
 def statistics(collected: Collected, baseline: str | None = None, test: str = "bootstrap") -> Statistics:
     """Compare all runs of every task and slice in every data source, on the same queries only.
 
-    Where runs of one task were scored on different queries, those that agree with the baseline (else the larger party)
-    are taken, and the others are named in the messages.
+    If runs of one task were scored on different queries, those that agree with the baseline (else the largest group)
+    are compared, and messages name the others.
     """
     if test not in TESTS:
         raise ReportError(f"no test '{test}'. Remedy: choose from {', '.join(TESTS)}")
@@ -162,7 +158,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
 
 
 def _agreeing(read: Mapping[str, QueryTable], chosen: str) -> tuple[list[str], list[str]]:
-    """The runs that were scored on the same queries, and the others."""
+    """Return the runs that were scored on the same queries, and the others."""
     parties = Counter(table.queries for table in read.values())
     agreed = read[chosen].queries if chosen in read else parties.most_common(1)[0][0]
     runs = [run for run, table in read.items() if table.queries == agreed]
@@ -170,13 +166,13 @@ def _agreeing(read: Mapping[str, QueryTable], chosen: str) -> tuple[list[str], l
 
 
 def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
-    """The main scores that the results state, by data source, task, slice and run."""
+    """Return the main scores of results, by data source, task, slice and run."""
     rows = collected.scores.filter("main").select("data_source", "task", "slice", "run", "value").iter_rows()
     return {(data_source, task, part, run): value for data_source, task, part, run, value in rows}
 
 
 def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
-    """The intervals that results bring themselves."""
+    """Return the intervals that results contain."""
     rows = collected.scores.select("data_source", "task", "slice", "run", "measure", "value", "n_queries")
     ends = rows.filter(pl.col("measure").str.ends_with("_low") | pl.col("measure").str.ends_with("_high"))
     values = {tuple(row[:5]): (row[5], row[6]) for row in ends.iter_rows()}
@@ -198,7 +194,7 @@ def _test_rows(collected: Collected) -> list[tuple[Any, ...]]:
 
 
 def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
-    """Scores of runs from their per-query scores, [queries, runs], against the best one and the baseline, if any."""
+    """Compare [queries, runs] per-query scores with the best run, and with the baseline if there is one."""
     means = compared.means
     order = np.argsort(-means, kind="stable")
     best = int(order[0])
@@ -231,7 +227,7 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
 
 
 def _against(compared: Compared, base: int) -> tuple[Floats, Floats]:
-    """[m]: the p values of all models and one of them, as they are and corrected; its own are 1."""
+    """Return the [m] p values of all models against one of them, raw and corrected; its own are 1."""
     others = np.delete(np.arange(len(compared.means)), base)
     p, corrected = np.ones(len(compared.means)), np.ones(len(compared.means))
     p[others] = compared.p_pairs(others, np.full(len(others), base))
@@ -254,8 +250,9 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
 
 
 def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
-    """The tidy table of all numbers (:attr:`~patent_mteb.report.collect.Collected.scores`) with what statistics say of
-    the main scores.
+    """Return the tidy table of all numbers with the statistics of the main scores.
+
+    It is :attr:`~patent_mteb.report.collect.Collected.scores` with further columns.
     """
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64)
     kinds |= {"position": pl.Int64, "tied_with_best": pl.Boolean, "tied_with": pl.String, "n": pl.Int64}

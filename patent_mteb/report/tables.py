@@ -1,12 +1,8 @@
-"""The tables of a report.
+"""The tables of a report: over all benchmarks, and of each benchmark its runs, tasks, domains, pairs and ranks.
 
-For each data source one table over all benchmarks, and for each benchmark its runs, its tasks and its domains.
-
-What was not measured is missing: it shows as a dash (empty in csv), and a mean over it is missing too.
-
-All pairs of runs, and the smallest difference that a task can show: tables to read, and pairs as a tidy table.
-
-The ranks of runs by a benchmark's own score, among those of equal coverage, and how sure they are.
+A missing value is shown as a dash (empty in csv), and so is a mean over it. `pairs_table` is a tidy table of all pairs
+of runs on a task; the table of detectable differences shows the smallest difference that a task can show. Ranks are by
+a benchmark's own score, among runs of equal coverage, with intervals.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ TEST_NAMES = {
     "t": "paired t test",
     "permutation": "paired permutation test, 10,000 permutations or all there are",
 }
-"""How notes call a test."""
+"""Names of the tests in notes."""
 
 
 PAIRS_SCHEMA = {
@@ -51,8 +47,9 @@ PAIRS_SCHEMA = {
 
 
 def compared_tables(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """For a benchmark its headline task with every slice, each run beside the best, and the smallest difference that
-    each task can find; no table without statistics.
+    """Return the statistics of the headline task with every slice, and the smallest detectable differences.
+
+    Each run is compared with the best. Without statistics there is no table.
     """
     head = view.headline
     found = [] if head is None else [_of_task(view, statistics, head)]
@@ -141,7 +138,7 @@ def _p(value: float | None) -> Cell:
 
 
 def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
-    """One row a task: how far apart two models have to be for its queries to show it."""
+    """Return one row a task: the difference of two models that its queries can show."""
     rows = []
     for task in view.tasks:
         pairs = statistics.pairs.get((view.data_source.name, task.name))
@@ -185,7 +182,7 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
 
 
 def pairs_table(statistics: Statistics) -> pl.DataFrame:
-    """One row a pair of runs on a task, the better one first, in the columns of :data:`PAIRS_SCHEMA`."""
+    """Return one row a pair of runs on a task, the better run first (:data:`PAIRS_SCHEMA`)."""
     rows = []
     for (data_source, task), pairs in statistics.pairs.items():
         for first, second in zip(*np.triu_indices(len(pairs.runs), 1), strict=True):
@@ -204,19 +201,19 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
 Floats = NDArray[np.float64]
 
 _DIGITS = 9
-"""Decimals by which two scores are equal: means of the same numbers differ in the last bits."""
+"""Decimals to which equal scores agree: means of the same numbers differ in the last bits."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs that have the same tasks, by the mean over these.
+    """Runs with the same tasks, ranked by the mean over these.
 
     Attributes:
-        tasks: number of tasks that the score is over.
+        tasks: number of tasks of the score.
         complete: whether the runs have every task of the benchmark.
         scores: by run.
         ranks: by run; equal scores share a rank.
-        intervals: by run the ends of the rank's 95% interval; empty where there is nothing to resample.
+        intervals: by run the ends of the rank's 95% interval; empty if nothing can be resampled.
     """
 
     tasks: int = 0
@@ -232,10 +229,10 @@ def rank_runs(
     small: Mapping[str, Collection[str]] = MappingProxyType({}),
     pairs: Mapping[str, Pairs] = MappingProxyType({}),
 ) -> Ranking:
-    """Rank the runs that have the most tasks of a benchmark; runs with fewer or other tasks have no rank.
+    """Rank the runs with the most tasks of a benchmark; runs with fewer or other tasks have no rank.
 
-    The score is that of the benchmark: the mean over the tasks, for a macro-average over the groups' means. Tasks on
-    too few queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
+    The score is that of the benchmark: the mean over the tasks, for a macro-average over the groups' means. Tasks with
+    few queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
     """
     names = {task.metadata.name: group for group, tasks in benchmark.groups.items() for task in tasks}
     measured = {run: frozenset(own) & names.keys() for run, own in scores.items()}
@@ -278,12 +275,12 @@ def _macro(means: Sequence[Floats]) -> Floats:
 
 
 def _ranks(scores: Floats) -> NDArray[np.int64]:
-    """[n, runs] scores -> the rank of each in its row, 1 for the highest."""
+    """Return the rank of each of [n, runs] scores in its row, 1 for the highest."""
     return np.asarray(rankdata(-np.round(scores, _DIGITS), method="min", axis=1), dtype=np.int64)
 
 
 def _resampled(scores: Floats, runs: Sequence[str], pairs: Pairs | None) -> Floats:
-    """[RESAMPLES, runs]: scores of a task, over resampled queries where a run has scores by query; else [1, runs]."""
+    """Return [RESAMPLES, runs] scores of a task over resampled queries; [1, runs] without scores by query."""
     places = {run: place for place, run in enumerate(pairs.runs)} if pairs else {}
     known = [at for at, run in enumerate(runs) if run in places]
     if pairs is None or not known:
@@ -294,7 +291,7 @@ def _resampled(scores: Floats, runs: Sequence[str], pairs: Pairs | None) -> Floa
 
 
 def _drawn(tasks: Sequence[Floats], rng: np.random.Generator) -> Floats:
-    """[RESAMPLES, runs]: the mean over as many tasks, drawn with replacement, each time with queries of their own."""
+    """Return [RESAMPLES, runs] means over tasks drawn with replacement, each with queries of its own."""
     times = rng.multinomial(len(tasks), np.full(len(tasks), 1 / len(tasks)), size=RESAMPLES)
     total = np.zeros((RESAMPLES, tasks[0].shape[1]))
     for place, scores in enumerate(tasks):
@@ -320,7 +317,7 @@ _ABSENT_NOTE = f"{MISSING}: not all tasks of this mean were run."
 
 
 def build(collected: Collected, statistics: Statistics) -> list[Table]:
-    """All tables: for each data source one over all benchmarks and several for each benchmark."""
+    """Return all tables: for each data source one over all benchmarks, and several a benchmark."""
     tables: list[Table] = []
     for source in collected.data_sources.values():
         tables.append(replace(_overall(source, statistics), summary=True))
@@ -341,7 +338,7 @@ def ranking(
     banner: str = "",
     notes: Sequence[str] = (),
 ) -> Table:
-    """Runs by rank and score over a benchmark, with the mean of each of its groups."""
+    """Return runs by rank and score over a benchmark, with the mean of each of its groups."""
     tasks = {name for one in (benchmark, *further) for name in _tasks(one)}
     by_label: dict[str, Mapping[str, float]] = {}
     for label, measured in scores:
@@ -373,12 +370,12 @@ def ranking(
 
 
 def _order(ranked: Ranking, scores: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Ranked runs by rank, then the others by the number of their tasks; equal ones by name."""
+    """Sort ranked runs by rank, then the others by the number of their tasks; equal ones by name."""
     return sorted(scores, key=lambda run: (ranked.ranks.get(run, inf), -len(scores[run]), run))
 
 
 def _rank_cells(ranked: Ranking, run: str) -> list[Cell]:
-    """The rank with its interval, and the score that it is by where that is not the overall score."""
+    """Return the rank with its interval, and its score if that is not the overall score."""
     rank = Cell(ranked.ranks.get(run), 0, interval=ranked.intervals.get(run), ranked=False)
     return [rank] if ranked.complete or not ranked.tasks else [rank, Cell(ranked.scores.get(run))]
 
@@ -391,7 +388,7 @@ def _rank_columns(ranked: Ranking) -> list[Column]:
 
 
 def _rank_notes(ranked: Ranking, runs: int, by_query: bool) -> list[str]:
-    """What ranks are by, and among which runs."""
+    """Return the note on the score of the ranks and the ranked runs."""
     count = len(ranked.ranks)
     if runs < 2 or not count:
         return []
@@ -412,7 +409,7 @@ def _tasks(benchmark: PatentBenchmark) -> list[str]:
 
 
 def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str]) -> list[Cell]:
-    """The mean of each group."""
+    """Return the mean of each group."""
     means = group_means(benchmark, scores, small)
     return [
         mean_cell(means[label], [task.metadata.name for task in tasks], small)
@@ -421,7 +418,7 @@ def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Colle
 
 
 def _overall(source: DataSourceView, statistics: Statistics) -> Table:
-    """Means over the tasks of each benchmark, and their macro-average."""
+    """Return means over the tasks of each benchmark, and their macro-average."""
     total = _total(source)
     note = "The score of a benchmark is the mean main score over its tasks, Overall the macro-average over benchmarks."
     return ranking(
@@ -438,7 +435,7 @@ def _overall(source: DataSourceView, statistics: Statistics) -> Table:
 
 
 def _total(source: DataSourceView) -> PatentBenchmark:
-    """``PatentMTEB``; where all results are on own data sets, these."""
+    """Return ``PatentMTEB``, or a benchmark of own data sets if all results are on these."""
     total = catalogue.total()
     if any(view.name in total.groups for view in source.benchmarks) or not source.benchmarks:
         return total
@@ -447,7 +444,7 @@ def _total(source: DataSourceView) -> PatentBenchmark:
 
 
 def _pairs_of(view: BenchmarkView, statistics: Statistics) -> dict[str, Pairs]:
-    """The comparisons by query of the tasks of a benchmark, by plain task."""
+    """Return the comparisons by query of a benchmark's tasks, by plain task."""
     keys = {task.plain: (view.data_source.name, task.name) for task in view.tasks}
     return {plain: statistics.pairs[key] for plain, key in keys.items() if key in statistics.pairs}
 
@@ -476,12 +473,12 @@ def _table(
 
 
 def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, mark: str = "") -> Cell:
-    """The main score of a run on a task, with the letter if it is better than the baseline."""
+    """Return the main score of a run on a task, with the letter if it is better than the baseline."""
     return replace(_compared(view, statistics, task, run), mark=mark)
 
 
 def _compared(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, part: str = "") -> Cell:
-    """The main score of a run on a task or a slice of it, with what statistics say."""
+    """Return the main score of a run on a task or a slice, with its statistics."""
     score = statistics.of(view.data_source.name, task.name, run, part)
     sides = view.facts.domain_tasks.get(task.plain, {})
     if score is None and part in sides:  # IN and OUT are tasks of their own
@@ -499,7 +496,7 @@ def _domain_cells(view: BenchmarkView, statistics: Statistics, task: MeasuredTas
 
 
 def _either(first: Cell, second: Cell) -> str:
-    """What one side or the other of a difference has too little of."""
+    """Return why one of the two scores of a difference is small."""
     return "; ".join(dict.fromkeys(filter(None, (first.small, second.small))))
 
 
@@ -518,7 +515,7 @@ def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, .
 
 
 def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
-    """One row a run: rank and overall score, the means of the groups, and the headline task with IN and OUT."""
+    """Return one row a run: rank and overall score, the means of the groups, the headline task with IN and OUT."""
     benchmark, task = view.benchmark, view.domain_headline
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
@@ -574,7 +571,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
 
 
 def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """One row a task, one column a run."""
+    """Return one row a task, one column a run."""
     runs = view.best_first
     marks = {task: mark([view.cells.get((task.name, run, ""), Cell()) for run in runs]) for task in view.tasks}
     notes = (f"{MISSING}: not run.", *_baseline_notes(view, statistics))
@@ -597,7 +594,10 @@ def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
 
 
 def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """One row a task and run: all judgements, IN, OUT and the gap. No table if no task is sliced by domain."""
+    """Return one row a task and run: all judgements, IN, OUT and the gap.
+
+    Without a task that is sliced by domain there is no table.
+    """
     sliced = set(view.scores.filter(pl.col("main") & pl.col("slice").is_in(["in", "out"]))["task"])
     rows: list[tuple[Cell, ...]] = []
     blocks: list[str] = []
@@ -632,9 +632,10 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
 
 
 def advantage(view: BenchmarkView) -> list[Table]:
-    """What certain texts are worth: the main score of each task minus that of its twin without them (WIPO-AT eq. 4, the
-    DWPI advantage), with an interval from those of both. No score of a task can be this: it takes two results, and a
-    task sees one. No table if the benchmark has no such twins, or none was measured beside its task.
+    """Return the gain of certain texts: the main score of each task minus that of the task without them.
+
+    This is the DWPI advantage (WIPO-AT eq. 4), with an interval from those of both scores. It needs two results, so
+    that no score of a task can state it. Without such pairs of measured tasks there is no table.
     """
     ending = view.facts.lacking
     names, full = {task.plain: task.short for task in view.tasks}, {task.plain: task.name for task in view.tasks}
@@ -661,7 +662,7 @@ def advantage(view: BenchmarkView) -> list[Table]:
 
 
 def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell:
-    """The score of one task minus that of another, missing where either is."""
+    """Return the score of one task minus that of another, missing if either is."""
     keys = (whole, run, ""), (lacking, run, "")
     first, second = (view.cells.get(key, Cell()) for key in keys)
     if not (isinstance(first.value, float) and isinstance(second.value, float)):

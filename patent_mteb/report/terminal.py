@@ -1,7 +1,7 @@
 """Tables on a terminal, as wide as it is, with every name and number in full.
 
-Cells break between words only. A table that would still be too wide is stacked: what leads a row stands on a line of
-its own, with the other columns in the lines below, as many as it takes.
+Cells break between words only. A table that is still too wide is stacked: the leading cells of a row are on a line of
+their own, the other columns on the lines below.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 _GAP = 2
-"""Blanks between columns, and before what is stacked below the head of a row."""
+"""Spaces between columns, and before the lines below the head of a row."""
 _HEADING = 14
-"""Characters of a line of a heading above numbers, at least."""
+"""Least width of a heading above numbers, in characters."""
 _BREAKS = re.compile(r"(?<=[/_.=,@+\-])")
-"""Where a name may be broken that is wider than the terminal."""
+"""Positions where a name that is wider than the terminal may break."""
 
 
 def folded(name: str, width: int) -> str:
-    """A name in lines of at most so many characters, broken after a separator where there is one."""
+    """Return a name in lines of at most ``width`` characters, broken after a separator if there is one."""
     lines = [""]
     for piece in _BREAKS.split(name):
         if lines[-1] and cell_len(lines[-1] + piece) > width:
@@ -48,7 +48,7 @@ class Sheet:
         self.titles = [self._heading(place, title) for place, title in enumerate(titles)]
 
     def _heading(self, place: int, title: str) -> str:
-        """A title that is no wider than the numbers below it need to be."""
+        """Return a title that is not wider than the numbers below it."""
         return folded(title, max(_HEADING, *map(_longest_word, self.cells[place]), 0)) if place in self.right else title
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -59,7 +59,7 @@ class Sheet:
         yield from self._stacked(options.max_width)
 
     def _least(self, places: Sequence[int]) -> int:
-        """The smallest width of some columns side by side."""
+        """Return the smallest width of some columns side by side."""
         return sum(map(self._narrowest, places)) + _GAP * (len(places) - 1)
 
     def _narrowest(self, place: int) -> int:
@@ -72,10 +72,10 @@ class Sheet:
             for line in cell.split("\n")
         )
 
-    def _widths(self, places: Sequence[int], room: int) -> list[int]:
-        """Widths of columns: what each needs, and of what is left as much as it can use, narrow ones first."""
-        widths = {place: min(self._narrowest(place), room) for place in places}
-        left = room - sum(widths.values()) - _GAP * (len(places) - 1)
+    def _widths(self, places: Sequence[int], width: int) -> list[int]:
+        """Return the widths of columns: the least of each, then the rest to narrow columns first."""
+        widths = {place: min(self._narrowest(place), width) for place in places}
+        left = width - sum(widths.values()) - _GAP * (len(places) - 1)
         by_need = sorted(places, key=lambda place: self._widest(place) - widths[place])
         for number, place in enumerate(by_need):
             more = max(0, min(self._widest(place) - widths[place], left // (len(by_need) - number)))
@@ -83,9 +83,9 @@ class Sheet:
             left -= more
         return [widths[place] for place in places]
 
-    def _plain(self, room: int) -> Table:
+    def _plain(self, width: int) -> Table:
         every = range(len(self.titles))
-        table = self._table(every, self._widths(every, room), header=True)
+        table = self._table(every, self._widths(every, width), header=True)
         for row in self.rows:
             table.add_row(*row)
         return table
@@ -98,29 +98,29 @@ class Sheet:
             table.add_column(title, justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
         return table
 
-    def _chunks(self, room: int) -> list[list[int]]:
-        """The columns behind the leading ones, as many at a time as fit."""
+    def _chunks(self, width: int) -> list[list[int]]:
+        """Return the columns after the leading ones, in groups that fit the width."""
         chunks: list[list[int]] = [[]]
         for place in range(self.leading, len(self.titles)):
-            if chunks[-1] and self._least([*chunks[-1], place]) > room:
+            if chunks[-1] and self._least([*chunks[-1], place]) > width:
                 chunks.append([])
             chunks[-1].append(place)
         return chunks
 
-    def _stacked(self, room: int) -> Iterator[Text | Padding]:
-        lines = [(places, self._widths(places, room - _GAP)) for places in self._chunks(room - _GAP)]
+    def _stacked(self, width: int) -> Iterator[Text | Padding]:
+        lines = [(places, self._widths(places, width - _GAP)) for places in self._chunks(width - _GAP)]
         heads = [Text(title, "bold") for title in self.titles]
         for row in (heads, *self.rows):
-            yield self._head(row[: self.leading], room)
+            yield self._head(row[: self.leading], width)
             for places, widths in lines:
                 yield self._below(places, widths, [row[place] for place in places])
 
-    def _head(self, cells: Sequence[Text], room: int) -> Text:
-        """What leads a row, on one line where there is room."""
+    def _head(self, cells: Sequence[Text], width: int) -> Text:
+        """Return the leading cells of a row, on one line if they fit."""
         joined = Text(" " * _GAP).join(cells)
-        if cell_len(joined.plain) <= room:
+        if cell_len(joined.plain) <= width:
             return joined
-        return Text("\n").join(Text(folded(cell.plain, room), cell.style) for cell in cells)
+        return Text("\n").join(Text(folded(cell.plain, width), cell.style) for cell in cells)
 
     def _below(self, places: Sequence[int], widths: Sequence[int], cells: Sequence[Text]) -> Padding:
         table = self._table(places, widths, header=False)

@@ -1,7 +1,6 @@
-"""What a pull request to mteb needs of the suite's tasks, benchmarks and models, as files.
+"""Write the files that a pull request to mteb needs: metadata and descriptive statistics.
 
-mteb's descriptive statistics of tasks; ``python -m patent_mteb.report.upstream`` writes those that the
-package brings along.
+``python -m patent_mteb.report.upstream`` writes the statistics of the package's own tasks.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe(tasks: Iterable[type[PatentTask]]) -> dict[str, Any]:
-    """mteb's descriptive statistics of tasks, by name, as their data are now."""
+    """Return mteb's descriptive statistics of tasks by name, computed from their present data."""
     found: dict[str, Any] = {}
     for kind in tasks:
         task = kind()
@@ -44,10 +43,10 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Upstream:
-    """What was written, and what is still to be found out.
+    """The written files and the missing information.
 
     Attributes:
-        missing: tasks whose statistics could not be counted, with the reason.
+        missing: tasks whose statistics could not be computed, with the reason.
         unknown: of :func:`unknown_fields`.
     """
 
@@ -57,13 +56,14 @@ class Upstream:
 
 
 _OTHER_DATA = (
-    "what is here are not its published data. Remedy: unset PATENT_MTEB_SAMPLE, and PATENT_MTEB_DATA if it holds others"
+    "these are not its published data. Remedy: unset PATENT_MTEB_SAMPLE, and PATENT_MTEB_DATA if it holds others"
 )
 
 
 def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
-    """By field of a model's metadata the models that lack it: the revision and, for open weights, the parameters of the
-    embeddings, which mteb's tests ask for, and what else a pull request states.
+    """Return the models that lack a field of their metadata, by field.
+
+    mteb's tests require the revision and, for open weights, the embedding parameters; a pull request states the rest.
     """
     metas = tuple(metas)
     return {

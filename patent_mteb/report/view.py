@@ -20,12 +20,12 @@ from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
 
 def gap_percent(inside: float | None, outside: float | None) -> float | None:
-    """Relative loss from IN to OUT of domain in percent; None where a side is missing or IN is 0."""
+    """Return the relative loss from IN to OUT of domain in percent, None if a side is missing or IN is 0."""
     return None if not inside or outside is None else 100 * (inside - outside) / inside
 
 
 def _main_scores(results: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Main score by run and task (without ``.sample``), the runs in alphabetical order."""
+    """Return the main score by run and task (without ``.sample``), runs in alphabetical order."""
     scores: dict[str, dict[str, float]] = {run: {} for run in results["run"].unique().sort()}
     for run, plain, value in results.select("run", "plain", "value").iter_rows():
         scores[run][plain] = value
@@ -33,13 +33,13 @@ def _main_scores(results: pl.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def _small(results: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """By run the plain tasks whose scores stand on too little (:mod:`patent_mteb.metrics.significance`)."""
+    """Return the plain tasks with small scores by run (:mod:`patent_mteb.metrics.significance`)."""
     rows = results.filter(pl.col("small") != "").group_by("run").agg("plain")
     return {run: frozenset(plain) for run, plain in rows.iter_rows()}
 
 
 def _intervals(scores: pl.DataFrame, measures: Mapping[str, str]) -> dict[tuple[str, str, str], tuple[float, float]]:
-    """The intervals of main scores that results bring, by task, run and slice."""
+    """Return the intervals of main scores in results, by task, run and slice."""
     main = pl.col("task").replace_strict(measures, return_dtype=pl.String)
     ends = []
     for end in ("low", "high"):
@@ -50,8 +50,9 @@ def _intervals(scores: pl.DataFrame, measures: Mapping[str, str]) -> dict[tuple[
 
 @dataclass(frozen=True)
 class MeasuredTask:
-    """A task that has results: ``name`` as in the results, ``plain`` without ``.sample``, ``measure`` the name of its
-    main score.
+    """A task with results.
+
+    ``name`` is as in the results, ``plain`` without ``.sample``, ``measure`` the name of the main score.
     """
 
     name: str
@@ -114,8 +115,9 @@ class BenchmarkView:
 
     @cached_property
     def cells(self) -> dict[tuple[str, str, str], Cell]:
-        """Main score by task, run and slice (empty for all judgements), with mark and interval where it stands on too
-        little; where IN and OUT are tasks of their own, they count as slices of the mixed one.
+        """Main score by task, run and slice (empty for all judgements); a small one has mark and interval.
+
+        IN and OUT tasks count as slices of the mixed task.
         """
         rows = self.scores.filter("main").select("task", "run", "slice", "value", "small").iter_rows()
         values = {
@@ -134,14 +136,12 @@ class BenchmarkView:
 
     @cached_property
     def intervals(self) -> dict[tuple[str, str, str], tuple[float, float]]:
-        """The 95% intervals of main scores that results bring, by task, run and slice."""
+        """The 95% intervals of main scores in results, by task, run and slice."""
         return _intervals(self.scores, {task.name: task.measure for task in self.tasks})
 
     @cached_property
     def common_queries(self) -> pl.DataFrame:
-        """Scores on the queries that all tasks have, where the tasks are representations of the same queries; else no
-        row.
-        """
+        """Scores on common queries, if the tasks are representations of the same queries; else no row."""
         return common_queries(self.results if self.facts.query_types else self.results.clear(), self.scores)
 
     def several(self, task: str, part: str = "") -> bool:
@@ -159,14 +159,12 @@ class BenchmarkView:
 
     @cached_property
     def small(self) -> dict[str, frozenset[str]]:
-        """By run the plain tasks that stand on too little."""
+        """The plain tasks with small scores, by run."""
         return _small(self.results)
 
     @cached_property
     def headline(self) -> MeasuredTask | None:
-        """The task that stands for the benchmark's retrieval: its headline task if that was measured, else the
-        retrieval task that most runs have; None without any.
-        """
+        """The headline task if it was measured, else the retrieval task of most runs; None without any."""
         return self._standing(self.results.filter(pl.col("kind") == "Retrieval"))
 
     @cached_property
@@ -199,19 +197,17 @@ class DataSourceView:
 
     @cached_property
     def small(self) -> dict[str, frozenset[str]]:
-        """By run the plain tasks that stand on too little, over all benchmarks."""
+        """The plain tasks with small scores by run, over all benchmarks."""
         return _small(self.results)
 
     @cached_property
     def benchmarks(self) -> tuple[BenchmarkView, ...]:
-        """The benchmarks that have results: the registered ones in the order of registration, then those of own data
-        sets.
-        """
+        """The benchmarks with results: registered ones in order of registration, then those of own data."""
         views = (self._view(benchmark) for benchmark in (*catalogue.benchmarks(), *self.own))
         return tuple(view for view in views if len(view.results))
 
     def benchmark(self, name: str) -> BenchmarkView:
-        """The view of a benchmark that has results."""
+        """Return the view of a benchmark with results."""
         return {view.name: view for view in self.benchmarks}[name]
 
     def _view(self, benchmark: PatentBenchmark) -> BenchmarkView:

@@ -1,7 +1,7 @@
-"""The words of the page: how a measure is written, and what the terms of patent retrieval mean where they stand.
+"""Words of the page: names of measures, the glossary of patent retrieval, and safe forms of foreign names.
 
-Names from outside (models, revisions, settings, paths) as they may be shown: nothing in them acts on a terminal, a
-spreadsheet or a plot, and nothing in them is invisible.
+Names of models, revisions, settings and paths come from files. They are shown so that nothing in them is invisible or
+acts on a terminal, a spreadsheet or a plot.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 separators of lines."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""What makes a spreadsheet calculate, in wide letters too."""
+"""Characters that begin a formula of a spreadsheet, full-width ones too."""
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""A text with its control characters written out, so that it is one line which does nothing to a terminal."""
+    r"""Return a text with its control characters written out, as one line without effect on a terminal."""
     if text.isprintable():
         return text
     return "".join(character if (lines and character == "\n") else _visible(character) for character in text)
@@ -30,14 +30,12 @@ def _visible(character: str) -> str:
 
 
 def inert(text: str) -> str:
-    """A text as a cell of a csv file: visible, and with an apostrophe before what a spreadsheet would run as a
-    formula.
-    """
+    """Return a text as a cell of a csv file: visible, with an apostrophe before a formula."""
     return ("'" if text.startswith(_FORMULA) else "") + visible(text)
 
 
 def shortened(text: str, length: int) -> str:
-    """A text that is too long for its place, with its middle left out."""
+    """Return a text of at most ``length`` characters; the middle of a longer one is omitted."""
     if len(text) <= length:
         return text
     head = length // 2
@@ -67,7 +65,7 @@ TERMS = {
 
 
 _PARTS = {"in": "IN", "out": "OUT", "xy": "XY", "a": "A", "knn": "kNN", "mlp": "MLP", "paper": "paper's"}
-"""What a measure may begin with: a slice, a classifier, whose protocol."""
+"""Prefixes of a measure: a slice, a classifier, the paper's protocol."""
 
 _NAMES = {
     "ndcg": "nDCG",
@@ -89,7 +87,7 @@ _NAMES = {
 
 
 def measure_title(measure: str) -> str:
-    """A measure as papers write it."""
+    """Return a measure as papers write it."""
     name, _, depth = measure.replace("@", "_at_").partition("_at_")
     part, _, rest = measure.partition("_")
     if part in _PARTS and rest and name not in _NAMES:

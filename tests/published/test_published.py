@@ -76,7 +76,7 @@ def mean(row, columns):
     return sum(Decimal(row[c]) for c in columns) / len(columns)
 
 
-# ---------------------------------------- what is stored
+# ---------------------------------------- stored tables
 
 ROWS = {
     "wipo_at": {
@@ -686,8 +686,8 @@ def test_every_joined_number_has_the_query_and_the_corpus_of_its_task(paper, num
 
 CLASSES = {
     task.metadata.name: task
-    for room in (wipo_at, dapfam, patenteb, sophia, patentmap)
-    for task in room.BENCHMARK.task_classes
+    for module in (wipo_at, dapfam, patenteb, sophia, patentmap)
+    for task in module.BENCHMARK.task_classes
 }
 DIRECTIONS = {"Abs→Abs": ("abstract", ("abstract",)), "Clm→All": ("claim", ("abstract", "claim", "invention"))}
 

@@ -1,4 +1,4 @@
-"""A results folder as tidy tables: what counts, what is left out, and that it says so."""
+"""A results folder as tidy tables: which results count, which are excluded, and the messages."""
 
 import json
 

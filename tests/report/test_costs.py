@@ -57,7 +57,7 @@ def test_hours_a_million_texts_come_from_what_reached_the_model_in_all_tasks(mea
         assert found[model, "index (MB)"] == head["index_mb"]
         assert found[model, "highest memory of the process (MB)"] == head["peak_memory_mb"]
     assert len({model for model, _ in found}) == 2
-    assert not any("billion" in what for _, what in found)  # tokens were not counted
+    assert not any("billion" in what for _, what in found)  # tokens are not counted
 
 
 @pytest.mark.parametrize(

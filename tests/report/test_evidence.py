@@ -25,7 +25,7 @@ def test_a_whole_result_is_reported_without_a_word(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("part", "name", "value", "told"),
+    ("part", "name", "value", "words"),
     [
         ("model", "name", "acme/large", "model 'acme__large', found at 'acme__small'"),
         ("model", "revision", "r2", "model_revision 'r2', found at 'r1'"),
@@ -33,13 +33,13 @@ def test_a_whole_result_is_reported_without_a_word(tmp_path):
         ("data", "revision", "sample-0", "dataset_revision 'sample-0', found at"),
     ],
 )
-def test_a_result_of_another_place_is_left_out(tmp_path, part, name, value, told):
+def test_a_result_of_another_place_is_left_out(tmp_path, part, name, value, words):
     path = attest(add(model_folder(tmp_path, "acme/small"), CLASSES, 0.5), {part: {name: value}})
     add(model_folder(tmp_path, "acme/other"), CLASSES, 0.5)
     found = collect(tmp_path)
     assert list(found.results["model"]) == ["acme/other"]
     (message,) = [message for message in found.messages if str(path) in message]
-    assert told in message and "left out" in message
+    assert words in message and "left out" in message
     assert found.contradictions == {(str(path), data_revision(CLASSES, "sample")): message}
 
 

@@ -1,4 +1,4 @@
-"""What is exported, what is refused and why, and the files that come out."""
+"""Exported and refused results, the reasons, and the written files."""
 
 import json
 
@@ -111,7 +111,7 @@ def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
     lines = [line.split(" | ") for line in patenteb.splitlines() if "@" in line]
     assert [(*line[:3], line[-1]) for line in lines] == [
         (f"| {MINILM} @{REVISION[:12]}", "1", "0.5700", "15 of 15 |"),
-        ("| intfloat/multilingual-e5-large @abc", "–", "–", "1 of 15 |"),  # a part is no mean over the whole
+        ("| intfloat/multilingual-e5-large @abc", "–", "–", "1 of 15 |"),  # a part is not a mean over the whole
     ]
     assert [line.split(" | ")[3] for line in overall.splitlines() if "@" in line] == ["–", "–"]
 
@@ -154,7 +154,7 @@ def test_a_registered_copy_of_unreleased_data_is_real(tmp_path):
         ("hybrid/linear-0.7-x+y", "abc", "mteb does not know the model"),
     ],
 )
-def test_models_that_nobody_can_repeat_are_refused(tmp_path, model, revision, reason):
+def test_models_that_others_cannot_repeat_are_refused(tmp_path, model, revision, reason):
     folder = model_folder(tmp_path / "in", model, revision)
     add(folder, DAPFAM, 0.5, kind="real")
     (refused,) = refusals(tmp_path)
@@ -198,7 +198,7 @@ def test_one_model_of_several(tmp_path):
         "sentence-transformers__all-MiniLM-L6-v2"
     ]
     with pytest.raises(ReportError, match="intfloat/multilingual-e5-large; sentence-transformers"):
-        prepare(tmp_path / "in", tmp_path / "out", "acme/nobody")
+        prepare(tmp_path / "in", tmp_path / "out", "acme/unknown")
     with pytest.raises(DataError, match="no such folder"):
         prepare(tmp_path / "nowhere", tmp_path / "out")
 
@@ -206,7 +206,7 @@ def test_one_model_of_several(tmp_path):
 def test_a_damaged_summary_is_named(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "summary.json").write_text('{"model": 1}')
-    assert "Left out: a/summary.json is no summary of an export" in leaderboard(tmp_path).replace("\\", "")
+    assert "Left out: a/summary.json is not a summary of an export" in leaderboard(tmp_path).replace("\\", "")
 
 
 def upstream_problems(root):
@@ -284,7 +284,9 @@ def test_a_result_without_the_settings_of_its_run_is_refused(tmp_path):
     (refused,) = refusals(tmp_path, expected=1)
     assert f"there are no settings of the run of {DAPFAM} on train/default" in refused
     (folder / "run_settings.jsonl").write_text("no JSON")
-    assert all("run_settings.jsonl, row 1: no line of run settings" in reason for reason in refusals_only(tmp_path))
+    assert all(
+        "run_settings.jsonl, row 1: invalid line of run settings" in reason for reason in refusals_only(tmp_path)
+    )
 
 
 def refusals_only(tmp_path):

@@ -1,4 +1,4 @@
-"""Damaged files of per-query scores: the report says what is wrong with them in words, and keeps the result."""
+"""Damaged files of per-query scores: the report names the problem and keeps the result."""
 
 import json
 
@@ -32,7 +32,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_wrong_is_said_in_words(tmp_path, damage):
-    change, told = DAMAGES[damage]
+    change, words = DAMAGES[damage]
     folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, queries=np.linspace(0, 1, 40))
     path = folder / f"{HEADLINE}.sample.queries.parquet"
@@ -40,7 +40,7 @@ def test_what_is_wrong_is_said_in_words(tmp_path, damage):
     assert json.loads(table.schema.metadata[KEY.encode()])["task"] == f"{HEADLINE}.sample"
     pq.write_table(change(table), path)
     collected = collect(tmp_path)
-    (message,) = [one for one in collected.messages if "corrupt per-query scores" in one]
-    assert told in message and "delete the file and run the task again" in message
+    (message,) = [one for one in collected.messages if "damaged per-query scores" in one]
+    assert words in message and "delete the file and run the task again" in message
     assert "NoneType" not in message and "subscriptable" not in message
     assert collected.results["value"].to_list() == [0.5]

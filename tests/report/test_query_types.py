@@ -1,6 +1,4 @@
-"""Query types beside each other: which models and parts are shown, and that their numbers are means of what was
-written.
-"""
+"""Comparison of query types: the models and slices, and their numbers as means of the written scores."""
 
 import math
 from collections import Counter

@@ -21,7 +21,7 @@ def test_report_writes_what_was_asked_for(world, tmp_path):
     names = {path.relative_to(tmp_path).as_posix() for path in outcome.files}
     assert {"report.md", "tables.tex", "csv/scores.csv", "csv/results.csv", "csv/sample-patenteb.csv"} <= names
     assert all(path.is_file() for path in outcome.files)
-    assert any("beside the papers" in message for message in outcome.messages)
+    assert any("papers' scores" in message for message in outcome.messages)
     from rich.console import Console
 
     console = Console(width=200, file=io.StringIO())

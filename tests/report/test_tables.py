@@ -41,7 +41,7 @@ def test_means_are_missing_not_smaller(world):
     assert column(overall, "tasks")["lex/bm25"].value == f"11 of {len(catalogue.total().task_classes)}"
 
 
-def test_in_beside_out_with_the_relative_gap(world):
+def test_in_next_to_out_with_the_relative_gap(world):
     tables = built_tables(world)
     keys = [column.key for column in tables["sample-wipo-at"].columns]
     assert keys[keys.index("headline") : keys.index("headline") + 4] == [
