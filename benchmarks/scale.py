@@ -137,7 +137,7 @@ def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
 
 
 def generate(folder: Path, patents: int) -> None:
-    """Write records of ``patents`` patents, and an export of them as a table for ``import``; existing parts are kept."""
+    """Write records of patents, and an export of them as a table for ``import``; existing parts are kept."""
     import numpy as np
 
     rng = np.random.default_rng(0)

@@ -127,10 +127,10 @@ def test_tuned_k_is_the_best_on_validation():
 def test_bad_input_is_refused():
     x, y = TRAIN
     with pytest.raises(
-        ValueError, match="test embeddings hold NaN or infinite values in 1 of 120 rows, first in row 3"
+        ValueError, match="test embeddings have NaN or infinite values in 1 of 120 rows, first in row 3"
     ):
         knn(TRAIN, (np.where(np.arange(120)[:, None] == 3, np.inf, TEST[0]), TEST[1]), NAMES)
-    with pytest.raises(ValueError, match="query embeddings are 4 wide where 16 is expected"):
+    with pytest.raises(ValueError, match="query embeddings have 4 dimensions, expected 16"):
         neighbours(x, TEST[0][:, :4], 3)
     with pytest.raises(ValueError, match="k = 401 neighbours of 400 training rows"):
         neighbours(x, TEST[0], 401)
