@@ -107,7 +107,10 @@ def test_options_that_do_not_go_together(candidates, capsys):
             "is asked as it is. Remedy: leave out --model-revision",
         ),
         (["run", "-m", ".", "--model-revision", "v1", *candidates], "the directory . has no revision v1"),
-        (["run", "-m", "bm25-dapfam", "--precision", "bfloat16", *candidates], "is not an encoder, so it has no bfloat16"),
+        (
+            ["run", "-m", "bm25-dapfam", "--precision", "bfloat16", *candidates],
+            "is not an encoder, so it has no bfloat16",
+        ),
     ):
         assert main(words) == 2, told
         assert re.search(re.escape(told), said(capsys)), told

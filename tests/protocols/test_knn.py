@@ -53,7 +53,7 @@ def test_copies_are_ordered_by_row_even_across_the_last_place():
         assert found.tolist() == np.flatnonzero((train == row).all(axis=1))[:50].tolist()
 
 
-def test_rows_that_single_precision_cannot_tell_apart_are_told_apart():
+def test_rows_that_are_equal_in_single_precision_are_distinguished():
     angles = np.array([3e-5, 1e-5, 2e-5, 0.5])
     train = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     assert neighbours(train, [[1.0, 0.0]], 3).tolist() == [[1, 2, 0]]
