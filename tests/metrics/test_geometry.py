@@ -125,7 +125,7 @@ def test_random_pairs_never_join_one_document():
         (lambda: uniformity([[1, 0], [0, 0]]), "1 rows of zeros, which have no direction; first row 1"),
         (lambda: uniformity([[1, 0]]), "at least two"),
         (lambda: spectrum_divergence([[1], [2]]), "two dimensions"),
-        (lambda: spectrum_divergence([[1, 2], [2, 4], [3, 6]]), "same way"),
+        (lambda: spectrum_divergence([[1, 2], [2, 4], [3, 6]]), "same direction"),
         (lambda: ida_ratio([[1, 0], [0, 1]], ["a"]), r"got shape \(1,\)"),
         (lambda: ida_ratio([[1, 0], [0, 1]], ["a", "b"]), "no document has two sections"),
         (lambda: ida_ratio([[1, 0], [0, 1]], ["a", "a"]), "at least two documents"),
