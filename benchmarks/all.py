@@ -1,5 +1,4 @@
-"""All benchmarks at three sizes each, side by side with whoever does the same elsewhere: ratios, and whether the time
-grows as it should.
+"""Run all benchmarks at three sizes each, against other libraries: ratios of time, and growth with size.
 
     python benchmarks/all.py [--only NAME ...] [--quick] [--write]
 
@@ -173,7 +172,7 @@ def exponent(amounts: list[float], seconds: list[float]) -> float:
 def measured(case: Case) -> dict[str, Any]:
     ours, theirs, amounts, gap = [], [], [], 0.0
     work = case.prepare(**case.sizes[0])
-    spent(work.ours, 1)  # what is loaded and compiled once
+    spent(work.ours, 1)  # warm up: load and compile
     if work.theirs is not None:
         spent(work.theirs, 1)
     for size in case.sizes:
@@ -189,7 +188,7 @@ def measured(case: Case) -> dict[str, Any]:
 
 
 def lines(results: Results) -> Iterator[str]:
-    yield "| what | largest size | law | here, s | beside | there, s | ratio | exponent | differ by |"
+    yield "| what | largest size | law | here, s | compared with | there, s | ratio | exponent | differ by |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for case, found in results:
         size = ", ".join(f"{value:,} {name}" for name, value in case.sizes[-1].items())
@@ -205,8 +204,8 @@ def lines(results: Results) -> Iterator[str]:
         )
 
 
-def beside() -> str:
-    """What else the machine did, as far as it says."""
+def machine_load() -> str:
+    """The load of the machine by other processes."""
     return f"{os.getloadavg()[2]:.1f} processes ran at a time in the last quarter of an hour, this one among them"
 
 
@@ -219,7 +218,7 @@ def written(table: str) -> None:
     )
     machine = f"{next(known, platform.processor())}, one thread of {os.cpu_count()}"
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    head = f"{dt.date.today().isoformat()}, {machine}, {versions}; {beside()}."
+    head = f"{dt.date.today().isoformat()}, {machine}, {versions}; {machine_load()}."
     before, rest = README.read_text("utf-8").split(MARKS[0])
     README.write_text(f"{before}{MARKS[0]}\n{head}\n\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}", "utf-8")
 
@@ -244,9 +243,9 @@ def main() -> int:
             continue
         results.append((case, measured(case)))
         if given.write:
-            written("\n".join(lines(results)))  # after every case, for whoever stops it
+            written("\n".join(lines(results)))  # after every case, in case the run is stopped
         print(
-            f"[{number}/{len(chosen)}] {case.name} beside {case.other}, {time.monotonic() - started:.0f} s so far",
+            f"[{number}/{len(chosen)}] {case.name} against {case.other}, {time.monotonic() - started:.0f} s so far",
             flush=True,
         )
     table = "\n".join(lines(results))

@@ -1,4 +1,4 @@
-"""Time to index BM25: this package beside the bm25s library, on synthetic text with Zipf-distributed words.
+"""Time to index BM25: this package against the bm25s library, on synthetic text with Zipf-distributed words.
 
     python benchmarks/bm25_index.py [--documents 10000] [--words 1000]
 

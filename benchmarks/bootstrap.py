@@ -1,4 +1,4 @@
-"""Time of the paired bootstrap of all pairs of models: this package beside loops, on random scores.
+"""Time of the paired bootstrap of all pairs of models: this package against loops, on random scores.
 
     python benchmarks/bootstrap.py [--queries 46069] [--models 21] [--resamples 10000]
 

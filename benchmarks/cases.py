@@ -1,4 +1,4 @@
-"""What ``all.py`` measures: each case at growing sizes, beside whoever does the same elsewhere.
+"""The cases of ``all.py``: each at growing sizes, against another library.
 
 A case is prepared for a size, and gives two functions: ours, and the other one's (None where that is not installed).
 Both are called with the same input, and what they give is compared (``gap``), so that no time is that of another
@@ -40,7 +40,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured, beside whom, and what its time should be proportional to: the product of ``law`` among a size's
+    """A benchmark, its competitor, and its expected growth: proportional to the product of ``law`` among a size's
     numbers.
     """
 
@@ -71,7 +71,7 @@ def units(rows: int, dims: int, seed: int) -> np.ndarray:
 
 
 def exact_search(documents: int, queries: int, dims: int, depth: int) -> Work:
-    """The nearest documents, beside the whole matrix of products and NumPy's partition."""
+    """The nearest documents, against the whole matrix of products and NumPy's partition."""
     import torch
 
     from patent_mteb.search.nearest import add_nearest
@@ -93,7 +93,7 @@ def exact_search(documents: int, queries: int, dims: int, depth: int) -> Work:
 
 
 def products_alone(documents: int, queries: int, dims: int, depth: int) -> Work:
-    """The same search beside the bfloat16 product alone, which is the limit."""
+    """The same search against the bfloat16 product alone, which is the limit."""
     import torch
 
     held, asked = (
@@ -109,7 +109,7 @@ def products_alone(documents: int, queries: int, dims: int, depth: int) -> Work:
 
 
 def task_without_encoding(documents: int, queries: int, dims: int) -> Work:
-    """A retrieval task with all its scores, the vectors given, beside stock mteb."""
+    """A retrieval task with all its scores, the vectors given, against stock mteb."""
     import retrieval
 
     from patent_mteb.search import dense
@@ -191,7 +191,7 @@ def bm25_search(queries: int, documents: int, words: int) -> Work:
 
 
 def fusion(queries: int, depth: int) -> Work:
-    """Eight settings, beside ranx."""
+    """Eight settings, against ranx."""
     import fusion_sweep as script
 
     from patent_mteb.search.fusion import RRF, sweep
@@ -229,7 +229,7 @@ def fusion(queries: int, depth: int) -> Work:
 
 
 def swept_ranks(queries: int, depth: int, judged: int) -> Work:
-    """The ranks of the judged documents under eight settings, beside the sweep of whole rankings."""
+    """The ranks of the judged documents under eight settings, against the sweep of whole rankings."""
     import fusion_sweep as script
 
     from patent_mteb.metrics.measures import ranks_of
@@ -246,7 +246,7 @@ def swept_ranks(queries: int, depth: int, judged: int) -> Work:
 
 
 def scores(queries: int, depth: int) -> Work:
-    """All scores of a run, beside mteb's own."""
+    """All scores of a run, against mteb's own."""
     import fusion_sweep as script
     from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
 
@@ -268,7 +268,7 @@ def scores(queries: int, depth: int) -> Work:
 
 
 def paired_bootstrap(queries: int, models: int) -> Work:
-    """p values of all pairs of models, 1,000 resamples, beside SciPy's bootstrap of one pair after the other."""
+    """p values of all pairs of models, 1,000 resamples, against SciPy's bootstrap of one pair after the other."""
     from scipy.stats import bootstrap as of_scipy
 
     from patent_mteb.metrics.significance import bootstrap
@@ -345,7 +345,7 @@ def late_interaction(documents: int, queries: int) -> Work:
 
 
 def from_the_store(texts: int, dims: int) -> Work:
-    """Hash texts and gather their vectors, every checksum verified, beside NumPy's copy of the same rows in memory."""
+    """Hash texts and gather their vectors, every checksum verified, against NumPy's copy of the same rows in memory."""
     from patent_mteb.store import EmbeddingStore, hash_texts
 
     folder, vectors = tempfile.TemporaryDirectory(), units(texts, dims, 0)
@@ -393,7 +393,7 @@ def encoding(texts: int, *, view: str, **options: Any) -> Work:
             model.encode(loader, prompt_type=PromptType.document, show_progress_bar=False, **where, **more)
         )
 
-    def anew() -> np.ndarray:
+    def encoded() -> np.ndarray:
         with tempfile.TemporaryDirectory() as folder:
             return vectors(stored(ours, folder), **budget)
 
@@ -401,4 +401,4 @@ def encoding(texts: int, *, view: str, **options: Any) -> Work:
     tokens = sum(
         len(ids) for ids in network.tokenizer(held, truncation=True, max_length=network.max_seq_length)["input_ids"]
     )
-    return Work(anew, lambda: vectors(stock), lambda one, other: float(1 - (one * other).sum(axis=1).min()), tokens)
+    return Work(encoded, lambda: vectors(stock), lambda one, other: float(1 - (one * other).sum(axis=1).min()), tokens)

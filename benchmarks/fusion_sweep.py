@@ -1,4 +1,4 @@
-"""Time of a sweep over fusion settings: this package beside a loop over dictionaries, on random rankings.
+"""Time of a sweep over fusion settings: this package against a loop over dictionaries, on random rankings.
 
     python benchmarks/fusion_sweep.py [--queries 10000] [--depth 1000] [--documents 113148] [--judged 3]
 

@@ -3,9 +3,9 @@ other.
 
     python benchmarks/gate.py [--documents 50000] [--queries 2000] [--width 512] [--repeat 3]
 
-Vectors are random, days even over twenty years, and each query may see what was public before its own day, in the last
-five of them; so it is for applications of one edition. Encoding is left out. The ratio of processor time counts, not
-the seconds.
+Vectors are random, days even over twenty years, and each query may see the documents that were public before its own
+day, in the last five years, as for applications of one edition. Encoding is left out. The ratio of processor time
+counts, not the seconds.
 """
 
 from __future__ import annotations

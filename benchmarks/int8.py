@@ -4,8 +4,8 @@
 
 Prints, for several widths, the processor time of one product of a block of documents with a block of queries in
 float32, bfloat16 and int8 (``torch._int_mm``, sums in int32), on one thread. The three take turns, and the best of each
-counts. What int8 would need beside the product (the rounding of vectors, a floor of int32) is left out, so that its
-time is a lower bound. Figures: ``benchmarks/README.md``.
+counts. The further work of int8 (the rounding of vectors, a floor of int32) is excluded, so its time
+is a lower bound. Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations

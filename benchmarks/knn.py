@@ -1,5 +1,4 @@
-"""Time of multi-label kNN for five k: one table of neighbours in this package beside scikit-learn per k, on random
-embeddings.
+"""Time of multi-label kNN for five k on random embeddings: one table of neighbours here, scikit-learn once per k.
 
     python benchmarks/knn.py [--rows 80000] [--queries 10000] [--dim 1024] [--labels 43]
 

@@ -1,4 +1,4 @@
-"""Time of one-vs-rest logistic regression at one C: this package beside scikit-learn, on random embeddings.
+"""Time of one-vs-rest logistic regression at one C: this package against scikit-learn, on random embeddings.
 
     python benchmarks/linear_probe.py [--rows 80000] [--dim 1024] [--labels 43] [--c 1.0]
 

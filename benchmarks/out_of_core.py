@@ -1,8 +1,8 @@
-"""Memory and time of exact dense search over vectors that lie on the disk and are read in blocks.
+"""Memory and time of exact dense search over vectors on disk that are read in blocks.
 
     python benchmarks/out_of_core.py [--documents 1000000] [--queries 500] [--width 256] [--vectors-mb 256]
 
-The vectors are random, in one memory-mapped file; the search holds at most so many megabytes of them at a time. Memory
+The vectors are random, in one memory-mapped file; the search holds at most ``--held-mb`` of them at a time. Memory
 is the highest resident memory of the process above that before the search, pages of mapped files not counted. The
 ranking of three queries is compared with the one that NumPy makes, block by block. Figures: ``benchmarks/README.md``.
 """

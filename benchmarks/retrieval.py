@@ -1,4 +1,4 @@
-"""Time and memory of evaluating a dense model on a retrieval task, without encoding: stock mteb beside this package.
+"""Time and memory of evaluating a dense model on a retrieval task, without encoding: stock mteb against this package.
 
     python benchmarks/retrieval.py [--documents 20000] [--queries 8000] [--width 384] [--repeat 1] [--wipo-at-size]
 
@@ -11,8 +11,8 @@ rather that of processor time.
 Reference (2 cores of an AMD EPYC with bfloat16, of which other programs left about one; processor time is as good as
 equal to the seconds): default size 16.5 s and 1.40 GB against 4.8 s and 0.54 GB, ratio 3.4; 113,148 documents x 6,000
 queries x 1,024 dimensions 41.9 s and 2.76 GB against 14.8 s and 1.10 GB, ratio 2.8. The WIPO-AT size took this package
-91.5 s and 2.06 GB, of which the matrix product is 55 s; stock mteb, on two free cores, 316 s and 17.8 GB. What stock
-mteb does in Python stays on one core; what is left here divides among all.
+91.5 s and 2.06 GB, of which the matrix product is 55 s; stock mteb, on two free cores, 316 s and 17.8 GB. The Python
+code of stock mteb uses one core; the work of this package is distributed over all.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Memory:
 
 
 def _resident() -> float:
-    """Resident memory in GB, without pages of mapped files where the system tells them apart."""
+    """Resident memory in GB, without pages of mapped files where the system reports them separately."""
     status = Path("/proc/self/status")
     if status.exists():
         fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--queries", type=int, default=8_000)
     parser.add_argument("--width", type=int, default=384)
-    parser.add_argument("--repeat", type=int, default=1, help="the best of so many runs counts")
+    parser.add_argument("--repeat", type=int, default=1, help="number of runs, of which the best counts")
     parser.add_argument("--wipo-at-size", action="store_true")
     parser.add_argument("--only", choices=("mteb", "patent-mteb"), help="one side alone")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)

@@ -6,8 +6,8 @@
 A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is
 a second member of the family before it. The same number gives the same patents. Each step is a process of its own;
 reported are its greatest resident memory (``ru_maxrss`` of that process, mapped files among it), its seconds of
-processor time, and both divided by the number of patents. In a folder that is kept, what was generated and the figures
-of steps that went well are there the next time (``figures.json``). Figures: ``benchmarks/README.md``.
+processor time, and both divided by the number of patents. A folder that is kept contains the generated data and the
+figures of successful steps for the next run (``figures.json``). Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
 
 
 def generate(folder: Path, patents: int) -> None:
-    """Records of so many patents, and an export of the same as a table that ``import`` reads; parts that are there
-    stay.
-    """
+    """Write records of patents, and an export of them as a table for ``import``; existing parts are kept."""
     import numpy as np
 
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Is one model better than another? Paired bootstrap over the queries, from the per-query scores beside the results.
+"""Compare models by a paired bootstrap over the queries, from the per-query scores in the results folder.
 
     python examples/compare_models.py MODEL MODEL MODEL [--task PatentCitationRetrieval] [--out results]
     python examples/compare_models.py patent-mteb/bm25-dapfam mteb/baseline-bm25s sentence-transformers/all-MiniLM-L6-v2

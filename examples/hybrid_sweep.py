@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--task", default="PatentCitationRetrieval")
     parser.add_argument("--lexical", default="dapfam", help="setting of BM25: dapfam or bm25s")
-    parser.add_argument("--store", type=Path, metavar="DIR", help="embedding store; the default lies in the user cache")
+    parser.add_argument("--store", type=Path, metavar="DIR", help="embedding store; by default in the user cache")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="name of the plot, without .png and .svg")
     arguments = parser.parse_args()
     task = mteb.get_task(arguments.task)

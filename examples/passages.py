@@ -10,8 +10,8 @@ about the paper's invention, among all patents (title, abstract, claims), is to 
 
     python examples/passages.py --real FOLDER --model sentence-transformers/all-MiniLM-L6-v2 --first 300
 
-MODEL is a hub id or the directory of a checkpoint. Passages are windows of so many tokens of the model's own tokenizer,
-for BM25 of so many words; a document scores as its best passage (maxP) or as the mean of its best three (avg_top3).
+MODEL is a hub id or the directory of a checkpoint. Passages are windows of tokens of the model's own tokenizer,
+or of words for BM25; a document scores as its best passage (maxP) or as the mean of its best three (avg_top3).
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def main() -> None:
     parser.add_argument("--task", default="PatentDAPFAMTAToFullTextRetrieval.sample")
     parser.add_argument("--real", type=Path, metavar="FOLDER", help="patents.jsonl.gz, papers.jsonl.gz and pairs.tsv")
     parser.add_argument("--first", type=int, metavar="N", help="with --real: only the first N patents")
-    parser.add_argument("--model", help="an encoder beside BM25")
+    parser.add_argument("--model", help="an encoder to compare with BM25")
     parser.add_argument("--tokens", type=int, nargs="+", default=[256, 1024])
-    parser.add_argument("--store", type=Path, metavar="DIR", help="embedding store; the default lies in the user cache")
+    parser.add_argument("--store", type=Path, metavar="DIR", help="embedding store; by default in the user cache")
     arguments = parser.parse_args()
     encoder = stored(load(arguments.model), arguments.store) if arguments.model else None
     with tempfile.TemporaryDirectory() as root:

@@ -92,10 +92,12 @@ SOURCES = {
     ),
     "legal-bert": (
         """@inproceedings{chalkidis2020legalbert,
-  author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion
-  Androutsopoulos}, booktitle = {Findings of EMNLP}, doi = {10.18653/v1/2020.findings-emnlp.261}, title = {LEGAL-BERT:
-  The Muppets straight out of Law School}, year = {2020},
-}"""
+  author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion Androutsopoulos},
+  booktitle = {Findings of EMNLP},
+  doi = {10.18653/v1/2020.findings-emnlp.261},
+  title = {LEGAL-BERT: The Muppets straight out of Law School},
+  year = {2020},
+}"""  # noqa: E501
     ),
 }
 

@@ -137,7 +137,7 @@ def run(
         from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=geometries)
+        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=measured)
         files.append(write_text(html / "index.html", shown_page))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 

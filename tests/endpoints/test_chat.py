@@ -48,7 +48,7 @@ def test_answers_come_in_order_from_several_requests_at_once():
     assert all(body["temperature"] == 0 for body in server.bodies)
 
 
-def test_who_asks_the_same_waits_and_nobody_else(monkeypatch, tmp_path):
+def test_only_equal_messages_wait_for_each_other(monkeypatch, tmp_path):
     """Even where digests are much alike."""
     monkeypatch.setattr(
         "patent_mteb.endpoints.chat.digest", lambda asked, length: f"{asked[2]:0>{length}}".replace(" ", "0")

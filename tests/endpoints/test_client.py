@@ -232,7 +232,7 @@ def test_a_key_on_an_unencrypted_way_to_another_machine_is_a_warning(monkeypatch
     assert not caplog.text
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     Endpoint(url)
-    assert ("the key in OPENAI_API_KEY can be read on its way" in caplog.text) == warned
+    assert ("would expose the key in OPENAI_API_KEY" in caplog.text) == warned
     assert caplog.text.count("\n") == warned and KEY not in caplog.text
 
 
@@ -240,7 +240,7 @@ def test_a_key_on_an_unencrypted_way_to_another_machine_is_a_warning(monkeypatch
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_the_key_is_not_shown_in_base64_either(monkeypatch, before, encode):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    told = b"bad key " + encode(f"{before}{KEY}".encode()) + b" of account 0123456789abcdef0123"
-    with chat_server(lambda body: (401, {}, told)) as (url, _), pytest.raises(EndpointError) as error:
+    refusal_text = b"bad key " + encode(f"{before}{KEY}".encode()) + b" of account 0123456789abcdef0123"
+    with chat_server(lambda body: (401, {}, refusal_text)) as (url, _), pytest.raises(EndpointError) as error:
         endpoint(url).post_json("/x", BODY)
     assert "bad key ***" in str(error.value) and "of account 0123456789abcdef0123" in str(error.value)

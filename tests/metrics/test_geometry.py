@@ -119,17 +119,17 @@ def test_random_pairs_never_join_one_document():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: alignment([[1.0, np.nan]], [[1, 0]]), "first embeddings hold NaN or infinite values in 1 of 1 rows"),
-        (lambda: alignment([[1, 0]], [[1, 0, 0]]), "second embeddings are 3 wide where 2 is expected"),
+        (lambda: alignment([[1.0, np.nan]], [[1, 0]]), "first embeddings have NaN or infinite values in 1 of 1 rows"),
+        (lambda: alignment([[1, 0]], [[1, 0, 0]]), "second embeddings have 3 dimensions, expected 2"),
         (lambda: alignment([[1, 0]], [[1, 0], [0, 1]]), "1 first and 2 second"),
-        (lambda: uniformity([[1, 0], [0, 0]]), "1 rows of zeros, which have no direction, first row 1"),
+        (lambda: uniformity([[1, 0], [0, 0]]), "1 rows of zeros, which have no direction; first row 1"),
         (lambda: uniformity([[1, 0]]), "at least two"),
         (lambda: spectrum_divergence([[1], [2]]), "two dimensions"),
-        (lambda: spectrum_divergence([[1, 2], [2, 4], [3, 6]]), "same way"),
+        (lambda: spectrum_divergence([[1, 2], [2, 4], [3, 6]]), "same direction"),
         (lambda: ida_ratio([[1, 0], [0, 1]], ["a"]), r"got shape \(1,\)"),
         (lambda: ida_ratio([[1, 0], [0, 1]], ["a", "b"]), "no document has two sections"),
         (lambda: ida_ratio([[1, 0], [0, 1]], ["a", "a"]), "at least two documents"),
-        (lambda: ida_ratio([[1, 0], [1, 0], [2, 0]], ["a", "a", "b"]), "no meaning"),
+        (lambda: ida_ratio([[1, 0], [1, 0], [2, 0]], ["a", "a", "b"]), "the ratio is undefined"),
     ],
 )
 def test_bad_input_is_refused(call, message):

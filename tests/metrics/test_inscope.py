@@ -97,7 +97,7 @@ def test_codes_that_repeat_or_that_only_documents_carry():
     assert in_scope([[0, 1], [0, 1]], query_codes, document_codes).tolist() == [[True, False], [False, False]]
 
 
-def test_nobody_has_codes():
+def test_no_query_has_codes():
     assert in_scope_at(in_scope([[0]], *code_matrices([[]], [[]])), [1]) == {1: [0]}
 
 

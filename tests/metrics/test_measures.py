@@ -138,7 +138,7 @@ def mteb_scores(results, qrels, ks=KS):
 
 
 def world(seed, n_queries=40, n_docs=120, levels=None, gains=(0, 1), shortest=0, per_query=8):
-    """A run and judgements; with ``levels`` scores are drawn from so many values, so that many are tied."""
+    """A run and judgements; with ``levels`` scores have few values, so that many are tied."""
     draw = np.random.default_rng(seed)
     docs = [f"d{number}" for number in range(n_docs)]
     results, qrels = {}, {}

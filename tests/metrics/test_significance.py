@@ -129,7 +129,7 @@ def test_no_p_is_below_one_of_the_resamples_and_one():
 
 
 def test_p_is_that_of_scipys_permutation_test_on_differences_of_a_symmetric_distribution():
-    """Both count what is at least as extreme, and the observed value with it: the two agree for many queries."""
+    """Both count values at least as extreme as the observed one, and that one too. They agree for many queries."""
     rng = np.random.default_rng(8)
     gap = rng.normal(0.02, 0.15, 400)
     theirs = stats.permutation_test(

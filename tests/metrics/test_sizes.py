@@ -1,4 +1,4 @@
-"""What is too little, at its edges."""
+"""Counts that are too small for a score, at their limits."""
 
 import pytest
 

@@ -304,7 +304,7 @@ def colbert(tmp_path_factory):
 
 
 def numbers(scores):
-    """What was measured, without the record of who measured it."""
+    """The scores of a result, without its evidence."""
     return {name: value for name, value in scores.items() if name != "evidence"}
 
 
@@ -390,7 +390,7 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
         )
         paths = set(folder.rglob(f"{TASK}.local-*[0-9a-f].json")) - seen.keys()
         if line == "--no-store":
-            assert not paths, "the store is no part of the identity"
+            assert not paths, "the store is not part of the identity"
             continue
         (path,) = paths
         seen[path] = json.loads(path.read_text())["scores"]["train"][0]

@@ -17,7 +17,7 @@ from patent_mteb.models.loading import folder_facts
 from patent_mteb.store import stored
 
 
-def told(folder):
+def facts_in(folder):
     meta = load(str(folder)).mteb_model_meta
     return {
         name: getattr(meta, name)
@@ -27,7 +27,7 @@ def told(folder):
 
 def test_a_real_checkpoint(minilm_dir):
     model = load(str(minilm_dir)).model
-    assert told(minilm_dir) == {
+    assert facts_in(minilm_dir) == {
         "embed_dim": model.encode("a pump").shape[0],
         "max_tokens": model.max_seq_length,
         "n_parameters": sum(weight.numel() for weight in model.parameters()),
@@ -40,7 +40,7 @@ def test_a_table_of_word_vectors(tmp_path):
     words = Tokenizer(WordLevel({"[UNK]": 0, "pump": 1}, unk_token="[UNK]"))
     model = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=6)], similarity_fn_name="dot")
     model.save(str(tmp_path / "words"))
-    assert told(tmp_path / "words")["embed_dim"] == model.encode("a pump").shape[0] == 6
+    assert facts_in(tmp_path / "words")["embed_dim"] == model.encode("a pump").shape[0] == 6
     assert load(str(tmp_path / "words")).mteb_model_meta.similarity_fn_name is ScoringFunction.DOT_PRODUCT
     (tmp_path / "words" / "model.safetensors").write_bytes(b"torn")
     assert folder_facts(tmp_path / "words") == {"similarity_fn_name": ScoringFunction.DOT_PRODUCT}

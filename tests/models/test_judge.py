@@ -121,7 +121,7 @@ def test_answers_without_a_grade_are_counted_and_too_many_are_refused():
 
 
 def test_a_refused_ranking_asks_no_more_and_leaves_nothing_to_the_next():
-    """Its 8 requests under way are finished; what it counted is no part of the next ranking's effort or share of
+    """Its 8 requests under way are finished; its counts do not enter the next ranking's effort or share of
     unreadable answers.
     """
     talking = [True]
@@ -142,7 +142,7 @@ def test_a_refused_ranking_asks_no_more_and_leaves_nothing_to_the_next():
     assert (run.effort["pairs"], run.effort["calls"], run.effort["unreadable"]) == (12, 12, 0)
 
 
-def test_what_it_reads_and_is_told_is_its_identity():
+def test_its_texts_and_instruction_are_its_identity():
     with chat_server(lambda body: "3") as (url, server):
         ranked(Reranked(First(), judge(url, characters=3), k=1), CORPUS, {"q": "abcdef"})
         body = server.bodies[0]

@@ -31,7 +31,7 @@ def test_what_is_said_of_a_model():
     assert "patent-mteb/bm25-dapfam" in rows
 
 
-def test_figures_are_those_of_mtebs_registry_and_the_papers_stand_beside_them(capsys):
+def test_figures_are_those_of_mtebs_registry_next_to_the_papers(capsys):
     """WIPO-AT's Table 3 prints 3,584 dimensions for Qwen3-Embedding-8B; mteb's registry has 4,096."""
     row = next(row for row in models() if row.model == "Qwen/Qwen3-Embedding-8B")
     meta = mteb.get_model_meta("Qwen/Qwen3-Embedding-8B")

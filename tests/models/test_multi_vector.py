@@ -1,4 +1,4 @@
-"""ColBERT models by their names on the hub: exact MaxSim from the command line, with weights that stand in for
+"""ColBERT models by their names on the hub: exact MaxSim from the command line, with weights that replace
 theirs.
 """
 

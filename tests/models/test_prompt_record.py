@@ -1,4 +1,4 @@
-"""What is filed as put before the texts is what reached the tokenizer: plain, instruction, patent and composed
+"""The recorded prompts are those that reached the tokenizer: plain, instruction, patent and composed
 models.
 """
 

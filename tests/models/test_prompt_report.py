@@ -1,4 +1,4 @@
-"""What is known of the prompt that a model put before the texts of a task."""
+"""The report of the prompts that a model used for a task."""
 
 import pytest
 

@@ -102,7 +102,7 @@ def test_passages_have_one_score_for_any_chunk(dapfam):
 
     assert len({scores(Quantised(HashEncoder(), "int8"), size) for size in (16384, 500, 100, 7)}) == 1
     per_call = {scores(CompressionWrapper(HashEncoder(), OutputDType.INT8), size) for size in (16384, 100, 7)}
-    assert len(per_call) > 1  # what is compared here can differ
+    assert len(per_call) > 1  # so the comparison can fail
 
 
 def test_scores_are_the_similarity_of_the_quantised_vectors(dapfam):

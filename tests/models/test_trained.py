@@ -28,8 +28,8 @@ def test_the_leak_record_reaches_the_report(tmp_path):
         "trained": FOUND,
         "plain": None,
     }
-    told = {
+    displayed = {
         name.rpartition("/")[2]: facts["trained"]
         for name, facts in facts_of_runs(collect(tmp_path / "results"))[0].items()
     }
-    assert told == {"trained": f"not stated; leak check: {FOUND}", "plain": "not stated"}
+    assert displayed == {"trained": f"not stated; leak check: {FOUND}", "plain": "not stated"}

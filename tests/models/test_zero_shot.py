@@ -1,4 +1,4 @@
-"""Zero-shot models by -m: what they are filed under, what they score, what they refuse."""
+"""Zero-shot models by -m: their identities, scores and refusals."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, cap
     def hot(split):
         return np.array([[label in labels for label in data.classes] for labels in data.labels[split]])
 
-    assert values("test").std(axis=1).min() > 1e-4, "labels are told apart"
+    assert values("test").std(axis=1).min() > 1e-4, "labels have different scores"
     threshold, validation = best_threshold(values("validation"), hot("validation"))
     assert scores["threshold"] == pytest.approx(threshold, abs=1e-5)
     assert scores["validation_macro_f1"] == pytest.approx(validation, abs=1e-6)

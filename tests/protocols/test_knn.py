@@ -53,7 +53,7 @@ def test_copies_are_ordered_by_row_even_across_the_last_place():
         assert found.tolist() == np.flatnonzero((train == row).all(axis=1))[:50].tolist()
 
 
-def test_rows_that_single_precision_cannot_tell_apart_are_told_apart():
+def test_rows_that_are_equal_in_single_precision_are_distinguished():
     angles = np.array([3e-5, 1e-5, 2e-5, 0.5])
     train = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     assert neighbours(train, [[1.0, 0.0]], 3).tolist() == [[1, 2, 0]]
@@ -127,10 +127,10 @@ def test_tuned_k_is_the_best_on_validation():
 def test_bad_input_is_refused():
     x, y = TRAIN
     with pytest.raises(
-        ValueError, match="test embeddings hold NaN or infinite values in 1 of 120 rows, first in row 3"
+        ValueError, match="test embeddings have NaN or infinite values in 1 of 120 rows, first in row 3"
     ):
         knn(TRAIN, (np.where(np.arange(120)[:, None] == 3, np.inf, TEST[0]), TEST[1]), NAMES)
-    with pytest.raises(ValueError, match="query embeddings are 4 wide where 16 is expected"):
+    with pytest.raises(ValueError, match="query embeddings have 4 dimensions, expected 16"):
         neighbours(x, TEST[0][:, :4], 3)
     with pytest.raises(ValueError, match="k = 401 neighbours of 400 training rows"):
         neighbours(x, TEST[0], 401)

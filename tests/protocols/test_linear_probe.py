@@ -141,11 +141,11 @@ def test_fits_that_stop_short_are_reported():
     [
         (
             lambda s: (s[0], s[1], (np.where(np.arange(24) == 3, np.nan, s[2][0]), s[2][1])),
-            "test embeddings hold NaN.* 300 of 300 rows",
+            "test embeddings have NaN.* 300 of 300 rows",
         ),
-        (lambda s: (s[0], (s[1][0][:, :20], s[1][1]), s[2]), "validation embeddings are 20 wide where 24 is expected"),
+        (lambda s: (s[0], (s[1][0][:, :20], s[1][1]), s[2]), "validation embeddings have 20 dimensions, expected 24"),
         (lambda s: ((s[0][0], s[0][1][:-1]), s[1], s[2]), r"train labels must be \[500, classes\]"),
-        (lambda s: ((s[0][0], s[0][1][:, :5]), s[1], s[2]), "train labels have 5 classes where 6"),
+        (lambda s: ((s[0][0], s[0][1][:, :5]), s[1], s[2]), "train labels have 5 classes, expected 6"),
         (lambda s: ((s[0][0], s[0][1] * 2), s[1], s[2]), "only 0 and 1"),
     ],
 )
@@ -197,7 +197,7 @@ def test_label_helpers():
     assert labels.tolist() == [[False, True], [False, False], [True, True]]
     with pytest.raises(ValueError, match="label 'z' of document 1 is not among the 2 classes"):
         multi_hot([{"a"}, {"z"}], ["a", "b"])
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="not distinct"):
         multi_hot([], ["a", "a"])
     assert label_matrix([[0, 1]], rows=1).dtype == bool
     rng = np.random.default_rng(0)

@@ -138,11 +138,11 @@ def test_held_out_parts():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="test embeddings are 5 wide where 12 is expected"):
+    with pytest.raises(ValueError, match="test embeddings have 5 dimensions, expected 12"):
         mlp_probe(TRAIN, VALIDATION, (TEST[0][:, :5], TEST[1]), settings=SMALL)
-    with pytest.raises(ValueError, match="validation embeddings hold NaN or infinite values in 60 of 60"):
+    with pytest.raises(ValueError, match="validation embeddings have NaN or infinite values in 60 of 60"):
         mlp_probe(TRAIN, (VALIDATION[0] * np.inf, VALIDATION[1]), TEST, settings=SMALL)
-    with pytest.raises(ValueError, match="validation labels have 5 classes where 6"):
+    with pytest.raises(ValueError, match="validation labels have 5 classes, expected 6"):
         mlp_probe(TRAIN, (VALIDATION[0], VALIDATION[1][:, :5]), TEST, settings=SMALL)
     huge = [(x * np.float32(3e38 / abs(x).max()), y) for x, y in (TRAIN, VALIDATION)]
     with pytest.raises(ValueError, match="training diverged in epoch 1; the embeddings reach 3e\\+38"):

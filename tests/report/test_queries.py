@@ -40,7 +40,7 @@ def test_what_is_wrong_is_said_in_words(tmp_path, damage):
     assert json.loads(table.schema.metadata[KEY.encode()])["task"] == f"{HEADLINE}.sample"
     pq.write_table(change(table), path)
     collected = collect(tmp_path)
-    (message,) = [one for one in collected.messages if "damaged per-query scores" in one]
+    (message,) = [one for one in collected.messages if "corrupt per-query scores" in one]
     assert words in message and "delete the file and run the task again" in message
     assert "NoneType" not in message and "subscriptable" not in message
     assert collected.results["value"].to_list() == [0.5]

@@ -143,10 +143,10 @@ def test_a_loss_of_nan_stops_at_its_step(bert, tmp_path, capsys):
     words = ["train", "wipo-r3", "sample", "-m", str(bert), "--out", str(out), "--max-steps", "6", "--device", "cpu"]
     settings = ["lr=1e20", "accumulation=1", "checks=6"]
     assert main([*words, *(word for one in settings for word in ("--set", one))]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "step 0 of 6: validation loss " in told
-    assert "loss is nan at step 2 of 6 (learning rate 8e+19 of at most 1e+20, fp32). The run stops;" in told
-    assert "checkpoint-1 is kept. Remedy: a lower rate (--set lr=VALUE), and another --out" in told
+    stderr = " ".join(capsys.readouterr().err.split())
+    assert "step 0 of 6: validation loss " in stderr
+    assert "loss is nan at step 2 of 6 (learning rate 8e+19 of at most 1e+20, fp32). The run stops;" in stderr
+    assert "checkpoint-1 is kept. Remedy: a lower rate (--set lr=VALUE), and another --out" in stderr
     assert (out / "seed-42/checkpoint-1/whole").is_file()
     assert not list(out.glob("models/*")) and not (out / "held_out.json").exists()
 

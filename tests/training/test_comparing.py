@@ -17,7 +17,7 @@ from patent_mteb.training.pairs import Pair
 
 
 class Fixed:
-    """Encodes a text as the vector that stands in it."""
+    """Encodes a text as the vector that it spells out."""
 
     def encode(self, texts, show_progress_bar, convert_to_numpy):
         return np.array([[float(word) for word in text.split()] for text in texts], np.float32)
@@ -74,7 +74,7 @@ def filed(results, scores, revision, settings=None, **stated):
     return meta
 
 
-def test_results_of_one_name_are_told_apart_by_revision_and_settings(tmp_path):
+def test_results_of_one_name_differ_by_revision_and_settings(tmp_path):
     base = filed(tmp_path, [0.1, 0.2, 0.6], "r0")
     seeds = [filed(tmp_path, scores, f"r{n}") for n, scores in enumerate(([0.4, 0.5, 0.9], [0.2, 0.3, 0.7]), start=1)]
     filed(tmp_path, [0.0, 0.0, 0.0], "r1", {"dims": 64})

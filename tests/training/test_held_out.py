@@ -124,8 +124,8 @@ def test_prompts_of_the_base_that_were_not_trained_with_are_said(tmp_path):
     model = SentenceTransformer(str(base), device="cpu", prompts={"query": "find: "})
     model.save(str(base), create_model_card=False)
     done = train(job("wipo-r3", str(base), tmp_path / "run", "checks=1", max_steps=1), small(), quiet=True)
-    told = "training does not use the base's own prompts (query); the checkpoint keeps them"
-    assert told in training_record(done.checkpoints[0])["deviations"]
+    deviation = "training does not use the base's own prompts (query); the checkpoint keeps them"
+    assert deviation in training_record(done.checkpoints[0])["deviations"]
     assert SentenceTransformer(str(done.checkpoints[0]), device="cpu").prompts["query"] == "find: "
 
 

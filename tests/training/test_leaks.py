@@ -1,4 +1,4 @@
-"""Leaks that were planted are found, each in its way; what is built from one corpus has none."""
+"""Planted leaks are found, each in its way; benchmarks of one corpus have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs by definition: the counts of each signal, worked out anew and naively, and no family in two splits."""
+"""Pairs by definition: the counts of each signal, computed again naively, and no family in two splits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_counts_of_the_wipo_recipes_are_those_of_the_definitions(corpus, split):
 
 
 def test_matched_size_draws_what_random_draws(corpus):
-    """R3-matched: the multiset of ``random.choices`` with the paper's seed, and exactly so many."""
+    """R3-matched: the multiset of ``random.choices`` with the paper's seed, and exactly that size."""
     import random
 
     every = list(pairs.abstract_and_claim(corpus, "train", Counter()))

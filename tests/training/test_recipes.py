@@ -100,7 +100,7 @@ def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, t
         f"batch=8 instead of {recipe.settings.batch}",
         f"base {base.name} is none of the paper's",
     ):
-        assert phrase in card and any(told.startswith(phrase) for told in record["deviations"])
+        assert phrase in card and any(found.startswith(phrase) for found in record["deviations"])
     if name.startswith("wipo-"):
         counts = dict(zip(("wipo-r1", "wipo-r2", "wipo-r3"), naive_counts(corpus, "train"), strict=True))
         assert record["pairs"]["train"] == counts.get(name, sum(counts.values())), (

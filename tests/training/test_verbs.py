@@ -246,7 +246,7 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
 
 def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus, static, tmp_path):
     """A family of the test split in train: the remedy is another option, for the same folder; pairs of the refused job
-    are made anew.
+    are made again.
     """
     moved = next(corpus.members("test")).family_id
     careless = replace(corpus, split={**corpus.split, moved: "train"}, patents=corpus.patents)
@@ -270,7 +270,7 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
 
 
 def test_what_no_training_made_is_not_removed(corpus, static, tmp_path):
-    """``--out .`` beside somebody's own folders of the names that a training uses."""
+    """``--out .`` in a folder that has other folders of the names that a training uses."""
     for name in ("pairs", "tables"):
         own = tmp_path / name / "run" / name / "own.csv"
         own.parent.mkdir(parents=True)
@@ -282,12 +282,12 @@ def test_what_no_training_made_is_not_removed(corpus, static, tmp_path):
         assert own.read_text() == "mine"
 
 
-def test_tasks_without_a_score_are_told_and_change_the_exit_status(static, tmp_path, monkeypatch, capsys):
+def test_tasks_without_a_score_are_reported_and_change_the_exit_status(static, tmp_path, monkeypatch, capsys):
     """One whose data are on the hub, one that is mteb's own: neither is of the training's data."""
     prepared = Prepared((), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False))
     monkeypatch.setattr(jobs, "train", lambda job, corpus, quiet: Outcome((), prepared, ()))
     words = ["train", "wipo-r3", "sample", "-m", static, "--out", str(tmp_path), "--device", "cpu"]
     assert main(words) == 0
     assert main([*words, "--evaluate", "PatentDAPFAMTACToTACRetrieval", "NFCorpus"]) == 1
-    told = " ".join(capsys.readouterr().err.split())
-    assert "PatentDAPFAMTACToTACRetrieval: skipped: " in told and "NFCorpus: " in told and "Traceback" not in told
+    errors = " ".join(capsys.readouterr().err.split())
+    assert "PatentDAPFAMTACToTACRetrieval: skipped: " in errors and "NFCorpus: " in errors and "Traceback" not in errors
