@@ -344,7 +344,7 @@ def test_files_of_a_directory_that_cannot_be_read_are_reported_and_change_the_ex
         zipped([(name, SOURCES[source].document(serial)) for name, source, serial in mixed])
     )
     (folder / "list.txt").write_text("8930551\n")
-    words = ["import", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
+    words = ["data", "import", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
     assert cli.main(words) == 0
     said = capsys.readouterr().err.replace(f"{folder}/", "")
     assert (
@@ -383,7 +383,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, mo
         with path.open("a") as out:
             out.write(good(source)[2])
 
-    words = ["import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]
+    words = ["data", "import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]
     with monkeypatch.context() as patch:
         patch.setattr(importing.PartWriter, "write", growing)
         assert cli.main(words) == 2

@@ -125,7 +125,7 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     bare = [replace(one, summaries=MachineSummaries()) for one in patents[:250]]
     write_patents("patents.parquet", bare)
     write_citations("citations.parquet", citations)
-    build = ["build", "sophia", "patents.parquet", "citations.parquet", "root", "--name", "Acme"]
+    build = ["data", "build", "sophia", "patents.parquet", "citations.parquet", "root", "--name", "Acme"]
     assert main(build) == 0
     assert (
         main(["data", "summarise", "patents.parquet", "--extractive", "--queries", "root", "--out", "mine.jsonl"]) == 0
