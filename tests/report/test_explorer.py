@@ -1,4 +1,4 @@
-"""Query by query: which queries are shown, who wins how often, and which texts and documents stand next to them."""
+"""Query by query: the queries that are shown, the wins of each model, and the texts and documents of the queries."""
 
 import json
 from itertools import combinations
