@@ -112,19 +112,19 @@ def run(
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
     compared = statistics(collected, baseline, test)
-    measured, unread = geometries.read(collected)
+    by_task, unread = geometries.read(collected)
     reproduced = reproduce.reproduce(collected)
     paired = reproduce.table(reproduced)
     measured = [
         *([replace(paired, summary=True)] if paired else []),
         *tables.build(collected, compared),
-        *geometries.tables(measured),
+        *geometries.tables(by_task),
     ]
     rows_of_papers, notes = tables_with_measured_rows(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in rows_of_papers]
     comparison = reproduced.messages if "real" in collected.data_sources else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
-    drawn = figures.draw(collected, measured) if plots else []
+    drawn = figures.draw(collected, by_task) if plots else []
     frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
@@ -137,7 +137,7 @@ def run(
         from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=measured)
+        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
         files.append(write_text(html / "index.html", shown_page))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
