@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "patent_mteb"
-PAGES = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")))
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")))
 NEVER = {
     "is no X, are no X (write: is not X, invalid X)": r"(?<![Tt]here)\s(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|\S+er than\b)\w+",
     "nobody, somebody, whoever": r"\b(?:nobody|somebody|whoever|whomever)\b",
@@ -82,13 +82,9 @@ def files(paths: Iterable[Path] = (PACKAGE, *PAGES)) -> list[Path]:
     return [one for path in paths for one in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
 
 
-LEFT = 1126
-"""Phrases that are still to be rewritten; the number only falls, and the goal is 0."""
-
-
 def test_the_words_are_those_of_the_glossary():
     found = [hit for path in files() for hit in hits(path)]
-    assert len(found) <= LEFT, "\n".join(found)
+    assert not found, "\n".join(found)
 
 
 def test_the_rules_find_what_they_name(tmp_path):
