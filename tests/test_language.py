@@ -15,7 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "patent_mteb"
-PAGES = (*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")))
+PAGES = (
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+)
 NEVER = {
     "is no X, are no X (write: is not X, invalid X)": r"(?<![Tt]here)\s(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|\S+er than\b)\w+",
     "nobody, somebody, whoever": r"\b(?:nobody|somebody|whoever|whomever)\b",

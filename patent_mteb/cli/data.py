@@ -25,7 +25,6 @@ from patent_mteb.cli.options import (
     folder_of,
 )
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_jsonl
 
 if TYPE_CHECKING:
     from patent_mteb.patents.records import Patent
@@ -205,6 +204,7 @@ def _writer(endpoint: str | None, model: str | None, characters: int, requests: 
 
 def _chosen(patents: Sequence[Patent], root: Path | None) -> Sequence[Patent]:
     """Return all patents, or those that are queries of the Sophia data in a directory."""
+    from patent_mteb.files import read_jsonl
     from patent_mteb.patents.on_disk import only, publications
 
     if root is None:

@@ -17,7 +17,6 @@ from cyclopts.validators import Number
 from patent_mteb.cli import common
 from patent_mteb.endpoints.client import KEY_VARIABLE
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import cache_root
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
@@ -319,6 +318,7 @@ class LanguageModel(Session):
         """The model behind an address, with these settings."""
         from patent_mteb.endpoints.chat import Answers, Budget, Chat, Meter, Prices
         from patent_mteb.endpoints.client import Endpoint
+        from patent_mteb.files import cache_root
 
         budget = Budget(self.budget_calls, self.budget_tokens, self.budget_cost)
         meter = Meter(budget, Prices(self.price_input, self.price_output))

@@ -27,8 +27,6 @@ from patent_mteb.cli.options import (
     WithStore,
 )
 from patent_mteb.errors import ModelError
-from patent_mteb.metrics.significance import explained, too_small
-from patent_mteb.report.cells import Cell
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
     from patent_mteb.experiments.plan import Plan
     from patent_mteb.experiments.run import Outcome, Report
+    from patent_mteb.report.cells import Cell
 
 _FILTERS = Group("Task filters", help="With -t and -b, only tasks that fit all of them.", sort_key=1)
 _COMPOSITION = Group(
@@ -307,6 +306,9 @@ def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
 
 def _cell(outcome: Outcome, slice_: str) -> Cell:
     """Return the main score of a task or slice, marked where it has too few queries or documents."""
+    from patent_mteb.metrics.significance import too_small
+    from patent_mteb.report.cells import Cell
+
     name = f"{slice_}_{outcome.main_score}" if slice_ else outcome.main_score
     value, low, high = (outcome.scores.get(f"{name}{end}") for end in ("", "_low", "_high"))
     small = too_small(outcome.scores, slice_) if value is not None else ""
@@ -315,6 +317,8 @@ def _cell(outcome: Outcome, slice_: str) -> Cell:
 
 def show(report: Report, folder: Path) -> None:
     """Print the scores of a run, and the tasks without one with their reasons."""
+    from patent_mteb.metrics.significance import explained
+
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
     if scored:
         common.say(report.model)

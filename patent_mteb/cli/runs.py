@@ -26,7 +26,6 @@ from patent_mteb.cli.options import (
 )
 from patent_mteb.cli.run import show
 from patent_mteb.errors import DataError
-from patent_mteb.files import replacing
 from patent_mteb.metrics.significance import MARK
 from patent_mteb.report.words import measure_title
 
@@ -163,6 +162,8 @@ def fuse(
     if any(found[name].str.len_chars().sum() for name in SMALL if name in found.columns):
         common.say(explained())
     if table:
+        from patent_mteb.files import replacing
+
         with replacing(table) as partial:
             found.write_csv(partial)
         common.say(f"table in {table.resolve()}")

@@ -30,7 +30,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 __all__ = [
     "RESAMPLES",
@@ -347,6 +346,8 @@ class Paired:
 
     def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
         """[m, 2]: the t interval of each model's mean; one query has none, and its ends are infinite."""
+        from scipy import stats
+
         n = len(self.scores)
         if n < 2:
             return np.tile([-np.inf, np.inf], (self.scores.shape[1], 1))
@@ -355,6 +356,8 @@ class Paired:
 
     def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
         """[k]: p of the paired t test of each of k pairs of models."""
+        from scipy import stats
+
         n = len(self.scores)
         gap = np.abs(self.means[first] - self.means[second])
         if n < 2:
@@ -471,6 +474,8 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     variance = np.diag(covariance)
     pairs = np.triu_indices(m, 1)
     spread = np.sqrt(np.maximum(variance[pairs[0]] + variance[pairs[1]] - 2 * covariance[pairs], 0))
+    from scipy import stats
+
     quantiles = stats.t.ppf(1 - alpha, n - 1) + stats.t.ppf(power, n - 1)
     return float(quantiles * np.median(spread) / np.sqrt(n))
 

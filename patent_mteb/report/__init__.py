@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.report import rendering
 from patent_mteb.report.words import visible
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 
-FORMATS = tuple(rendering.FORMATS)
+FORMATS = ("terminal", "markdown", "csv", "latex")
 
 _PRINTED_ROWS = 100
 """A report with more rows prints its summaries only, unless all tables are requested."""
@@ -157,6 +156,7 @@ def _tables(
 ) -> tuple[list[Any], list[Path]]:
     """Render the tables in every format; return the printed ones and the written files."""
     from patent_mteb.files import write_text
+    from patent_mteb.report import rendering
 
     tables = tuple(tables)
     shown: list[Any] = []

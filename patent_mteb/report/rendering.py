@@ -334,4 +334,4 @@ FORMATS: dict[str, Callable[[Table], Any]] = {
     "csv": as_csv,
     "latex": as_latex,
 }
-"""Format by name, as in ``patent-mteb report --format``."""
+"""Renderer of each format of :data:`patent_mteb.report.FORMATS`."""

@@ -7,13 +7,17 @@ import pytest
 from report_folders import HEADLINE, add, main_scores, model_folder, sample_world
 
 from patent_mteb import report
-from patent_mteb.report import figures
+from patent_mteb.report import figures, rendering
 from patent_mteb.report.collect import ReportError
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     return sample_world(tmp_path_factory.mktemp("world"))
+
+
+def test_every_format_has_a_renderer():
+    assert tuple(rendering.FORMATS) == report.FORMATS
 
 
 def test_report_writes_what_was_asked_for(world, tmp_path):
