@@ -466,6 +466,8 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
 
     None for fewer than two models or queries.
     """
+    from scipy import stats
+
     values = checked_scores(scores)
     n, m = values.shape
     if n < 2 or m < 2:
@@ -474,8 +476,6 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     variance = np.diag(covariance)
     pairs = np.triu_indices(m, 1)
     spread = np.sqrt(np.maximum(variance[pairs[0]] + variance[pairs[1]] - 2 * covariance[pairs], 0))
-    from scipy import stats
-
     quantiles = stats.t.ppf(1 - alpha, n - 1) + stats.t.ppf(power, n - 1)
     return float(quantiles * np.median(spread) / np.sqrt(n))
 
