@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = ("exact search", "bm25", "leak", "ranks under", "all scores", "bootstrap", "knn", "maxsim", "store")
 
 
+@pytest.mark.slow
 def test_the_growth_table_is_made_and_its_results_agree():
     command = [sys.executable, str(ROOT / "benchmarks" / "all.py"), "--quick", "--only", *QUICK]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

@@ -219,6 +219,7 @@ def test_what_the_tables_name_is_printed():
     assert len(COMMANDS) > 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line not in NOT_RUN])
 def test_a_printed_command_runs(line, tmp_path, monkeypatch, shelf, capsys):
     if "bulk/" in line and not (SHARED / "bulk").is_dir():

@@ -54,6 +54,7 @@ def site(tmp_path_factory):
     }, out / "html"
 
 
+@pytest.mark.slow
 def test_no_link_leads_nowhere(site):
     texts, root = site
     pages = {path: Page(text) for path, text in texts.items()}

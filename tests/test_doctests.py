@@ -45,6 +45,7 @@ def _refuse(*address: object) -> None:
     raise OSError(f"an example reaches for the network: {address}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_run(name, tmp_path, monkeypatch, request):
     """Each docstring in a folder of its own, which is empty but for results to report on; the environment is put back

@@ -72,6 +72,7 @@ def test_every_example_is_run_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
 
 
+@pytest.mark.slow
 def test_quickstart(example, tmp_path):
     printed = example("quickstart")
     assert "PatentCitationRetrieval.sample: nDCG@10 = 0." in printed
@@ -80,6 +81,7 @@ def test_quickstart(example, tmp_path):
     assert len(list(tmp_path.glob("results/**/*.sample.json"))) == 2
 
 
+@pytest.mark.slow
 def test_own_patents(example):
     printed = example("own_patents")
     assert printed.count("$ patent-mteb") == 3
@@ -110,6 +112,7 @@ def test_own_patents_from_files(example, tmp_path):
     assert '"local-' in result.read_text()
 
 
+@pytest.mark.slow
 def test_compare_models(example, words):
     names = ["mteb/baseline-bm25s", "patent-mteb/bm25-dapfam", str(words)]
     printed = example("compare_models", *names, "--task", RETRIEVAL)
@@ -121,6 +124,7 @@ def test_compare_models(example, words):
     assert example("compare_models", *names, "--task", RETRIEVAL) == printed, "finished results are taken as they are"
 
 
+@pytest.mark.slow
 def test_hybrid_sweep(example, words, tmp_path):
     pytest.importorskip("matplotlib")
     printed = example("hybrid_sweep", words, "--task", RETRIEVAL, "--store", tmp_path / "store", "--plot", "alpha")
@@ -131,6 +135,7 @@ def test_hybrid_sweep(example, words, tmp_path):
     assert "<svg" in (tmp_path / "alpha.svg").read_text()
 
 
+@pytest.mark.slow
 def test_passages(example, words, tmp_path):
     printed = example(
         "passages", "--task", RETRIEVAL, "--model", words, "--store", tmp_path / "store", "--tokens", "32"
@@ -143,6 +148,7 @@ def test_passages(example, words, tmp_path):
     assert len({tuple(row) for row in rows.values()}) == 3
 
 
+@pytest.mark.slow
 def test_passages_of_real_patents(example, real_data):
     printed = example("passages", "--real", real_data / "pap2pat", "--first", "60", "--tokens", "256", "1024")
     assert "taken: 60 patents, 60 papers" in printed
@@ -166,6 +172,7 @@ def _python(tmp_path, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_add_a_benchmark(tmp_path):
     """One file outside the package: sample, results, report tab, prompts and validation, and nothing else is
     touched.
@@ -210,6 +217,7 @@ def test_own_patents_takes_settings(example, tmp_path, capsys):
     assert "has no setting 'sead'" in said.err
 
 
+@pytest.mark.slow
 def test_real_patents_give_twenty_cells(example, tmp_path, real_data):
     from patent_mteb.data.loading import Source
     from patent_mteb.identity import content_hash

@@ -26,11 +26,13 @@ def cache(tmp_path_factory):
         yield folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tables", "result", "page"])
 def test_nothing_differs(cache, kind):
     assert not golden.differences(kind, cache), AGAIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", golden.TOLERANCE)
 def test_scores_of_the_quick_tasks(cache, system):
     found = golden.scores_of(system, cache, golden.FAST)

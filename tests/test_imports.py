@@ -61,6 +61,7 @@ def test_no_module_imports_itself_by_a_detour():
     assert not circles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", sorted(WITHOUT_MTEB))
 def test_packages_of_facts_know_neither_mteb_nor_torch(package):
     """Imported for themselves in a process of their own: whatever they reach may not reach mteb or torch either."""
@@ -76,6 +77,7 @@ def test_packages_of_facts_know_neither_mteb_nor_torch(package):
     assert done.stdout.split() == []
 
 
+@pytest.mark.slow
 def test_a_package_that_imports_mteb_imports_it_first():
     """Importing mteb registers the suite; a module of a package must not be half-imported when that happens."""
     for package in {package_of(module) for module in MODULES} - {"__init__", "_mteb"}:
@@ -89,6 +91,7 @@ def test_a_package_that_imports_mteb_imports_it_first():
             assert "import mteb" in (PACKAGE / package / "__init__.py").read_text("utf-8"), users
 
 
+@pytest.mark.slow
 def test_no_module_uses_private_names_of_mteb():
     """All of them are used in ``_mteb.py``, whose contract tests/test_mteb.py holds."""
     private = [
@@ -108,6 +111,7 @@ def test_no_module_uses_private_names_of_mteb():
             assert not defined & replaced, f"{module} replaces a private method of mteb; use the hooks of _mteb.py"
 
 
+@pytest.mark.slow
 def test_no_module_imports_a_private_name_of_another():
     borrowed = [
         f"{module}: {name}"

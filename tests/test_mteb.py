@@ -129,6 +129,7 @@ ASK = (
 )
 
 
+@pytest.mark.slow
 def test_the_hook_registers_after_mteb_and_can_be_switched_off():
     assert python(f"import patent_mteb_autoload; {ASK}") == ["True"]
     for off in ("0", "false", "No", "off"):
@@ -136,6 +137,7 @@ def test_the_hook_registers_after_mteb_and_can_be_switched_off():
     assert python(f"import patent_mteb; {ASK}", PATENT_MTEB_AUTOLOAD="0") == ["True"]
 
 
+@pytest.mark.slow
 def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
     """``python -m mteb`` looks for the package before it imports it; so may anybody else."""
     assert python(f"import importlib.util; importlib.util.find_spec('mteb'); {ASK}") == ["True"]
@@ -164,6 +166,7 @@ def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
     assert "PatentCitationRetrieval" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_registration_that_failed_is_said_at_every_import():
     code = """
 import patent_mteb_autoload, sys
@@ -183,6 +186,7 @@ for _ in range(2):
     assert python(code) == ["said", "said"]
 
 
+@pytest.mark.slow
 def test_a_half_removed_package_breaks_neither_python_nor_mteb(tmp_path):
     """What a cut-off uninstall leaves behind: the hook without the package, or the .pth file alone."""
     import shutil
@@ -223,6 +227,7 @@ PUBLIC = (
 """One module of each room that imports mteb, or that a user imports by its name."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("autoload", ["1", "0"])
 def test_everything_is_registered_whatever_is_imported_first(autoload):
     """Every public module as the first, and one of them and mteb after ``patent_mteb``, the only one that does not

@@ -22,6 +22,7 @@ def fatal(number, tell):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_thing_comes_with_its_result_and_all_units_are_told(workers):
     told = []

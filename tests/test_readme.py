@@ -12,6 +12,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 import yaml
 
 from patent_mteb import cli
@@ -115,6 +116,7 @@ def _first_rows(source, path, rows):
     return [json.loads(text) for text in texts]
 
 
+@pytest.mark.slow
 def test_three_commands_on_papers_and_their_patents(tmp_path, monkeypatch, real_data):
     """Pap2Pat as it is, cut to 80 pairs: texts of patents, papers that have no claims, and who belongs to whom."""
     monkeypatch.chdir(tmp_path)
@@ -137,6 +139,7 @@ def test_three_commands_on_papers_and_their_patents(tmp_path, monkeypatch, real_
     assert sum(len(one.claims) for one in records.values()) == sum(len(split_claims(row["claims"])) for row in patents)
 
 
+@pytest.mark.slow
 def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
     """225 grants as a spreadsheet would hold them. They cite nothing within, so each cites its neighbour of the same
     subclass here.
@@ -188,6 +191,7 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
     assert 0 < _score(tmp_path / "results") < 1
 
 
+@pytest.mark.slow
 def test_the_first_command_prints_what_the_readme_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shown = README.partition("It prints\n\n```text\n")[2].partition("```")[0].splitlines()

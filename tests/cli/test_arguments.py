@@ -98,6 +98,7 @@ REQUIRED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_takes_verbosity(monkeypatch, command):
     assert REQUIRED.keys() == cli.COMMANDS.keys()
@@ -129,6 +130,7 @@ def test_former_names_work_with_a_note(monkeypatch, capsys, former):
     assert not capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_refused_otherwise(capsys):
     """A command line that rounds 2.5 measures something else."""
     whole = 0
@@ -206,6 +208,7 @@ def test_no_second_output_is_ignored(capsys, words):
     assert "two folders to write to, there and elsewhere" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_help_explains_every_option_and_shows_its_default(monkeypatch, capsys, command):
     monkeypatch.setenv("COLUMNS", "1000")
@@ -224,6 +227,7 @@ def test_help_explains_every_option_and_shows_its_default(monkeypatch, capsys, c
             assert f"[default: {default}]" in lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [["--help"], ["--version"], ["run", "--help"], ["list", "--help"], ["report", "--nonsense"]]
 )
@@ -238,6 +242,7 @@ def test_what_needs_no_model_loads_neither_mteb_nor_torch(words):
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "patent_mteb.cli", "--version"], capture_output=True, text=True, check=False

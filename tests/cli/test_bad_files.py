@@ -241,6 +241,7 @@ def run(tmp_path, capsys, files: Files, source: Source) -> tuple[int, str, int, 
     return status, message, sum(one.records[source.kind] for one in accounts), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "form"), CELLS)
 def test_a_bad_file_is_one_message_or_a_counted_reason(tmp_path, capsys, kind, form):
     spoil, outcomes = OF_FILES[kind]
@@ -293,6 +294,7 @@ OF_DOCUMENTS: dict[str, tuple[Spoil, dict[str, Expected]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("kind", OF_DOCUMENTS)
 def test_a_bad_document_is_counted(tmp_path, capsys, kind, name):

@@ -16,6 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "readers.md").read_text("utf-8")
 LINES = re.findall(r"^ {4}(.+)$", PAGE.partition("## From bulk files to a score")[2].partition("## ")[0], re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BULK.is_dir(), reason="shared/data/bulk is not here")
 def test_real_files_of_the_office_become_a_score(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -45,6 +45,7 @@ def questions(server):
     return [text for text in said if not any(fixed[:200] in text for fixed in TEXTS[1:5])]
 
 
+@pytest.mark.slow
 def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert f"{TASK} 25" in said(capsys)

@@ -90,6 +90,7 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
     assert "holds no benchmark's data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -154,6 +155,7 @@ def test_an_interrupted_run_keeps_what_is_done(hand, capsys, monkeypatch):
     assert list(hand.rglob("PatentCitationRetrieval.local-*[0-9a-f].json"))
 
 
+@pytest.mark.slow
 def test_two_local_checkpoints_never_share_a_result(hand, tmp_path):
     from standins import checkpoint
 
@@ -197,6 +199,7 @@ def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_line(hand, monkeypatch, capsys):
     monkeypatch.delenv(loading.DATA_VARIABLE)
     assert run("-b", "PatentMap.sample", "-m", "bm25") == 0
@@ -230,6 +233,7 @@ def test_words_that_are_near_are_named(capsys):
         assert f"(did you mean {near}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_quiet_run_prints_nothing_but_its_scores(hand):
     """In a process of its own: bm25s reads once, when it is imported, whether bars are wanted."""
     words = ["run", "-v", "0", "-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s"]
@@ -237,6 +241,7 @@ def test_a_quiet_run_prints_nothing_but_its_scores(hand):
     assert (done.returncode, done.stderr) == (0, "") and "1.0000" in done.stdout
 
 
+@pytest.mark.slow
 def test_shells_complete_commands_and_options(capsys):
     for shell in ("bash", "zsh"):
         with pytest.raises(SystemExit) as stopped:
@@ -358,6 +363,7 @@ def test_report_and_export(tmp_path, capsys):
     assert "0 results exported" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
     from report_folders import sample_world
 
@@ -411,6 +417,7 @@ def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, cap
     )
 
 
+@pytest.mark.slow
 def test_geometry(hand, capsys, monkeypatch):
     from standins import checkpoint
 
@@ -439,6 +446,7 @@ def test_geometry(hand, capsys, monkeypatch):
     assert "does not embed texts" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_sweep(tmp_path, capsys, monkeypatch):
     from standins import checkpoint
     from worlds import dapfam_tables
@@ -497,6 +505,7 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert "choose from" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, monkeypatch):
     from standins import checkpoint
 

@@ -21,6 +21,7 @@ def runs(tmp_path, monkeypatch):
     return [str(next((tmp_path / "runs").rglob(f"{task}.*run"))) for task in TASKS]
 
 
+@pytest.mark.slow
 def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     capsys.readouterr()
     assert (

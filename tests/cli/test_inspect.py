@@ -29,6 +29,7 @@ def records(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
     patents, citations = records / "patents", records / "citations"
     assert cli.main(["data", "inspect", str(patents), str(citations)]) == 0

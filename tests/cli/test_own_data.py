@@ -40,6 +40,7 @@ def results(tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
+@pytest.mark.slow
 def test_all_results_are_kept_loaded_and_reported_under_their_names(results, tmp_path, capsys):
     files = [path for path in results.rglob("*.json") if path.name != "model_meta.json"]
     filed = {path.name.removesuffix(".json"): json.loads(path.read_text())["scores"] for path in files}
@@ -75,6 +76,7 @@ def test_all_results_are_kept_loaded_and_reported_under_their_names(results, tmp
     }
 
 
+@pytest.mark.slow
 def test_list_shows_own_tasks_and_what_was_not_built(tmp_path, monkeypatch, capsys):
     patents, citations = world()
     write_patents(tmp_path / "p.parquet", patents)

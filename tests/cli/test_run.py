@@ -77,6 +77,7 @@ def test_a_slice_of_three_queries_is_marked_and_shown_with_its_interval(small, c
     assert "†: too few queries (< 50)" in printed
 
 
+@pytest.mark.slow
 def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
     monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
@@ -145,6 +146,7 @@ def test_a_limited_run_is_filed_apart_and_in_no_report(tmp_path, capsys):
         cli.main([*words, "--limit", "0"])
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path, monkeypatch, capsys):
     from standins import checkpoint
 

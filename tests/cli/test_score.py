@@ -49,6 +49,7 @@ def said(capsys):
     return " ".join(f"{found.out} {found.err}".split())
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_model_and_of_ir_measures(tmp_path, ranking, task, capsys, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     path = trec(tmp_path / "vendor.run", ranking)
@@ -78,6 +79,7 @@ def test_scores_are_those_of_the_model_and_of_ir_measures(tmp_path, ranking, tas
     assert {measure: scores[name] for measure, name in names.items()} == pytest.approx(theirs, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path, ranking, task, monkeypatch):
     """Written from ir-measures' own records of a run, documents of a query in any order; both read the same file."""
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
@@ -116,6 +118,7 @@ def test_documents_behind_the_gate_are_taken_out_with_their_number(tmp_path, cap
     assert "1 documents that were not public before the priority date of their query are removed" in caplog.text
 
 
+@pytest.mark.slow
 def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path, ranking, task, capsys):
     out = ["--out", str(tmp_path / "results")]
     hidden = {q: next(d for d in task.tables.hidden[q] if d in task.tables.corpus) for q in list(ranking)[:7]}

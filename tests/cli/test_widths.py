@@ -37,6 +37,7 @@ def test_lists(printed, what):
         assert {task.metadata.name for task in catalogue.tasks()} <= set(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["", *cli.COMMANDS, "data"])
 def test_help(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")

@@ -87,6 +87,7 @@ def test_every_released_set_is_served_and_no_task_resolves_with_the_network(one_
     assert len(one_hub.log) == asked_before
 
 
+@pytest.mark.slow
 def test_a_result_names_the_full_commit_of_its_data(published, fresh):
     _, results = fresh
     assert set(results) == set(TASKS)
@@ -114,6 +115,7 @@ def test_report_and_export_take_them_as_real_and_say_which_commit(published, fre
     assert json.loads(summary.read_text())["data_revisions"] == published
 
 
+@pytest.mark.slow
 def test_the_papers_numbers_are_compared_with_those_measured_on_the_hub(published, tmp_path, capsys):
     """All of PatenTEB and DAPFAM's six pairs by a model of a paper's name, and one task by its truncation, which is
     another model.
@@ -148,6 +150,7 @@ def test_the_papers_numbers_are_compared_with_those_measured_on_the_hub(publishe
     assert ranked[f"{PAECTER}"] == results["PatenTEBRetrievalIN"]["scores"]["test"][0]["paper_ndcg_at_10"]
 
 
+@pytest.mark.slow
 def test_offline_again_from_the_cache(one_hub, fresh, tmp_path, monkeypatch):
     asked.forget()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -160,6 +163,7 @@ def test_offline_again_from_the_cache(one_hub, fresh, tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_a_local_copy_as_the_client_leaves_it_is_the_hub(published, fresh, tmp_path, monkeypatch):
     for key, commit in published.items():
         snapshot_download(key, repo_type="dataset", revision=commit, local_dir=tmp_path / "data" / key)
@@ -286,6 +290,7 @@ def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
     assert Counter(path.split("/resolve/")[0] for _, path in hub.log) == {f"/datasets/{key}": 1 for key in keys}
 
 
+@pytest.mark.slow
 def test_the_command_in_a_process_of_its_own(hub, tmp_path):
     """Nothing is patched here: the environment alone names the hub."""
     key = "datalyes/effect2substance"

@@ -439,12 +439,14 @@ def score(hub, task, files=None):
     return {name: value for name, value in found.items() if isinstance(value, int | float)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SAME))
 def test_the_same_data_in_another_form_have_the_same_score(hub, name):
     task, files = SAME[name]
     assert score(hub, task, files()) == pytest.approx(score(hub, task), nan_ok=True, abs=0, rel=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COUNTED))
 def test_what_is_odd_is_counted_and_the_rest_is_scored(hub, caplog, name):
     task, files, note = COUNTED[name]
@@ -454,6 +456,7 @@ def test_what_is_odd_is_counted_and_the_rest_is_scored(hub, caplog, name):
     assert note in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_would_make_a_score_wrong_is_refused(hub, name):
     task, files, problem = REFUSED[name]

@@ -100,6 +100,7 @@ def test_without_access_the_error_says_what_to_do():
         assert part in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_sample_is_built_once(monkeypatch, tmp_path):
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path))
     loading.sample_root.cache_clear()

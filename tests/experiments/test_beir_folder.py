@@ -35,6 +35,7 @@ def measured(qrels, results, folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_beir_gives_the_scores_of_the_task(tmp_path, name):
     note = write_task(name, tmp_path / "beir")
@@ -55,6 +56,7 @@ def words(text, width=4096):
     return vector / max(np.linalg.norm(vector), 1e-9)
 
 
+@pytest.mark.slow
 def test_a_search_by_hand_over_the_folder_sees_what_the_task_sees(tmp_path):
     """Bags of words over what BEIR loads, with the pairs of excluded.tsv taken out, against the texts and hidden
     documents of the task.
@@ -111,6 +113,7 @@ def test_documents_of_several_texts_and_other_tasks_are_refused(tmp_path):
     assert not (tmp_path / "beir").exists()
 
 
+@pytest.mark.slow
 def test_dates_of_a_gated_task_are_written(tmp_path):
     write_task("PatentOpenUSClaimToPassageRetrieval.sample", tmp_path / "beir")
     header, *rows = [line.split("\t") for line in (tmp_path / "beir" / "dates.tsv").read_text().splitlines()]

@@ -56,6 +56,7 @@ def test_the_commands_refuse_before_anything_is_read_or_written(root, tmp_path, 
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_validation_within_its_memory_says_what_it_says_without(root, capsys):
     assert cli.main(["data", "validate", str(root)]) == 0
     without = capsys.readouterr().out

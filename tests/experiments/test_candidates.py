@@ -178,6 +178,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, edit, capsys):
     (path,) = folder.glob("*.json")

@@ -57,10 +57,12 @@ def problems(findings):
     return [str(finding) for finding in findings]
 
 
+@pytest.mark.slow
 def test_the_hook_is_alive_in_both_ways():
     assert doctor.check_registration() == []
 
 
+@pytest.mark.slow
 def test_a_hook_that_is_off_or_missing_is_found(monkeypatch):
     way = ['python -c "import mteb"']
     monkeypatch.setenv("PATENT_MTEB_AUTOLOAD", "0")
@@ -102,6 +104,7 @@ def test_places(tmp_path, monkeypatch):
     assert "cannot be written (Permission denied)" in problems(doctor.check_folders({"cache": tmp_path}))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "left",
     [b"", b"{", b"[]", b"\xff\xfe", b'{"scores": {}}'],

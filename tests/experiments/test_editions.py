@@ -97,6 +97,7 @@ def edition(folder, files, actions):
     return folder / "edition"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BULK.is_dir(), reason="shared/data/bulk is not here")
 def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     files = [BULK / name for name in FILES]
@@ -226,6 +227,7 @@ def test_who_is_interrupted_between_tables_and_manifest_leaves_none_and_repeats(
     assert manifest_of(folder) == whole == manifest_of(published.parent)
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp_path):
     """Killed in its tables, which are then in no place, and started again."""
     script = (

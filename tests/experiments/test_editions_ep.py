@@ -75,6 +75,7 @@ def patstat(folder):
     return folder / "tls212_part01.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BULK.is_dir(), reason="shared/data/bulk is not here")
 def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     texts, citations = sorted(BULK.iterdir()), patstat(tmp_path / "patstat")

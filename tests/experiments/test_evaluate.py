@@ -305,6 +305,7 @@ def test_a_model_that_cannot_do_a_task_is_named(call, message):
 # ---------------------------------------------------------------- rankings
 
 
+@pytest.mark.slow
 def test_a_ranking_is_that_of_the_scores_and_leaves_out_what_a_query_must_not_see(tmp_path):
     for model in (bm25("dapfam"), Words(), Hybrid(bm25("dapfam"), Words(), alpha=0.7)):
         for name in (TASK, "PatentCitationRetrieval.sample"):
@@ -453,6 +454,7 @@ def test_run_file_measure_and_explanation_are_in_one_order(local, tmp_path):
 # ---------------------------------------------------------------- tasks
 
 
+@pytest.mark.slow
 def test_tasks_are_chosen_by_benchmark_and_type():
     chosen = patent_mteb.get_tasks("PatentMap", types=["Retrieval"])
     assert [type(task) for task in chosen] == list(patentmap.BENCHMARK.groups["Retrieval"])

@@ -64,6 +64,7 @@ def test_stored_runs_fuse_to_the_scores_of_the_live_systems(runs, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_gains_and_ratios_are_those_to_the_best_single_run(runs, tmp_path):
     """Tables 13 and 16, from runs of different query and corpus views (Tables 12 and 14)."""
     table = fuse_runs([of(runs, "bm25"), of(runs, "hash", OTHER)], TASK, GRID, tmp_path / "results")

@@ -80,6 +80,7 @@ def long_enough(texts, least=6):
     return [text for text in texts if len(text.split()) >= least]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [6, 7])
 def test_a_task_without_sections(root, monkeypatch, least):
     model = Words()
@@ -108,6 +109,7 @@ def test_a_task_without_sections(root, monkeypatch, least):
     assert not any(name.startswith("ida") for name in found)
 
 
+@pytest.mark.slow
 def test_sections(root):
     model = Words()
     found = geometry(model, CLM(), pairs=100_000)

@@ -119,6 +119,7 @@ def test_a_part_is_of_whole_families_that_cite_one_another(bare):
     assert inspection.connected_subset(bare.patents, links, 400) == list(bare.patents)
 
 
+@pytest.mark.slow
 def test_a_benchmark_is_as_large_as_the_build_with_the_settings(bare, tmp_path):
     bare = replace(bare, patents=[replace(patent, labels=()) for patent in bare.patents])
     found = inspection.inspect(bare)

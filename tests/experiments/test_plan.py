@@ -2,6 +2,7 @@
 
 import mteb
 import numpy as np
+import pytest
 from small_world import Words
 
 from patent_mteb.experiments.plan import plan
@@ -17,6 +18,7 @@ def tasks():
     return choose(names=TASKS)
 
 
+@pytest.mark.slow
 def test_the_plan_is_what_the_run_does(tmp_path):
     model = stored(Words(), EmbeddingStore(tmp_path / "store"))
     before = plan(model, tasks(), tmp_path / "results")

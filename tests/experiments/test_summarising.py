@@ -117,6 +117,7 @@ def test_bad_options_end_with_one_message(records, tmp_path, capsys):
         assert told in said(capsys)
 
 
+@pytest.mark.slow
 def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path, capsys, monkeypatch):
     from patent_mteb import sample
 

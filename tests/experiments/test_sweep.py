@@ -63,6 +63,7 @@ def test_rows_equal_their_own_evaluations(tmp_path):
         assert row["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_every_evaluation_is_on_arrays_and_hides_what_a_query_must_not_see(local, tmp_path, monkeypatch):
     """Review A3: no evaluation of a sweep was on arrays, for its timer hid what a model can do. Every query is in its
     own corpus.
@@ -200,6 +201,7 @@ def test_all_scores_are_rounded_alike(tmp_path):
         assert whole[name].to_list() == whole[name].round(5).to_list()
 
 
+@pytest.mark.slow
 def test_a_corpus_is_indexed_and_tokenised_once_for_all_queries_and_lengths(tmp_path, monkeypatch):
     """Review D10.6, counted."""
     built, tokenised = [], []

@@ -127,6 +127,7 @@ def test_labels_by_hand_are_enough(tmp_path):
     assert len(ranks(tmp_path)["error"]) == 1, "what is there is wrong, said once"
 
 
+@pytest.mark.slow
 def test_the_output_of_the_example_has_no_errors(tmp_path, real_data):
     """The first sixty of the real pairs."""
     source = real_data / "pap2pat"

@@ -74,6 +74,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_answer_is_no_summary(records, tmp_path, capsys, kind):
     status, rows, said = summarised(records, tmp_path, capsys, lambda body: BAD[kind](number(body)))

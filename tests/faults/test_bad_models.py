@@ -80,6 +80,7 @@ def scored(model, folder, task=TASK):
     return run.run(model, [mteb.get_task(task)], folder, show_progress=False).outcomes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [TASK, CLASSES])
 @pytest.mark.parametrize("name", NO_VECTORS)
 def test_a_model_without_vectors_has_no_score_and_stores_nothing(models, tmp_path, name, task):
@@ -108,6 +109,7 @@ def test_equal_vectors_are_said(models, tmp_path, caplog):
     assert "gave the same vector for all" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*OTHERS, "sparse"])
 def test_each_has_its_own_score(models, tmp_path, name):
     plain, other = (scored(load(str(models / one)), tmp_path / "results") for one in ("good", name))
@@ -115,6 +117,7 @@ def test_each_has_its_own_score(models, tmp_path, name):
     assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 2 and plain.status == "scored"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_under_one_revision_it_never_takes_the_score_of_another(models, tmp_path, name):
     scored(on_the_hub(models / "good"), tmp_path / "results")
@@ -124,6 +127,7 @@ def test_under_one_revision_it_never_takes_the_score_of_another(models, tmp_path
     assert list((tmp_path / "results").rglob(f"{TASK}.json.quarantined"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_under_one_revision_it_never_takes_the_vectors_of_another(models, tmp_path, name):
     scored(stored(on_the_hub(models / "good"), tmp_path / "store"), tmp_path / "first")
@@ -136,6 +140,7 @@ def test_under_one_revision_it_never_takes_the_vectors_of_another(models, tmp_pa
         assert found.main == right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_stores_of_two_models_under_one_revision_are_not_merged(models, tmp_path, name):
     for one in ("good", name):

@@ -74,6 +74,7 @@ recipes.run("sophia", *world(), Path({root!r}), ["queries=20"])
 """
 
 
+@pytest.mark.slow
 def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path):
     """Every file is renamed into its place once; the process is killed at each of these moments, then the build is
     repeated.

@@ -306,6 +306,7 @@ def refused_alike(task, folder, message):
         assert str(caught.value) in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WIPO)
 def test_wipo_at_refuses(wipo, kind):
     task, breaks, message = WIPO[kind]
@@ -369,6 +370,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COUNTED)
 def test_wipo_at_counts(wipo, caplog, kind):
     task, breaks, message = COUNTED[kind]
@@ -601,6 +603,7 @@ DAPFAM = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAPFAM)
 def test_dapfam_refuses(dapfam, kind):
     task, breaks, message = DAPFAM[kind]

@@ -198,6 +198,7 @@ def get_score(folder, capsys):
 READERS = (report, report_json, reproduce, export, leaderboard, check_up, get_score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 @pytest.mark.parametrize("command", READERS, ids=lambda command: command.__name__)
 def test_no_command_shows_a_score_that_its_evidence_contradicts(folder, capsys, caplog, command, edit):
@@ -238,6 +239,7 @@ def measured(tmp_path_factory):
     return root, [outcome.main for outcome in report.outcomes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_a_run_computes_again_what_it_cannot_trust(measured, tmp_path, monkeypatch, caplog, edit):
     root, (right, _) = measured
@@ -270,6 +272,7 @@ def test_a_dry_run_says_that_it_is_to_do(measured, tmp_path, monkeypatch, edit):
     assert plan(bm25("dapfam"), [mteb.get_task(SAMPLE)], tmp_path / "results").tasks[0].status == "to do"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", [every_score, sealed_again, of_an_older_scoring], ids=lambda edit: edit.__name__)
 def test_a_fusion_and_a_scored_run_are_computed_again(tmp_path, monkeypatch, capsys, edit):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
@@ -325,6 +328,7 @@ def test_a_stemmer_of_another_version_is_another_score(measured, tmp_path, monke
 # --- what no digest shows
 
 
+@pytest.mark.slow
 def test_a_forged_result_does_not_come_out_of_its_data(measured, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     shutil.copytree(measured[0], tmp_path / "results")

@@ -160,6 +160,7 @@ def kwargs_of(model):
 class TestSettings:
     """Settings of a loaded model that its name does not tell."""
 
+    @pytest.mark.slow
     def test_a_model_as_it_was_loaded_keeps_its_identity(self, checkpoint, tmp_path):
         for wrap in (
             lambda model: model,
@@ -175,6 +176,7 @@ class TestSettings:
         longer(model, 512)
         assert kwargs_of(model) == {}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
     @pytest.mark.parametrize(
         "wrap",
@@ -197,6 +199,7 @@ class TestSettings:
         assert (before.revision, before.experiment_name) != (after.revision, after.experiment_name)
         assert '"settings"' in json.dumps(after.experiment_kwargs)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
     def test_it_gets_its_own_score(self, checkpoint, tmp_path, change):
         plain = scored(load(str(checkpoint)), tmp_path / "results")
@@ -210,6 +213,7 @@ class TestSettings:
         assert scored(load(str(checkpoint)), tmp_path / "results") == plain
         assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 2
 
+    @pytest.mark.slow
     def test_plain_mteb_files_it_apart(self, checkpoint, tmp_path):
         task, results = mteb.get_task(TASK), ResultCache(tmp_path)
         scores = []
@@ -220,6 +224,7 @@ class TestSettings:
             scores.append(found.task_results[0].get_score())
         assert scores[0] != scores[1]
 
+    @pytest.mark.slow
     def test_a_model_changed_after_it_was_wrapped(self, checkpoint, tmp_path):
         model = load(str(checkpoint))
         system = Passages(model, 64)
@@ -228,6 +233,7 @@ class TestSettings:
         with pytest.raises(ModelError, match=r"max_seq_length.*Remedy"):
             mteb.evaluate(system, mteb.get_task(TASK), cache=None, co2_tracker=False, show_progress_bar=False)
 
+    @pytest.mark.slow
     def test_vectors_of_changed_weights_are_stored_apart(self, checkpoint, tmp_path):
         model = load(str(checkpoint))
         kept = stored(model, tmp_path)
@@ -238,6 +244,7 @@ class TestSettings:
         assert kept.stats.encoded == 2 * encoded
         assert not np.array_equal(before.scores, after.scores)
 
+    @pytest.mark.slow
     def test_arguments_of_encode_are_settings(self, checkpoint, tmp_path):
         whole = scored(load(str(checkpoint)), tmp_path)
         found = scored(load(str(checkpoint)), tmp_path, encode_kwargs={"truncate_dim": 2})
@@ -322,6 +329,7 @@ class TestSweep:
         apart = [self.one(Truncated(HashEncoder(), width), tmp_path / f"{width}.csv")[-1] for width in widths]
         assert shared == apart and apart[0] != apart[1]
 
+    @pytest.mark.slow
     def test_rankings_that_are_kept_are_those_of_the_settings(self, checkpoint, tmp_path):
         first = load(str(checkpoint))
         self.one(first, tmp_path / "t.csv")
@@ -390,6 +398,7 @@ class TestCopies:
         assert self.revision().startswith("local-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["deleted", "cut"])
 def test_damaged_sample_tables_are_built_anew(cache, caplog, damage):
     loading.sample_root.cache_clear()
@@ -443,6 +452,7 @@ class TestCheckpoints:
         move(0)
         return move
 
+    @pytest.mark.slow
     def test_the_commit_that_was_loaded_is_filed(self, hub, tmp_path):
         found = {}
         for number in (0, 1):
@@ -455,6 +465,7 @@ class TestCheckpoints:
         assert load(self.NAME, "c" * 40, device="cpu").mteb_model_meta.revision == "c" * 40
         assert mteb.get_model(self.NAME, device="cpu").mteb_model_meta.revision == "d" * 40
 
+    @pytest.mark.slow
     def test_the_command_runs(self, hub, tmp_path):
         from patent_mteb.cli import main
 
@@ -485,6 +496,7 @@ class TestCheckpoints:
 
         return put
 
+    @pytest.mark.slow
     def test_a_copy_that_is_put_there_after_the_import_is_filed_as_what_it_is(self, copy, hub, monkeypatch, tmp_path):
         """The metadata of a model that is not loaded yet: mteb's registry holds it from the import on."""
         monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path / "models"))

@@ -232,6 +232,7 @@ def attack(server: Killer, case: Case, shared: Path, work: Path, *, every: bool)
     return len(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_a_change_and_repeated(server, shared, tmp_path, name, counted):
     cases = attack(server, CASES[name], shared, tmp_path, every=False)

@@ -35,6 +35,7 @@ TASK = "PatentMapAbsToAbsRetrieval.sample"
 # ---------------------------------------------------------------- models
 
 
+@pytest.mark.slow
 def test_a_model_of_mteb_changed_after_its_first_score_is_filed_apart(tmp_path):
     """mteb looks for a result before it asks the task: the identity of the object itself has to say what was
     changed.
@@ -105,6 +106,7 @@ def scores_of(folder, task):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "task", "prefix"),
     [

@@ -110,6 +110,7 @@ def refused(spoil, names, folder, keep):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True], ids=["plain", "store"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_no_embedding_is_not_scored(tmp_path, fault, keep):
@@ -130,6 +131,7 @@ def test_what_is_no_embedding_is_not_scored_in_any_task(tmp_path, keep, counted)
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", HARMLESS)
 def test_other_forms_of_the_same_vectors_give_the_same_score(tmp_path, form):
     sound = outcomes(HashEncoder(), TASKS[:1], tmp_path / "sound")
@@ -141,6 +143,7 @@ UNUSABLE = ["all nan", "a length beyond float32", "no width", "a row too few", "
 """Faults that one way of asking a model or another swallowed, or raised as what numpy or torch says of it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["sections", "mteb's own search", "pairs", "passages"])
 def test_what_is_no_embedding_is_named_whoever_asks(tmp_path, monkeypatch, way):
     task = TASKS[{"sections": 1, "pairs": 4}.get(way, 0)]
@@ -154,6 +157,7 @@ def test_what_is_no_embedding_is_named_whoever_asks(tmp_path, monkeypatch, way):
         assert f"model tests/faulty on task {task} gave" in found.reason, fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True], ids=["plain", "store"])
 @pytest.mark.parametrize(("task", "value"), [(TASKS[0], 0), (TASKS[0], 1), (TASKS[3], 1)])
 def test_equal_vectors_are_said(tmp_path, caplog, value, task, keep):

@@ -150,6 +150,7 @@ def test_the_numbers_of_hostile_names_are_their_own(hostile):
         assert row["model"] == json.loads(Path(row["path"]).with_name("model_meta.json").read_text())["name"]
 
 
+@pytest.mark.slow
 def test_a_report_on_hostile_names(hostile, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     root, scores = hostile
@@ -179,6 +180,7 @@ def test_a_report_on_hostile_names(hostile, tmp_path, capsys):
     assert ":smile:" in printed
 
 
+@pytest.mark.slow
 def test_plots_show_names_as_they_are(hostile):
     pytest.importorskip("matplotlib")
     from patent_mteb.report.figures import draw, svg
@@ -215,6 +217,7 @@ def test_names_that_look_alike_stay_apart(tmp_path):
 # ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["out[/x]", "out[red]y", "a\\[/b]", "a\x1b[31mb", "\u202ex", ":smile:"])
 @pytest.mark.parametrize(
     "command",
@@ -288,6 +291,7 @@ def shell(line, **variables):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -305,6 +309,7 @@ def test_nobody_reads(line):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
 )
@@ -314,6 +319,7 @@ def test_a_terminal_without_unicode(variables):
     assert "gr\\xf6\\xdfe" in done.stdout or "größe" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_no_file(tmp_path):
     code = READY + "import os; f = open('data', 'w'); f.write('x'); f.flush(); os.write(1, b'y')"
     done = shell(f'cd "$FOLDER"; "$PY" -c "{code}" >&-', FOLDER=str(tmp_path))
@@ -372,6 +378,7 @@ def test_files_that_are_no_files(tmp_path):
     assert collect(tmp_path).results["value"].to_list() == [0.1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -412,6 +419,7 @@ def test_hostile_content_of_a_result_is_named(tmp_path, change):
     assert report.run(tmp_path, formats=("csv", "markdown"), html=tmp_path / "page").files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "meta",
     [
@@ -485,6 +493,7 @@ def test_hostile_per_query_scores_are_named(tmp_path, metadata, kind):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_killed_at_any_write_leaves_the_old_files_whole(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     folder = model_folder(tmp_path / "in", "acme/small")

@@ -29,6 +29,7 @@ def packed(content: bytes, times: int) -> bytes:
     return stream.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"x" * (1 << 20), b"x" * (1 << 16) + b"\n"], ids=["one line", "many lines"])
 @pytest.mark.parametrize("read", [text_lines, json_documents])
 def test_a_gzip_bomb_ends_where_it_is_one(tmp_path, line, read):

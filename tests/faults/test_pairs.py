@@ -405,6 +405,7 @@ def compared(make, wanted, tmp_path, options=({}, {})):
     judged(first, second, ours.shape != theirs.shape or bool(np.abs(ours - theirs).max() > 1e-7), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTS)
 def test_a_model_that_was_changed_after_it_was_loaded(folder, tmp_path, name):
     change, wanted = OBJECTS[name]
@@ -440,6 +441,7 @@ def _shifted(output):
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADED)
 def test_options_of_loading(folder, tmp_path, name):
     first, second, wanted = LOADED[name]
@@ -450,12 +452,14 @@ def test_options_of_loading(folder, tmp_path, name):
     compared((lambda: load(str(folder), **first), lambda: load(str(folder), **second)), wanted, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODED)
 def test_arguments_of_encode(folder, tmp_path, name):
     first, second, wanted = ENCODED[name]
     compared((lambda: load(str(folder)),) * 2, wanted, tmp_path, (first, second))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_a_checkpoint(folder, tmp_path, name):
     edit, wanted = FILES[name]
@@ -510,6 +514,7 @@ def ranked(folder, tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHES)
 def test_settings_of_a_search(ranked, name):
     first, second, wanted = SEARCHES[name]
@@ -517,6 +522,7 @@ def test_settings_of_a_search(ranked, name):
     judged(ours, theirs, ranking != other, wanted)
 
 
+@pytest.mark.slow
 def test_the_store_is_no_setting_but_for_its_type(folder, ranked, tmp_path):
     plain = ranked(itself)
     assert ranked(lambda tiny: load(str(folder))) == plain

@@ -25,6 +25,7 @@ def once(tmp_path, model=None, task=TASK):
     return run.run(model or bm25("dapfam"), [mteb.get_task(task)], tmp_path, show_progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "left", [b"", b"{", b'{"scores": ', b"\xff\xfe"], ids=["nothing", "a brace", "half", "other bytes"]
 )

@@ -97,6 +97,7 @@ def peaks(folder: Path, n_bytes: int, model, monkeypatch) -> tuple[int, int]:
     return held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [FirstWord(), bm25("dapfam")], ids=["dense", "bm25"])
 def test_a_text_is_held_once(tmp_path, monkeypatch, small_blocks, model):
     """Of 20 MB more text, Arrow holds 20 MB more and Python what an index needs, and not a copy."""

@@ -51,6 +51,7 @@ CLAIMS += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["", "1. A pump of claim 1. ", "x"])
 @pytest.mark.parametrize("word", CLAIMS)
 def test_claims(start, word):
@@ -103,6 +104,7 @@ SENTENCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", SENTENCES)
 def test_descriptions(word):
     description = text("Pumps are known. ", word, "x")

@@ -159,6 +159,7 @@ def prune_elsewhere(store, *options):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_prune_leaves_what_a_running_process_uses(tmp_path):
     store = EmbeddingStore(tmp_path)
     space = store.space(IDENTITY)
@@ -171,6 +172,7 @@ def test_prune_leaves_what_a_running_process_uses(tmp_path):
     assert EmbeddingStore(tmp_path).info() == []
 
 
+@pytest.mark.slow
 def test_pruned_by_another_process(tmp_path, caplog):
     store = EmbeddingStore(tmp_path)
     space = store.space(IDENTITY)
@@ -348,6 +350,7 @@ space.append(hash_texts(["room again"]), vectors[:1])
 """
 
 
+@pytest.mark.slow
 def test_files_that_the_system_cuts_short_are_taken_back(tmp_path):
     """The limit on the size of files is real: writes fail in their middle."""
     pytest.importorskip("resource")

@@ -83,6 +83,7 @@ def test_a_writer_killed_at_random_moments(tmp_path, kills, counted):
     assert (wrong, lost) == (0, 0) and written > kills * BATCH / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [400, pytest.param(35_000, marks=long)])
 def test_four_writers_and_four_readers(tmp_path, reads, counted):
     """Each reader makes so many reads of up to twenty vectors while the writers append."""

@@ -91,6 +91,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RIGHT)
 def test_scored_right(tmp_path, capsys, lines, right, case):
     assert scored(tmp_path, capsys, RIGHT[case](lines))[0] == pytest.approx(right, abs=6e-6)
@@ -114,6 +115,7 @@ def test_ranks_that_contradict_scores_are_refused(tmp_path, capsys, lines, case)
     assert f"first of query '{lines[0].split()[0]}'" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "order"),
     [("distances", "-score"), ("distances", "rank"), ("one score for all", "rank"), ("ranks upside down", "score")],
@@ -189,6 +191,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_a_remedy(tmp_path, capsys, lines, case):
     make, message = REFUSED[case]

@@ -165,6 +165,7 @@ def assert_same(ours, theirs):
         assert ours[name] == pytest.approx(value, abs=1e-9, nan_ok=True), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     "kind",
@@ -210,6 +211,7 @@ def test_scores_that_differ_only_in_double_precision_are_tied_in_every_measure()
         assert ours[name] == in_double[name]
 
 
+@pytest.mark.slow
 def test_the_border_between_two_roundings_falls_as_in_mteb():
     """Precision at 10 of 32 queries: a mean is a multiple of 1 / 320 = 0.003125, for odd multiples the half of a fifth
     decimal.

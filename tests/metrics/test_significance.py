@@ -128,6 +128,7 @@ def test_no_p_is_below_one_of_the_resamples_and_one():
         assert bootstrap(apart, resamples=resamples).p_values()[0, 1] == 1 / (resamples + 1)
 
 
+@pytest.mark.slow
 def test_p_is_that_of_scipys_permutation_test_on_differences_of_a_symmetric_distribution():
     """Both count values at least as extreme as the observed one, and that one too. They agree for many queries."""
     rng = np.random.default_rng(8)

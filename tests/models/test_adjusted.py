@@ -99,6 +99,7 @@ def test_every_setting_is_an_identity(folder):
     assert len(names) == len(given)
 
 
+@pytest.mark.slow
 def test_a_registered_model_has_the_identity_that_mteb_gives_it(tmp_path, monkeypatch):
     checkpoint(tmp_path / "datalyes/patembed-nano", 16, "mean", dense=128, layers=2)
     monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
@@ -135,6 +136,7 @@ def test_an_encoder_of_another_kind_cannot_be_capped():
         load("mteb/baseline-random-encoder", max_tokens=8)
 
 
+@pytest.mark.slow
 def test_the_command_line_files_them_apart(folder, tmp_path):
     options = ("-t", "PatenTEBEffect2Substance.sample", "-m", str(folder), "--device", "cpu", "--no-store", "-v", "0")
     for extra in ((), ("--max-tokens", "4"), ("--layers", "1"), ("--input", "trim[1]")):

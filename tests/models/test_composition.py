@@ -127,6 +127,7 @@ def store(tmp_path):
     return tmp_path / "store"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: json.dumps(settings))
 def test_every_combination_scores_the_same_with_and_without_a_store(task, store, settings):
     plain = scores_of(task, made(settings))
@@ -229,6 +230,7 @@ SAMPLED = (
 )
 
 
+@pytest.mark.slow
 def test_store_changes_no_score_of_any_benchmark(store):
     kinds = [task for task in tasks() if task.metadata.name in SAMPLED]
     bare, once = Encoder(dims=16), Encoder(dims=16)
@@ -308,6 +310,7 @@ def numbers(scores):
     return {name: value for name, value in scores.items() if name != "evidence"}
 
 
+@pytest.mark.slow
 def test_late_interaction_stays_maxsim_with_a_store(task, store, colbert):
     model = load(str(colbert))
     expected = scores_of(task, model)
@@ -320,6 +323,7 @@ def test_late_interaction_stays_maxsim_with_a_store(task, store, colbert):
     np.testing.assert_equal(*map(numbers, both))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"dims": 4}, {"passages": 20}])
 @pytest.mark.parametrize("keeps", [True, False])
 def test_late_interaction_has_no_single_vector_to_cut(store, colbert, settings, keeps):
@@ -330,6 +334,7 @@ def test_late_interaction_has_no_single_vector_to_cut(store, colbert, settings, 
 # ---------------------------------------------------------------- mteb's own check
 
 
+@pytest.mark.slow
 def test_mock_run(store):
     settings = {"dims": 16, "passages": 4, "fuse": bm25("dapfam"), "rrf_k": 60, "rerank": Shortest(), "rerank_depth": 3}
     assert failures(mteb.mock_run(compose(Encoder(), store=store, **settings))) == {}
@@ -378,6 +383,7 @@ def run(*arguments):
     return cli.main(["run", "-v", "1", "-t", TASK, *arguments])
 
 
+@pytest.mark.slow
 def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints, capsys, monkeypatch):
     monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
     folder = tmp_path / "out"
@@ -406,6 +412,7 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
             assert last[1][name] == pytest.approx(value, abs=1e-5), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

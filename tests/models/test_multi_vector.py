@@ -80,6 +80,7 @@ def test_scores_are_maxsim_token_by_token(hub):
         assert [found[f"q{query}"][f"d{place}"] for place in range(3)] == pytest.approx(scores, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_from_the_command_line(hub, tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "store"))
     task = "PatentMapAbsToAbsRetrieval.sample"

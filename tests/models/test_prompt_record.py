@@ -72,6 +72,7 @@ def filed(model, task, folder):
     return entry["prompts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, instructed])
 @pytest.mark.parametrize("store", [False, True], ids=["direct", "stored"])
 def test_what_is_filed_reached_the_tokenizer(make, store, folder, tmp_path, seen):
@@ -92,6 +93,7 @@ def test_texts_without_a_role(folder, tmp_path, seen):
     assert given and all(text.startswith("pair: ") for text in given)
 
 
+@pytest.mark.slow
 def test_two_sides_of_a_classification(folder, tmp_path):
     assert filed(plain(folder), LABELS, tmp_path) == {"query": "q: ", "document": "d: "}
 

@@ -181,6 +181,7 @@ def test_what_cannot_be_is_refused(build, message, tmp_path, monkeypatch):
         build()
 
 
+@pytest.mark.slow
 def test_the_cli_name_loads_it(minilm_dir):
     model = load(str(minilm_dir), precision="int8")
     plain = load(str(minilm_dir))

@@ -99,6 +99,7 @@ def patembed(hub):
         return load_plain("datalyes/patembed-base", device="cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASK_PROMPTS)
 @pytest.mark.parametrize("role", [QUERY, DOCUMENT])
 def test_the_right_prefix_reaches_the_tokenizer(patembed, seen, task, role):

@@ -100,6 +100,7 @@ def test_what_cannot_be_truncated_is_refused():
         Truncated(object(), 4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_mock_run_passes(tmp_path):
     results = mteb.mock_run(Truncated(stored(META, tmp_path), 8)).task_results

@@ -38,6 +38,7 @@ def nli(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, capsys, monkeypatch):
     assert kind_of_checkpoint(nli) == "nli"
     short = "patent_mteb.tasks.wipo_at.LabelClassification.load_split"

@@ -217,6 +217,7 @@ def test_the_normal_form_is_read_as_itself(number):
             assert read(once.serial, once.office, once.kind) in (once, None) or once.office == "WO"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30), st.sampled_from(["", "US", "JP", "KR", "XX"]), st.text(max_size=3))
 def test_no_text_is_too_strange(text, office, kind):
     for read in (read_number, read_application):

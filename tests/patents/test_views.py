@@ -568,6 +568,7 @@ def line_by_line(text):
     return [(number, " ".join(body.split())) for number, body in claims], cancelled
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_claim_sets_in_figures(real):
     sets = [claims for _, claims in real.values()]
@@ -633,6 +634,7 @@ def test_real_references_against_a_plain_pattern(real):
     assert beyond == 219
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_claims_survive_being_written_in_one_line(real):
     same = sum(split_claims(claims_text(found.claims)) == found.claims for _, found in real.values())

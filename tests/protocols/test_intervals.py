@@ -41,6 +41,7 @@ def naive(score, resamples=3_000):
     return observed, observed + np.percentile(values - values.mean(), [2.5, 97.5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("score", "interval"),
     [

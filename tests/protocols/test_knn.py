@@ -32,6 +32,7 @@ def full_sort(train, queries, k):
     return np.argsort(-cosines, axis=1, kind="stable")[:, :k]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", [1 << 24, 400 * 7, 1])
 @pytest.mark.parametrize("k", [1, 20, 400])
 def test_table_equals_a_full_sort_whatever_the_block(monkeypatch, entries, k):

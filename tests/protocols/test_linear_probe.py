@@ -216,6 +216,7 @@ def test_precision_at_takes_ties_by_class():
     assert precision_at(true, scores, 5).tolist() == [2 / 5, 1 / 5]
 
 
+@pytest.mark.slow
 def test_the_best_c_at_the_edge_of_the_grid_is_said():
     scores = linear_probe(*SPLITS, NAMES).validation_f1
     best = max(scores, key=lambda c: (scores[c], -c))

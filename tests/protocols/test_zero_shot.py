@@ -30,6 +30,7 @@ def naive_best(scores, labels):
     return threshold, macro
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [None, 2, 1, 0])
 @pytest.mark.parametrize("seed", range(4))
 def test_threshold_equals_trying_every_score(seed, decimals):

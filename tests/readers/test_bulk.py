@@ -10,6 +10,8 @@ import time
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, tables
 from patent_mteb.readers.importing import import_files
@@ -62,6 +64,7 @@ def finished(root):
     return sum(account.done for account in read_accounts(root).values())
 
 
+@pytest.mark.slow
 def test_a_killed_import_of_full_texts_ends_in_the_same_bytes(tmp_path):
     (tmp_path / "in").mkdir()
     for week in range(WEEKS):

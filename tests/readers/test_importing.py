@@ -193,6 +193,7 @@ def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):
         import_files([tmp_path / "absent"], tmp_path / "root", "table")
 
 
+@pytest.mark.slow
 def test_a_killed_import_continues(tmp_path):
     root = tmp_path / "root"
     files = [

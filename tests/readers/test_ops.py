@@ -171,6 +171,7 @@ def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk
     assert {one.reason for one in items} == {"its document type defines entities: an entity bomb?"} and len(items) == 2
 
 
+@pytest.mark.slow
 def test_a_large_docdb_file_needs_no_more_memory_than_a_document(tmp_path, monkeypatch):
     monkeypatch.setattr(ops, "_CHUNK", 1 << 16)
     monkeypatch.setattr(xml, "_CHUNK", 1 << 16)

@@ -92,6 +92,7 @@ def stopping(monkeypatch, nth):
         monkeypatch.setattr(Path, name, stopped(getattr(Path, name)))
 
 
+@pytest.mark.slow
 def test_an_import_stopped_at_any_file_and_repeated_ends_in_the_same_bytes(tmp_path, inputs, whole, monkeypatch):
     for nth in itertools.count(1):
         root = tmp_path / f"at{nth}"
@@ -107,6 +108,7 @@ def test_an_import_stopped_at_any_file_and_repeated_ends_in_the_same_bytes(tmp_p
     assert nth > 14, "nine parts, two of them twice, and the accounts"
 
 
+@pytest.mark.slow
 def test_a_merge_stopped_at_any_file_and_repeated_ends_in_the_same_bytes(tmp_path, inputs, whole, monkeypatch):
     shares = [tmp_path / f"share{number}" for number in (1, 2)]
     for number, share in enumerate(shares, start=1):

@@ -93,6 +93,7 @@ def letters(text):
     return "".join(character for character in text.lower() if character.isalnum())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not GRANTS.is_file(), reason="shared/data/uspto is not here")
 def test_texts_codes_and_citations_agree_with_another_parser():
     """shared/data/uspto was parsed by other hands; 16 of its documents are among the files."""
@@ -179,6 +180,7 @@ def test_processing_instructions_tell_the_sections():
     assert sum(len(text.splitlines()) for text in texts) == blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in HOLDS if name.endswith("xml") and HOLDS[name][2]])
 def test_no_paragraph_of_a_description_is_lost(name):
     *_, content = raw_documents(USPTO / name)

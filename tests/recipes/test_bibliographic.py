@@ -115,6 +115,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes.RECIPES)
 def test_the_links_of_bibliographic_data_are_those_of_the_whole_set(recipe, worlds, tmp_path):
     (patents, citations), (bare, rewritten) = worlds

@@ -60,6 +60,7 @@ def test_the_table_in_the_docs_is_that_of_the_recipes():
     assert page == with_table(page), "write it again: python tests/helpers/needs_table.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "need"), DROPPING, ids=[f"{recipe}-{need.field}" for recipe, need in DROPPING])
 def test_a_field_that_no_record_has_is_named(recipe, need, some, tmp_path):
     patents, citations = some

@@ -255,6 +255,7 @@ def test_a_recipe_of_ones_own_is_run_by_its_dotted_name(tmp_path, monkeypatch):
     assert recipes.run("my_recipe", [], [], tmp_path, ["mode=slow"]).benchmark == f"0 {Params('slow')}"
 
 
+@pytest.mark.slow
 def test_settings_reach_the_tables(tmp_path):
     settings = [
         "query_offices=EP,US",

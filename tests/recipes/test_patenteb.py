@@ -618,6 +618,7 @@ def test_the_defaults_are_the_papers():
     assert (params.positive_share, params.ipc_clusters, params.inventor_clusters) == (0.14, (200, 1000), (100, 1000))
 
 
+@pytest.mark.slow
 def test_the_sample_fills_every_table(tmp_path):
     sample = pytest.importorskip("patent_mteb.sample")
     log = build(*sample.generate(), tmp_path, SAMPLE)

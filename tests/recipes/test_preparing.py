@@ -34,6 +34,7 @@ def without_kind(text):
     return read_number(text).key
 
 
+@pytest.mark.slow
 def test_numbers_without_kind_code_are_counted_and_matched_on_request(some, tmp_path):
     """Review §6: "no citation connects two families. Remedy: add citations" was said of citations that were all
     there.

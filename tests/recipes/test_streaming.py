@@ -48,6 +48,7 @@ def records(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes.RECIPES)
 def test_the_same_tables_of_records_in_memory_and_in_files(records, tmp_path, recipe):
     patents, citations = sample.generate()
@@ -74,6 +75,7 @@ def only_new() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes.RECIPES)
 def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypatch):
     """Whenever a table is begun or ended, and now and then while records are put away, few of them are in memory."""
@@ -102,6 +104,7 @@ def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypa
     assert max(seen) < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["open_us", "open_us_grants"])
 def test_the_open_benchmarks_are_the_same_too(tmp_path, recipe):
     patents, citations = recipes.find(recipe).sample_records()

@@ -100,6 +100,7 @@ def test_label_sets(built):
     assert taxonomy["Emerging"] == ["Mobility", "Vision"] and "ConventionalEnvironment" not in taxonomy
 
 
+@pytest.mark.slow
 def test_twice_the_same_bytes(tmp_path):
     patents, citations = sample.generate()
     for name in ("one", "two"):
@@ -262,6 +263,7 @@ def test_with_neither_there_is_nothing_to_build(tmp_path):
         wipo_at.build(bare, [Citation("US1A", "JP1A"), Citation("US1A", "elsewhere")], tmp_path)
 
 
+@pytest.mark.slow
 def test_queries_are_a_stratified_draw_of_all(tmp_path):
     patents, citations = sample.generate()
     patents = patents[:400]

@@ -71,6 +71,7 @@ def test_the_table_numbers_the_models_and_says_which_are_tied_and_which_are_wors
     assert column("p_best")[2:] == [1 / 10_001] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["bootstrap", "t", "permutation"])
 def test_groups_of_tied_models_do_not_chain(tmp_path, test):
     """25 models, each tied with its neighbours: a group holds only models that are tied with the one it belongs to."""

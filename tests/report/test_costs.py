@@ -42,6 +42,7 @@ def shown(root):
     return {(row["model"], row["what"]): row["x"] for row in costs(view).iter_rows(named=True)}
 
 
+@pytest.mark.slow
 def test_hours_a_million_texts_come_from_what_reached_the_model_in_all_tasks(measured):
     root, recorded = measured
     found = shown(root)

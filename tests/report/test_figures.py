@@ -18,6 +18,7 @@ def world(tmp_path_factory):
     return collect(sample_world(tmp_path_factory.mktemp("world")))
 
 
+@pytest.mark.slow
 def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ReportError, match=r"pip install 'patent-mteb\[report\]'"):
@@ -40,6 +41,7 @@ def test_files_are_the_same_for_the_same_numbers(tmp_path):
     assert "<svg" in first[1].read_text() and ">Recall@k</text>" in first[1].read_text()  # text is text
 
 
+@pytest.mark.slow
 def test_every_plot_that_there_is_data_for_and_no_other(world):
     drawn = {plot.name: plot for plot in figures.draw(world)}
     assert set(drawn) == {
@@ -57,6 +59,7 @@ def test_every_plot_that_there_is_data_for_and_no_other(world):
     assert all("(sample)" in plot.title for plot in drawn.values())
 
 
+@pytest.mark.slow
 def test_data_sources_are_never_in_one_plot(tmp_path):
     add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.1, slices={"in": 0.2, "out": 0.1})
     add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.1, kind="real", slices={"in": 0.3, "out": 0.2})
@@ -65,6 +68,7 @@ def test_data_sources_are_never_in_one_plot(tmp_path):
     assert bars == {"sample-wipo-at-in-out": ["small"], "real-wipo-at-in-out": ["large"]}
 
 
+@pytest.mark.slow
 def test_what_compares_models_is_not_drawn_of_fewer_than_it_needs(tmp_path):
     for count, missing in ((1, {"correlations", "profile", "ranks"}), (2, {"correlations"}), (3, set())):
         for number in range(count):

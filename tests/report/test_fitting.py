@@ -116,6 +116,7 @@ def corners(text):
     return box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [["a", "b", "c"], names(1), names(5), names(25)], ids=["short", "1", "5", "25"])
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_no_text_leaves_the_canvas_or_overlaps_another(name, models):

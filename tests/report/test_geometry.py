@@ -107,6 +107,7 @@ def drawn_of(folder, frame):
     return {name: figure for name, figure in plots.items() if name.startswith(("plane", "geometry"))}
 
 
+@pytest.mark.slow
 def test_the_figures(two):
     frame, _ = geometries.read(collect(two))
     drawn = drawn_of(two, frame)
@@ -125,6 +126,7 @@ def test_the_figures(two):
     assert drawn_of(two, whole) == {}
 
 
+@pytest.mark.slow
 def test_a_report_shows_them(two, tmp_path):
     outcome = report.run(two, formats=["markdown"], out=tmp_path / "out", plots=True, html=tmp_path / "page")
     assert "geometry of the embeddings" in (tmp_path / "out" / "report.md").read_text()

@@ -175,6 +175,7 @@ def test_tokens_are_those_that_the_run_read(tmp_path, said, settings, expected):
     assert [one["tokens"] for one in facts.values()] == [expected]
 
 
+@pytest.mark.slow
 def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_path):
     for root, baseline in ((world, "lex/bm25"), (many_models(tmp_path, 3, queries=60), None)):
         collected = collect(root)
@@ -191,6 +192,7 @@ def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_p
                 assert all(isinstance(value, kind) for value in values), (table.name, column.key, values)
 
 
+@pytest.mark.slow
 def test_the_words_of_a_tab_are_explained_in_it(seen):
     assert {"IN", "OUT", "TAC", "nDCG@10"} <= set(seen["terms"])
 
@@ -402,6 +404,7 @@ def test_a_number_opens_its_queries(world, seen):
 # -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 25])
 def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, tmp_path, count):
     root = many_models(tmp_path / "many", count, queries=60 if count == 25 else 0)

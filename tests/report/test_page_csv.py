@@ -135,6 +135,7 @@ def as_it_is(files, tab, seen):
             yield head["title"], row[0], (shown, state), (wanted, state)
 
 
+@pytest.mark.slow
 def test_a_run_is_named_with_its_settings_and_few_queries_are_neither_tied_nor_the_best(browser, tmp_path):
     """Two models on 25 queries of one task and 60 of two others, one of which has scores by query of one model only."""
     rng = np.random.default_rng(3)
@@ -161,6 +162,7 @@ def test_a_run_is_named_with_its_settings_and_few_queries_are_neither_tied_nor_t
     assert states == {"TAC→TAC": {""}, "TA→TA": {"tied"}, "Claim1→Claim1": {"not compared"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 25])
 def test_every_column_of_every_table_is_that_of_the_csv_files(browser, tmp_path, count):
     root = many_models(tmp_path / "many", count, queries=60)

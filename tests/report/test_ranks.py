@@ -41,6 +41,7 @@ OF_RUN = st.dictionaries(st.sampled_from(NAMES), st.tuples(SCORE, st.booleans())
 RUNS = st.dictionaries(st.sampled_from("abcdefg"), OF_RUN, min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(RUNS, st.booleans())
 def test_ranks_never_contradict_the_scores_and_only_equal_coverage_is_ranked(drawn, macro):
@@ -115,6 +116,7 @@ def naive_intervals(groups, values, queries, runs, replicates, seed):
     return dict(zip(runs, zip(*ends.astype(int).tolist(), strict=True), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_intervals_are_those_of_a_naive_bootstrap(seed):
     rng = np.random.default_rng(seed)
@@ -146,6 +148,7 @@ def random_folder(root, seed):
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_the_rank_of_a_table_a_csv_and_the_page_never_contradicts_the_mean_next_to_it(tmp_path, seed):
     collected = collect(random_folder(tmp_path, seed))

@@ -141,6 +141,7 @@ def test_without_results_it_is_not_mentioned(registered, tmp_path):
     assert len(table.notes) == 1
 
 
+@pytest.mark.slow
 def test_it_has_a_tab_with_its_short_names_and_plots(measured):
     pytest.importorskip("matplotlib")
     from patent_mteb.report.figures import draw

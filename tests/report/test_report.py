@@ -61,6 +61,7 @@ def test_a_page_alone_leaves_the_tables_to_the_terminal(world, tmp_path):
     assert any(item.startswith("## All benchmarks (sample)") for item in outcome.printed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folders", [("out",), ("html",), ("out", "html")])
 def test_plots_go_to_the_folder_of_the_tables_else_of_the_page(world, tmp_path, folders, monkeypatch):
     pytest.importorskip("matplotlib")

@@ -97,6 +97,7 @@ def test_a_changed_record_needs_a_new_version(world):
     assert digest(*world) == DIGESTS[SAMPLE_VERSION]
 
 
+@pytest.mark.slow
 def test_another_process_generates_the_same_bytes(world):
     code = """
 import dataclasses, datetime as dt, hashlib, json
@@ -217,6 +218,7 @@ def test_claims_are_numbered_and_their_references_are_real(patents):
     assert phrases[2] > 100 and sum(n for size, n in phrases.items() if size > 2) > 100
 
 
+@pytest.mark.slow
 def test_files_give_the_records_back(tmp_path, patents, citations):
     for suffix in ("parquet", "jsonl"):
         write_patents(tmp_path / f"patents.{suffix}", patents)
@@ -485,6 +487,7 @@ def bm25_similarity(texts: list[str]) -> np.ndarray:
     return np.stack([index.get_scores(text) for text in tokens])
 
 
+@pytest.mark.slow
 def test_bm25_beats_a_random_ranking_by_far_and_cross_domain_is_much_harder(patents, citations):
     random = ndcg(patents, citations, np.random.default_rng(0).random((len(patents), len(patents))))
     bm25 = ndcg(patents, citations, bm25_similarity([tac(patent) for patent in patents]))
@@ -522,6 +525,7 @@ def test_classification_is_neither_at_ceiling_nor_lost(label_set):
     assert 0.4 < score < 0.9, score
 
 
+@pytest.mark.slow
 def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
     """On the neighbourhoods of six IPC classes and the start of each text; the module docstring of the sample has the
     full figures.

@@ -61,6 +61,7 @@ def library(corpus, queries, settings):
     return np.array(scores), retriever
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -111,6 +112,7 @@ def test_a_case_worked_out():
     assert twice == pytest.approx({document: 2 * score for document, score in found.items()}, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_tokens_are_those_of_the_regular_expression():
     for text in [*zipf_texts(200, 3), "a bb c_d _ __ 1 22 x1", "ÀÉ éa ﬁ ²³ ١٢", "\u2160\u216f İ K ſ", ""]:
         expected = bm25s.tokenize([text], stopwords=None, return_ids=False, show_progress=False)[0]
@@ -253,10 +255,12 @@ def test_bad_settings_are_refused():
         ranking(bm25(), Dataset.from_dict({"id": ["d", "d"], "text": ["a", "b"]}), {"q": "a"})
 
 
+@pytest.mark.slow
 def test_mock_run():
     assert failures(mteb.mock_run(bm25("dapfam"))) == {}
 
 
+@pytest.mark.slow
 def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their_rankings(monkeypatch):
     """Two indices and four searches for twelve tasks of DAPFAM; every ranking as by a model of its own, to the last
     bit.
@@ -288,6 +292,7 @@ def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their
         assert np.array_equal(together.docs, apart.docs) and np.array_equal(together.scores, apart.scores)
 
 
+@pytest.mark.slow
 def test_the_whole_benchmark_takes_an_index_a_corpus_view_and_a_search_a_pair_of_views(monkeypatch):
     """Issue 19: the 72 tasks of DAPFAM are 24 rankings over 6 indices."""
     made = Counter()

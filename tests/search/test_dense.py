@@ -73,6 +73,7 @@ def assert_same(ours, theirs):
         assert list(ours[query]) == sorted(ours[query], key=lambda name: (ours[query][name], name), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4)
 )
@@ -234,6 +235,7 @@ def test_phases_of_the_timer():
     assert {(phase["split"], phase["subset"]) for phase in timer.phases} == {("test", "default")}
 
 
+@pytest.mark.slow
 def test_it_holds_mtebs_protocol():
     assert failures(mteb.mock_run(DenseSearch(Given(_Anything())))) == {}
 
@@ -286,6 +288,7 @@ def assert_same_run(ours, theirs, tolerance):
             assert score.get(document, theirs.scores[row, -1]) == pytest.approx(value, abs=2 * tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True], ids=["single", "half"])
 @pytest.mark.parametrize("common", [0.0, 0.7, 50.0], ids=["spread", "usual", "narrow"])
 @pytest.mark.parametrize("k", [1, 10, 120])
@@ -403,6 +406,7 @@ def test_the_length_of_vectors_does_not_matter(scale):
     assert_same_run(best.run(), expected, 1e-6 * max(expected.scores.max(), 1e-37))
 
 
+@pytest.mark.slow
 def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
     """Two searches for six tasks of DAPFAM; every ranking as with nothing kept. Other hidden documents or vectors are
     searched again.

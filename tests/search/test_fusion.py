@@ -89,6 +89,7 @@ def single(results):
 SETTINGS = [*(Linear(alpha) for alpha in (0, 0.1, 0.5, 0.7, 1)), *(RRF(k) for k in (0, 10, 30, 60, 100))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_equals_the_equations_written_naively(ties):
     first, second = random_results(1, ties=ties), random_results(2, ties=ties)
@@ -105,6 +106,7 @@ def test_equals_the_equations_written_naively(ties):
             ]
 
 
+@pytest.mark.slow
 def test_equals_ranx():
     from ranx import Run as RanxRun
     from ranx import fuse as ranx_fuse
@@ -368,6 +370,7 @@ def test_sweep_through_mteb_evaluates_every_setting_apart(tmp_path):
     assert len(list(tmp_path.rglob("MockRetrievalTask.json"))) == 3
 
 
+@pytest.mark.slow
 def test_mock_run():
     assert failures(mteb.mock_run(Hybrid.sweep(bm25("dapfam"), HashEncoder(), [Linear(0.7)])[0])) == {}
 

@@ -137,6 +137,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_ranks_what_brute_force_leaves(name, late):
     whole, _ = ranked(SYSTEMS[name](late), len(CORPUS))

@@ -410,6 +410,7 @@ def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tm
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"document_length": 9}, {"model_prompts": {"Retrieval-document": "text "}}, {"seed": 1}]
 )
@@ -599,6 +600,7 @@ def test_late_interaction_checkpoints_are_recognised(checkpoints):
 # --- mteb, the other backend, real weights ---
 
 
+@pytest.mark.slow
 def test_mock_run_passes(models):
     result = mteb.mock_run(models["pylate"])
     assert result.all_passed, result.to_markdown()

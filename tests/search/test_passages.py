@@ -200,6 +200,7 @@ def naive(encoder, corpus, queries, name, size, stride):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(AGGREGATES))
 @pytest.mark.parametrize("stride", [3, 2])
 def test_an_encoder_equals_a_loop_however_it_is_chunked(name, stride):
@@ -423,6 +424,7 @@ def test_minilm_reads_passages_that_a_document_vector_misses(minilm, caplog):
     assert "reads 254 tokens" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

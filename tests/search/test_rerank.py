@@ -83,6 +83,7 @@ def check(found, folder, query, names, max_length, tolerance=1e-5):
     return expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "max_length"), [(5, 64), (7, 20), (100, 12)])
 def test_reranking_is_the_naive_one(folder, k, max_length):
     model = Reranked(Overlap(), folder, k=k, max_length=max_length)
@@ -235,6 +236,7 @@ def test_every_setting_and_both_parts_are_in_the_identity(folder, tmp_path):
     assert str(folder) not in json.dumps(metas[0].to_dict())
 
 
+@pytest.mark.slow
 def test_mock_run_passes(folder):
     assert not failures(mteb.mock_run(Reranked(mteb.get_model("mteb/baseline-random-encoder"), folder, k=3)))
 

@@ -50,6 +50,7 @@ def scores(model):
     return {name: value for name, value in entry.items() if isinstance(value, float) and "nauc" not in name}
 
 
+@pytest.mark.slow
 def test_a_ranking_is_that_of_naive_dot_products(splade):
     ranking = patent_mteb.rank(load(str(splade)), TASK)
     task, model = mteb.get_task(TASK), SparseEncoder(str(splade), device="cpu")
@@ -66,6 +67,7 @@ def test_a_ranking_is_that_of_naive_dot_products(splade):
         assert all(found[key] == pytest.approx(by_hand[key], rel=1e-5) for key in list(found)[:50])
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_mtebs_own_wrapper(splade, monkeypatch):
     ours = scores(load(str(splade)))
     assert scores(wrapper(splade)) == ours, "mteb's wrapper is searched the same way"
@@ -75,6 +77,7 @@ def test_scores_are_those_of_mtebs_own_wrapper(splade, monkeypatch):
     assert 0 < ours["recall_at_100"] < 1
 
 
+@pytest.mark.slow
 def test_vectors_are_encoded_once(splade, tmp_path):
     model = load(str(splade))
     calls = []
@@ -93,6 +96,7 @@ def test_vectors_are_encoded_once(splade, tmp_path):
         stored(model, tmp_path / "store", "float16")
 
 
+@pytest.mark.slow
 def test_it_is_run_filed_and_watched_like_any_model(splade, tmp_path):
     report = run.run(
         load(str(splade)), [mteb.get_task(TASK), mteb.get_task("PatenTEBBloom.sample")], tmp_path, show_progress=False
@@ -106,6 +110,7 @@ def test_it_is_run_filed_and_watched_like_any_model(splade, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_other_systems_take_it_as_a_part(splade):
     model = load(str(splade))
     assert len(patent_mteb.rank(Hybrid(bm25("dapfam"), model, alpha=0.5), TASK).query_ids) == 25

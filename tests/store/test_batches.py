@@ -69,6 +69,7 @@ def test_real_abstracts_are_padded_less_than_5_percent_and_far_less_than_by_char
     assert padding(lengths, within_budget(lengths, 8192)) < 0.05 < 0.15 < stock
 
 
+@pytest.mark.slow
 def test_vectors_belong_to_their_texts_in_any_order_and_a_second_call_encodes_nothing(tmp_path, minilm):
     draw = np.random.default_rng(1)
     texts = [

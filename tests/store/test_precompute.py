@@ -65,6 +65,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "data"))
 
 
+@pytest.mark.slow
 def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp_path, small, model):
     def job(store):
         return Job(model, tmp_path / store, tasks=SMALL, encode_kwargs=FOUR)
@@ -94,6 +95,7 @@ def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp
     assert [one.scores["main_score"] for one in again.outcomes] == [one.scores["main_score"] for one in report.outcomes]
 
 
+@pytest.mark.slow
 def test_a_share_that_was_interrupted_goes_on_to_the_same_bits(tmp_path, small, model, monkeypatch):
     job = Job(model, tmp_path / "store", tasks=SMALL, encode_kwargs=FOUR)
     encode_share(Job(model, tmp_path / "whole", tasks=SMALL, encode_kwargs=FOUR))
@@ -119,6 +121,7 @@ def _ending(encode, calls):
     return ended
 
 
+@pytest.mark.slow
 def test_a_run_finds_all_texts_of_every_kind_of_task(tmp_path, monkeypatch):
     names = [f"{name}.sample" for name in KINDS]
     names += [task.metadata.name + ".sample" for task in _first_of_each_kind(catalogue.find("PatenTEB").task_classes)]
@@ -160,6 +163,7 @@ def test_a_dry_run_counts_and_writes_no_vector(tmp_path, capsys):
     assert capsys.readouterr().out.split()[-5:] == [*encoded[:2], encoded[4], "0", "0"]
 
 
+@pytest.mark.slow
 def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch):
     recipes.run("sophia", *world(30), tmp_path / "mine", ["queries=10"], identity=Identity("Acme"))
     monkeypatch.setenv("PATENT_MTEB_DATA", "")

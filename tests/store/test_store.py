@@ -326,11 +326,13 @@ def run_writers(tmp_path, what):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fifty_kills_lose_no_more_than_the_unfinished_batch(tmp_path):
     assert run_writers(tmp_path, "kills")["texts"] >= 40 * 16
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_two_processes_write_at_once(tmp_path):
     assert run_writers(tmp_path, "both") == {"texts": 2400}
@@ -349,6 +351,7 @@ def damaged_copies(directory, suffix):
     path.write_bytes(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".rows", ".index"])
 @pytest.mark.parametrize("ragged", [False, True])
 def test_no_damaged_byte_is_ever_used(tmp_path, suffix, ragged):
@@ -806,6 +809,7 @@ def named(wrapper, name="test/tiny", revision="1"):
 PLACES = [where(task, role) for task in (RETRIEVAL, OTHER_RETRIEVAL) for role in (QUERY, DOCUMENT)] + [where(STS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "default", "given", "different"),
     [
@@ -931,6 +935,7 @@ def test_weights_are_read_only_if_a_text_is_new(tmp_path, tiny, monkeypatch):
         assert not (other == expected[0]).any()
 
 
+@pytest.mark.slow
 def test_a_real_transformer_gets_the_batches_that_stock_mteb_forms(tmp_path, minilm):
     """Bit for bit, on texts of which many have the same length; and to 1e-6 where a part was there before."""
     rng = np.random.default_rng(3)
@@ -969,6 +974,7 @@ def minilm(monkeypatch):
 META = mteb.get_model_meta("mteb/baseline-random-encoder").model_copy(update={"modalities": ["text"]})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_mock_run_passes(tmp_path):
     encoder = stored(META, tmp_path)
@@ -978,6 +984,7 @@ def test_mock_run_passes(tmp_path):
     assert encoder.stats.encoded < encoder.stats.texts / 5 and encoder.stats.passed_through == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_scores_of_every_task_type_are_those_of_the_model_itself(tmp_path):
     direct = META.load_model()

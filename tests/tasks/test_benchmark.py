@@ -110,6 +110,7 @@ def test_sophia_reports_its_spread():
     assert set(group_means(sophia, scores)) == {"Structured fields", "Machine summaries"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["", "1"])
 def test_patentmteb_stands_on_published_data_only(monkeypatch, sample):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, sample)
@@ -164,6 +165,7 @@ def _read(cache, benchmark):
     return cache.load_results(models=[MODEL], tasks=benchmark, require_model_meta=False)
 
 
+@pytest.mark.slow
 def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
     """The review's case: high scores on samples, low ones on real data, all of them filed under one model."""
     monkeypatch.setattr(loading, "REGISTERED", {})

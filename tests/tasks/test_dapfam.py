@@ -36,6 +36,7 @@ def local(data, monkeypatch):
     return mteb_reads(monkeypatch, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theirs", "ours"), THEIRS)
 def test_parity_with_mteb_where_the_separator_does_not_matter(local, theirs, ours):
     model = HashEncoder()

@@ -125,6 +125,7 @@ def test_whatever_is_read_counts(changed):
     assert evidence.data_digest(rows()) != evidence.data_digest(rows(**changed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", KINDS)
 def test_every_result_of_plain_mteb_holds_its_evidence(tmp_path, task):
     model = HashEncoder()

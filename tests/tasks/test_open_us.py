@@ -45,6 +45,7 @@ def test_names_and_revisions_carry_the_edition(tasks):
         assert task.own.version == world.WINDOW
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [bm25(), Words()], ids=["bm25", "dense"])
 def test_scores_are_those_of_rankings_behind_the_gate_both_ways(tasks, model, monkeypatch):
     for short, task in zip(TASKS, tasks.values(), strict=True):

@@ -101,6 +101,7 @@ def reference(folder: Path, name: str, model: Words) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_scikit_learn_scores_it(
     topics, tmp_path, monkeypatch
 ):
@@ -121,6 +122,7 @@ def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_sciki
     assert scores["AcmeTopicsClustering"]["data_set"]["owner"] == "Acme Corp."
 
 
+@pytest.mark.slow
 def test_a_process_that_imports_mteb_alone_knows_the_tasks(acme):
     code = (
         "import mteb; print(mteb.get_task('AcmeCitationRetrieval').metadata.name, *[b.name for b in"

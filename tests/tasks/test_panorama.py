@@ -53,6 +53,7 @@ def expected(rows, rankings, single):
     return {name: sum(values) / len(values) for name, values in scores.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [HashEncoder(), bm25(), Cross()], ids=["dense", "bm25", "cross-encoder"])
 @pytest.mark.parametrize("name", TASKS)
 def test_scores_are_those_of_a_second_computation(hub, name, model):

@@ -60,6 +60,7 @@ def test_the_variants_are_mtebs_eighteen_tasks():
     assert len(THEIRS) == 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ours", THEIRS)
 def test_paper_scores_are_those_of_mtebs_own_tasks(local, ours):
     theirs, mine = HashEncoder(keep_space=True), HashEncoder(keep_space=True)
@@ -97,6 +98,7 @@ def test_a_query_whose_only_relevant_document_is_itself_is_counted_and_scored_by
     assert "1 queries have no relevant document but themselves, first 001-q; neither protocol scores them" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", patenteb.RETRIEVAL[:3], ids=lambda spec: spec.name)
 def test_patenteb_paper_scores_are_those_of_the_papers_evaluator(monkeypatch, spec):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
@@ -152,6 +154,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_both_rankings_are_those_of_two_searches(local, name):
     task = mteb.get_task("PatentDAPFAMTAToTACRetrieval")

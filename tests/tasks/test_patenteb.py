@@ -51,6 +51,7 @@ def reference_ndcg(model, queries, corpus, qrels, forbidden=lambda query, docume
     return {query: values["ndcg_cut_10"] for query, values in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", patenteb.RETRIEVAL[:3], ids=lambda spec: spec.name)
 def test_citation_retrieval_equals_a_naive_ranking(folder, spec):
     data, model = rows(folder, spec.table), HashEncoder()
@@ -79,6 +80,7 @@ def test_fragment_retrieval_equals_a_naive_ranking(folder, spec):
             assert found[f"ipc3_{code.lower()}_n_queries"] == len(members)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", patenteb.CLASSES, ids=lambda spec: spec.name)
 def test_classification_equals_scikit_learn(folder, spec):
     model = HashEncoder(dims=32)
@@ -139,6 +141,7 @@ def test_clustering_equals_scikit_learn(folder, spec):
     assert found["n_clusters"] == len(set(labels))
 
 
+@pytest.mark.slow
 def test_the_overall_score_is_the_mean_of_the_fifteen_result_files(tmp_path, monkeypatch):
     monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
     benchmark = mteb.get_benchmark("PatenTEB")

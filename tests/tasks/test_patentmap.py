@@ -56,6 +56,7 @@ def test_three_tasks():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tags", [False, True])
 @pytest.mark.parametrize(("name", "query", "sections"), [(ABS, 0, (0,)), (CLM, 1, (0, 1, 2))])
 def test_retrieval_scores_are_those_of_a_naive_evaluation(root, name, query, sections, tags):

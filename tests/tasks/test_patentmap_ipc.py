@@ -54,6 +54,7 @@ def two_labels(table):
         table.loc[i, "ipcr_labels"] = table.loc[i, "ipcr_labels"].replace("]", ", 'G06F3/01']")
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_scikit_learn(root):
     for name in ("train", "test"):
         rewrite(root, name, two_labels)

@@ -80,6 +80,7 @@ def ndcg(gains, ranking, k):
     return total([gains.get(key, 0) for key in ranking]) / total(sorted(gains.values(), reverse=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tags", [False, True])
 @pytest.mark.parametrize(("name", "query", "sections"), [(ABS, 0, (0,)), (CLM, 1, (0, 1, 2))])
 def test_paper_scores_are_those_of_the_authors_evaluation(root, name, query, sections, tags):
@@ -107,6 +108,7 @@ def test_paper_scores_are_those_of_the_authors_evaluation(root, name, query, sec
     assert scores["paper_recall_at_100"] != scores["recall_at_100"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Words, lambda: BM25(BM25Settings())])
 def test_both_ways_give_the_same_paper_scores(root, monkeypatch, model):
     fast = run(CLM, model())

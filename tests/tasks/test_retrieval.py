@@ -98,6 +98,7 @@ def assert_same_runs(ours, theirs):
         assert float(score) == pytest.approx(places[query, document][1], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "model"),
     [("PatentCitationRetrieval", "encoder"), *((name, model) for name in SAMPLES for model in MODELS)],
@@ -264,6 +265,7 @@ def assert_alike(ours, theirs):
             assert ours[key] == pytest.approx(value, abs=1e-9, nan_ok=True), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 def test_every_composition_scores_the_same_whoever_evaluates(
@@ -299,6 +301,7 @@ def test_every_composition_scores_the_same_whoever_evaluates(
     assert any("first_stage" in key for key in scores) == ("reranked" in composition and "ClmToAll" not in name)
 
 
+@pytest.mark.slow
 def test_a_cache_around_a_fusion_changes_nothing(monkeypatch, tmp_path, local):
     """Review A2: the fusion in a cache left the own family out after it had normalised its scores, and only on
     arrays.
@@ -336,6 +339,7 @@ def test_a_fusion_normalises_what_is_left_without_the_own_family(monkeypatch, tm
         assert found == pytest.approx({key: fused[key] for key in expected}, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_rank_gives_the_run_that_the_scores_are_computed_on(monkeypatch, tmp_path, local):
     for composition in ("hybrid rrf", "reranked bm25", "foreign"):
         for name, depth in TASKS.items():
@@ -364,6 +368,7 @@ def test_the_first_stages_recall_is_that_of_its_own_ranking(monkeypatch, tmp_pat
         assert not any(ranked.keys() & task.tables.hidden[query] for query, ranked in stage.run.to_dict().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("composition", ["encoder", "bm25", "truncated", "cross-encoder", "hybrid rrf"])
 def test_given_candidates_are_reranked_the_same_whoever_evaluates(monkeypatch, tmp_path, local, composition):
     """mteb turns a task into one of reranking the predictions of an earlier run."""
@@ -410,6 +415,7 @@ class Coarse(HashEncoder):
         return np.sign(super().vector(text)[:6])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [Coarse, HashEncoder, lambda: Cached(HashEncoder()), lambda: Cached(Coarse())], ids=range(4)
 )
@@ -466,6 +472,7 @@ def scored_on_arrays(on_arrays, name, model, **kwargs):
     return len(on_arrays) - before == 1, scores
 
 
+@pytest.mark.slow
 def test_every_model_and_task_is_scored_on_arrays_unless_predictions_are_saved(on_arrays, tmp_path, dapfam):
     """Review A3: search models of others, the sweep and Claims -> All did not take this way."""
     used, reference = scored_on_arrays(on_arrays, dapfam, Words())
@@ -492,6 +499,7 @@ def test_tasks_that_mteb_treats_in_a_special_way_are_left_to_it(monkeypatch, on_
     assert len(on_arrays) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["1", "0"])
 def test_the_own_family_is_not_ranked_and_costs_no_depth(monkeypatch, way):
     monkeypatch.setenv(FAST_VARIABLE, way)

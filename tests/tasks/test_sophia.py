@@ -87,6 +87,7 @@ def test_twelve_tasks_in_two_groups():
         assert task.metadata.main_score == "ndcg_at_10" and task.metadata.is_filled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Tacd", "Iclms", "Adb"])
 def test_scores_are_those_of_a_naive_evaluation(root, name):
     tables = beir.read_beir(root)
@@ -132,6 +133,7 @@ def test_scores_are_those_of_a_naive_evaluation(root, name):
     assert years <= scores.keys()
 
 
+@pytest.mark.slow
 def test_inscope_is_that_of_a_naive_count(root):
     tables = beir.read_beir(root)
     codes = {key: row["ipc"] for key, row in files.table_rows(tables.metadata).items()}
@@ -160,6 +162,7 @@ def test_inscope_by_hand():
     assert "inscope_section_at_1" not in inscope_scores(run.docs, run.query_ids, run.doc_ids, {}, documents)
 
 
+@pytest.mark.slow
 def test_each_text_reaches_the_encoder_once_for_all_tasks(tmp_path, monkeypatch):
     build(*world(30), tmp_path, Params(queries=12))
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))

@@ -92,6 +92,7 @@ def test_clustering_equals_a_naive_scikit_learn_script(classified):
     assert found["v_measure_low"] < found["v_measure"] < found["v_measure_high"]
 
 
+@pytest.mark.slow
 def test_classification_has_intervals_over_test_documents(classified):
     """Those of kNN equal a naive bootstrap of scikit-learn's votes; the probe's hold its score."""
     found, _, x, y = classified

@@ -41,6 +41,7 @@ def bert(tmp_path_factory):
 ANCHORS = r"\(anchors of held-out pairs, .*test.parquet\) gave"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -57,6 +58,7 @@ def test_a_broken_base_stops_before_training(corpus, bert, tmp_path, fault, said
     assert not list((tmp_path / "run").glob("seed-*")) and not (tmp_path / "run" / "held_out.json").exists()
 
 
+@pytest.mark.slow
 def test_a_collapsed_base_is_said(corpus, bert, tmp_path, caplog):
     base = changed(bert, tmp_path / "collapsed", BAD["collapsed"])
     train(job("wipo-r3", str(base), tmp_path / "run", "checks=1", max_steps=1), corpus, quiet=True)
@@ -64,6 +66,7 @@ def test_a_collapsed_base_is_said(corpus, bert, tmp_path, caplog):
     assert [one.split(":")[0].split()[1] for one in said] == ["base", "checkpoint"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said"),
     [("overflowing", "NaN or infinite values"), ("constant", "the teacher .* gave the same vector for all")],
@@ -126,6 +129,7 @@ def test_equal_texts_have_equal_vectors():
         vectors_of(Encoder(same), TEXTS, "m")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["nan", "overflowing", "constant"])
 def test_a_broken_late_interaction_base_stops(corpus, tmp_path, fault):
     good = write_late(tmp_path / "good", length=24, spread=0.1)
@@ -137,6 +141,7 @@ def test_a_broken_late_interaction_base_stops(corpus, tmp_path, fault):
     assert not list((tmp_path / "run").glob("seed-*"))
 
 
+@pytest.mark.slow
 def test_a_loss_of_nan_stops_at_its_step(bert, tmp_path, capsys):
     """By the command: the message names step and rate, the checkpoint of the step before stays, no model is saved."""
     out = tmp_path / "run"
@@ -151,6 +156,7 @@ def test_a_loss_of_nan_stops_at_its_step(bert, tmp_path, capsys):
     assert not list(out.glob("models/*")) and not (out / "held_out.json").exists()
 
 
+@pytest.mark.slow
 def test_a_gradient_of_nan_stops_at_its_step(corpus, tmp_path):
     """The loss is finite, the weights would not be after the step."""
     base = str(write_static(tmp_path / "static"))
@@ -182,6 +188,7 @@ def test_the_scaler_of_fp16_may_skip_some_steps(tmp_path):
         watch.on_pre_optimizer_step(half, state, None, model=layer)
 
 
+@pytest.mark.slow
 def test_weights_that_broke_without_validation_are_not_measured(corpus, tmp_path):
     """At a rate of 1e30 loss and gradient stay finite, for vectors of infinite length have cosines of 0."""
     base = str(write_static(tmp_path / "static"))
@@ -201,6 +208,7 @@ def types(weights):
     return {weight.dtype for weight in weights.values()}
 
 
+@pytest.mark.slow
 def test_half_precision_is_trained_from_float32(corpus, bert, tmp_path):
     """Of bases in float16 and bfloat16 as many weights change as in float32, and the score is close to float32's."""
     shares, scores = {}, {}
@@ -223,6 +231,7 @@ def test_half_precision_is_trained_from_float32(corpus, bert, tmp_path):
     assert scores == pytest.approx(dict.fromkeys(scores, scores["float32"]), abs=0.02)
 
 
+@pytest.mark.slow
 def test_autocast_is_said(corpus, bert, tmp_path):
     asked = job("wipo-r3", str(bert), tmp_path / "run", "precision=bf16", "checks=1", max_steps=1)
     (checkpoint,) = train(asked, corpus, quiet=True).checkpoints

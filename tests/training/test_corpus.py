@@ -11,6 +11,7 @@ from patent_mteb.sample import generate
 from patent_mteb.training.corpus import of_records, read_corpus
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shares", "parts"), [((0.7726, 0.0), (806, 0)), ((0.1, 0.8), (104, 835))])
 def test_shares_are_those_of_families(shares, parts):
     """1,043 families, none of which shares title and abstract with another."""

@@ -60,6 +60,7 @@ def test_the_sample_of_the_projection_is_of_all_texts():
     )
 
 
+@pytest.mark.slow
 def test_a_student_of_two_layers_comes_near_its_teacher(tmp_path):
     """The mean squared error falls, and the ten nearest of a text are more often its teacher's than before training.
 

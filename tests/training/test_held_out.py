@@ -55,6 +55,7 @@ def multitask(tmp_path_factory):
     return train(asked, read_corpus("sample"), quiet=True), base, folder / "run"
 
 
+@pytest.mark.slow
 def test_multitask_is_measured_by_task(multitask):
     """The test rows of each ranking task that was trained, with its prompts; none is of a family of the train split."""
     done, base, out = multitask
@@ -78,6 +79,7 @@ def test_multitask_is_measured_by_task(multitask):
             assert one[when] == pytest.approx(expected, abs=1e-6) and one["n_queries"] == len(pairs)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_carries_the_prompts_of_its_training(multitask, tmp_path):
     """sentence-transformers and mteb find them by task and role; a run of the suite applies them and says so."""
     checkpoint = str(multitask[0].checkpoints[0])
@@ -98,6 +100,7 @@ def test_a_checkpoint_carries_the_prompts_of_its_training(multitask, tmp_path):
     assert scores["prompts"] == prompts
 
 
+@pytest.mark.slow
 def test_evaluation_uses_the_prompts(multitask, capsys, tmp_path):
     """``--evaluate`` of a run that is finished, by the command."""
     _, base, out = multitask
@@ -112,6 +115,7 @@ def test_evaluation_uses_the_prompts(multitask, capsys, tmp_path):
     assert prompts[False]["query"] == "encode query for same document retrieval: "
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_prompts_carries_none(tmp_path):
     base = str(write_bert(tmp_path / "bert", length=24, spread=0.1))
     done = train(job("wipo-r3", base, tmp_path / "run", "checks=1", max_steps=1), small(), quiet=True)
@@ -119,6 +123,7 @@ def test_a_checkpoint_without_prompts_carries_none(tmp_path):
     assert not any(SentenceTransformer(str(done.checkpoints[0]), device="cpu").prompts.values())
 
 
+@pytest.mark.slow
 def test_prompts_of_the_base_that_were_not_trained_with_are_said(tmp_path):
     base = write_bert(tmp_path / "bert", length=24, spread=0.1)
     model = SentenceTransformer(str(base), device="cpu", prompts={"query": "find: "})
@@ -129,6 +134,7 @@ def test_prompts_of_the_base_that_were_not_trained_with_are_said(tmp_path):
     assert SentenceTransformer(str(done.checkpoints[0]), device="cpu").prompts["query"] == "find: "
 
 
+@pytest.mark.slow
 def test_distillation_is_measured_on_the_test_split(tmp_path):
     """Error, error of the mean and shared neighbours by scikit-learn, on texts of the test split with their prompts."""
     base, out = str(write_bert(tmp_path / "bert", layers=6, length=32, spread=0.1)), tmp_path / "run"
@@ -169,6 +175,7 @@ def test_distillation_is_measured_on_the_test_split(tmp_path):
     assert training_record(done.checkpoints[0])["prompts"] == "table11"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["colbert-contrastive", "colbert-distill"])
 def test_late_interaction_is_measured_by_maxsim(tmp_path, recipe):
     """Against the sum of each query token's best document token, before and after."""

@@ -59,6 +59,7 @@ def reworded(text, every=9):
     return " ".join("otherwise" if place % every == every - 1 else word for place, word in enumerate(text.split()))
 
 
+@pytest.mark.slow
 def test_each_way_to_leak_is_found(corpus, tmp_path):
     """One family of the training split is planted in a test set: as it is, as another publication, reworded under a
     foreign number.
@@ -105,6 +106,7 @@ def test_a_family_that_only_the_training_records_know(corpus):
     )
 
 
+@pytest.mark.slow
 def test_nothing_leaks_from_one_corpus(corpus, tmp_path):
     """All signals at once against the test split, and the check does not sleep: with one test family moved to train it
     finds it.
@@ -122,6 +124,7 @@ def test_nothing_leaks_from_one_corpus(corpus, tmp_path):
         check_pairs(paths[2:3], corpus, drop=False)
 
 
+@pytest.mark.slow
 def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypatch):
     """Real data: the sample's DAPFAM and PatenTEB under PATENT_MTEB_DATA hold the families of records that are called
     otherwise.
@@ -141,6 +144,7 @@ def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypa
         check_pairs([path], real, drop=False)
 
 
+@pytest.mark.slow
 def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corpus, tmp_path, monkeypatch):
     """The sample's DAPFAM with a damaged corpus, and PatenTEB without the table of one task."""
     from patent_mteb.data.loading import sample_root

@@ -15,6 +15,7 @@ from patent_mteb.training.preparing import Job
 from patent_mteb.training.recipes import find_recipe, settings_for
 
 
+@pytest.mark.slow
 def test_tables_of_the_sample(tmp_path, monkeypatch):
     """The grammar words some families alike: a leak, which stops or is dropped; rows are those that are left."""
     corpus, recipe = read_corpus("sample"), find_recipe("patembed-multitask")

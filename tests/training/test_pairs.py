@@ -115,6 +115,7 @@ def test_ipc_match_turns_every_second_pair_or_so_where_negatives_shall_be_of_bot
     assert 0.3 * len(plain) < len(turned) < 0.7 * len(plain)
 
 
+@pytest.mark.slow
 def test_share_of_self_alignment(corpus):
     found = Counter(pair.signal for pair in pairs.with_self_alignment(corpus, "train", Counter(), 0.25))
     assert found["self-alignment"] == round(found["citations"] / 3)

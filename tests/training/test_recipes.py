@@ -61,6 +61,7 @@ def world(corpus):
     return multitask.world_of(corpus)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, tmp_path, monkeypatch):
     recipe = RECIPES[name]

@@ -53,6 +53,7 @@ def naive_match(asked, items, common):
     return hits
 
 
+@pytest.mark.slow
 def test_the_most_alike_is_found_with_its_share_and_field():
     """Three fields, some of them unknown, noise of several strengths, and a phrase that many families share."""
     rng = random.Random(0)

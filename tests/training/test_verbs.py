@@ -49,6 +49,7 @@ def bert(tmp_path_factory):
     return str(write_bert(tmp_path_factory.mktemp("bases") / "bert", pooling="cls"))
 
 
+@pytest.mark.slow
 def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
     """Random static vectors become better at finding the claim of an abstract, and two seeds give two checkpoints."""
     done = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
@@ -75,6 +76,7 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
         train(job("wipo-r3", static, tmp_path / "run", "lr=0.01", seeds=(42, 7), geometry=6), corpus)
 
 
+@pytest.mark.slow
 def test_a_small_transformer_learns(corpus, bert, tmp_path):
     """What examples/train.py shows over three seeds, with one and a fifth of the pairs."""
     asked = job(
@@ -84,6 +86,7 @@ def test_a_small_transformer_learns(corpus, bert, tmp_path):
     assert done.changes[0].measure == "ndcg@10" and done.changes[0].low > 0
 
 
+@pytest.mark.slow
 def test_a_projection_head_is_trained_and_gone(corpus, tmp_path):
     """PatentMap: CLS, linear + tanh on top while training; the checkpoint has the modules of its base, with other
     weights.
@@ -102,6 +105,7 @@ def test_a_projection_head_is_trained_and_gone(corpus, tmp_path):
     assert not np.array_equal(saved.encode("a pump"), base.encode("a pump"))
 
 
+@pytest.mark.slow
 def test_lora_is_merged(corpus, bert, tmp_path):
     pytest.importorskip("peft")
     done = train(
@@ -118,6 +122,7 @@ def test_lora_is_merged(corpus, bert, tmp_path):
     assert not np.allclose(saved.encode("a pump"), SentenceTransformer(bert, device="cpu").encode("a pump"), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "options"),
     [("wipo-r3", {}), ("wipo-r3", {"lora": 4}), ("patentmap-claims-posneg", {})],
@@ -141,6 +146,7 @@ def test_the_base_is_kept_where_no_checkpoint_is_better(corpus, bert, tmp_path, 
     assert "checkpoint: step 0, before training" in (done.checkpoints[0] / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_few_steps_are_said(corpus, static, tmp_path, caplog):
     """260 pairs in batches of 32 are 9, with 4 of them a step 3 steps an epoch."""
     asked = job("wipo-r3", static, tmp_path / "run", "accumulation=4", "checks=1", "epochs=3", seeds=(1, 2))
@@ -188,6 +194,7 @@ train(asked, small(), callbacks=[Kill()], quiet=True)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tmp_path):
     """With dropout, so that the state of the random numbers matters; a checkpoint that was cut short is not resumed
     from.
@@ -244,6 +251,7 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
     assert not list(tmp_path.glob("*/seed-*")) and not list(tmp_path.glob("*/job.json"))
 
 
+@pytest.mark.slow
 def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus, static, tmp_path):
     """A family of the test split in train: the remedy is another option, for the same folder; pairs of the refused job
     are made again.
