@@ -35,15 +35,15 @@ STEPS = ("import", "wipo_at", "dapfam", "sophia", "patentmap", "patenteb", "vali
 def commands(folder: Path) -> dict[str, list[str]]:
     """What each step runs."""
     cli, root, records = [sys.executable, "-m", "patent_mteb.cli"], str(folder / "root"), str(folder / "records")
-    build = [*cli, "build"]
+    build = [*cli, "data", "build"]
     return {
-        "import": [*cli, "import", str(folder / "export"), "--out", str(folder / "imported")],
+        "import": [*cli, "data", "import", str(folder / "export"), "--out", str(folder / "imported")],
         "wipo_at": [*build, "wipo_at", records, root, "--name", "Scale", *_FEW],
         "dapfam": [*build, "dapfam", records, str(folder / "dapfam"), *_WITHOUT_DESCRIPTION],
         "sophia": [*build, "sophia", records, str(folder / "sophia"), "--set", "require=claims"],
         "patentmap": [*build, "patentmap", records, str(folder / "patentmap")],
         "patenteb": [*build, "patenteb", records, str(folder / "patenteb")],
-        "validate": [*cli, "validate", root],
+        "validate": [*cli, "data", "validate", root],
         "load": [sys.executable, "-c", _LOAD],
         "bm25": [
             *cli,

@@ -47,9 +47,9 @@ def command(*words: str | Path) -> int:
 def benchmark(records: Sequence[Path], out: Path, name: str, task: str, model: str, settings: Sequence[str]) -> int:
     """Returns the exit status of the last command that was run."""
     changes = [word for setting in settings for word in ("--set", setting)]
-    if status := command("build", name, *records, out / "data", *changes):
+    if status := command("data", "build", name, *records, out / "data", *changes):
         return status
-    command("validate", out / "data")
+    command("data", "validate", out / "data")
     os.environ["PATENT_MTEB_DATA"] = str(out / "data")
     return command("run", "-t", task, "-m", model, "--output-folder", out / "results", "-v", "1")
 

@@ -99,7 +99,7 @@ def test_options_that_do_not_go_together(candidates, capsys):
         (["run", "-m", "llm", *chat, "--dry-run", *candidates], "--dry-run counts texts to encode"),
         (["run", "-m", "llm", *chat, "--fuse", "bm25", *candidates], "--fuse and --candidates exclude each other"),
         (["run", "-m", "llm", *chat, "--request", "[]", *candidates], "--request is not a JSON object"),
-        (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is no address of a server"),
+        (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is not a server address"),
         (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "there are no candidates"),
         (["run", "-m", "bm25-dapfam", *candidates], "is not a cross-encoder"),
         (

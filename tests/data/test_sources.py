@@ -175,7 +175,7 @@ def test_the_main_module_can_be_the_recipe(outside, monkeypatch, tmp_path):
     assert source.path().parent.name.startswith("__main__-")
     loading.sample_revision.cache_clear()
     monkeypatch.delattr(sys.modules["__main__"], "__file__")
-    with pytest.raises(DataError, match="is in no file"):
+    with pytest.raises(DataError, match="has no file"):
         loading.resolve(source.data)
 
 
@@ -188,7 +188,7 @@ def test_a_recipe_that_is_not_there_is_named(outside, name):
 
 def test_a_module_that_is_no_recipe_is_refused_and_leaves_nothing(outside, tmp_path):
     source = loading.resolve(outside("SAMPLE = None"))
-    with pytest.raises(DataError, match=r"my_recipes\.outside is no recipe: it has no build"):
+    with pytest.raises(DataError, match=r"my_recipes\.outside is not a recipe: it has no build"):
         source.path("table")
     assert not [path for path in (tmp_path / "cache" / "sample").rglob("*") if "my_recipes" in path.name]
 

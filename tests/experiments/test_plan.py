@@ -59,7 +59,7 @@ def test_a_result_counts_as_done_where_the_run_would_take_it(tmp_path, monkeypat
         (again,) = run(model, chosen, tmp_path, show_progress=False).outcomes
         assert not again.cached
         path.write_text(whole)
-    monkeypatch.setattr(type(chosen[0]), "lacks", lambda task, entry: True)
+    monkeypatch.setattr(type(chosen[0]), "lacks_scores", lambda task, entry: True)
     assert planned() == ["to do"]
 
 

@@ -209,7 +209,7 @@ WIPO = {
     "gain of 10^18": (
         RETRIEVAL,
         qrels("US0A\tUS5A\t1000000000000000000"),
-        "row 2: the score 1000000000000000000 is no grade",
+        "row 2: the score 1000000000000000000 is not a grade",
     ),
     "gain of 10^30": (RETRIEVAL, qrels(f"US0A\tUS5A\t{10**30}"), "is not a grade of relevance"),
     "empty label": (CLASSES, labels("labels", lambda rows: [[""], *rows[1:]]), "row 1: a label of 'US0A' is empty"),

@@ -188,7 +188,7 @@ FILES = {
     "ACTED-UPON": _acted_upon,
     "GRANTS": _grants,
     "edition": _edition,
-    **dict.fromkeys(("manifest", "manifest-of-somebody-else"), _manifest),
+    **dict.fromkeys(("manifest", "published-manifest"), _manifest),
     "export.csv": _csv,
     **dict.fromkeys(("export", "grants", "grants/"), _export),
     "mine.xlsx": _xlsx,

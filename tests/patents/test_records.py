@@ -120,7 +120,9 @@ def test_a_packed_file_that_is_cut_off_is_named(tmp_path):
     ):
         path = tmp_path / f"{name}.jsonl.gz"
         path.write_bytes(content)
-        with pytest.raises(DataError, match=rf"{name}\.jsonl\.gz.*(cut off|cannot be read|malformed|UTF-8)"):
+        with pytest.raises(
+            DataError, match=rf"{name}\.jsonl\.gz.*(cut off|incomplete or corrupt|cannot be read|malformed|UTF-8)"
+        ):
             records.read_citations(path)
 
 

@@ -152,7 +152,7 @@ def test_invalid_merges_give_one_message(tmp_path, inputs, capsys):
     for words, said in (
         (["--merge"], "of 3 shares of this import 2 are missing: 2, 3. Remedy: import with --shard 2/3"),
         ([str(inputs / "0.csv"), "--shard", "1/3"], "this share was started with other inputs"),
-        ([str(inputs), "--shard", "4/3"], "'4/3' is no share of the work"),
+        ([str(inputs), "--shard", "4/3"], "'4/3' is not a share of the work"),
     ):
         assert cli.main(["data", "import", *words, "--out", str(root)]) == 2
         error = " ".join(capsys.readouterr().err.split())

@@ -80,5 +80,5 @@ def test_identity_and_what_is_refused():
     gate = Gate(dict.fromkeys(CORPUS["id"], day), dict.fromkeys(QUERIES["id"], day))
     with pytest.raises(ModelError, match="behind a priority gate"):
         ranked(Approximate(Rows(), 2), replace(CONTEXT, gate=gate))
-    with pytest.raises(ModelError, match="--ann is of whole texts"):
+    with pytest.raises(ModelError, match="--ann needs an encoder and searches whole texts"):
         compose(mteb.get_model("mteb/baseline-random-encoder"), ann=4, passages=32)

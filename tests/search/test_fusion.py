@@ -355,7 +355,7 @@ def test_nameless_models_and_bad_settings_are_refused():
         ({"k": 60}, "k belongs"),
         ({"method": "max"}, "'linear' or 'rrf'"),
         ({"alpha": 1.5}, "from 0 to 1"),
-        ({"method": "rrf", "k": -1}, "not negative"),
+        ({"method": "rrf", "k": -1}, "must not be negative"),
         ({"depth": 0}, "depth"),
     ]:
         with pytest.raises(ValueError, match=message):

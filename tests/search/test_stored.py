@@ -170,7 +170,7 @@ def test_settings_that_do_not_fit_are_answered():
         fuse_all(runs, Linear(0.5))
     with pytest.raises(DataError, match="2 weights for 3 runs"):
         fuse_all(runs, Weighted((1, 1)))
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="must not be negative"):
         Weighted((1, -1))
 
 

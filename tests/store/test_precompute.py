@@ -179,7 +179,7 @@ def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch
     assert cli.main([*words, "--shard", "1/2"]) == 0
     shown = capsys.readouterr().out
     assert "Acme" in shown and " 1/2 " in shown
-    assert cli.main([*words[:1], str(tmp_path / "nowhere"), *words[2:]]) == 2
+    assert cli.main([*words[:2], str(tmp_path / "nowhere"), *words[3:]]) == 2
     assert "there is no such directory" in capsys.readouterr().err
 
 

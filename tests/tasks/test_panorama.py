@@ -130,7 +130,7 @@ def changed(row, **fields):
         ({"gold_answers": ["Z"]}, r"row 2.*the answer 'Z' is not among the options A, B"),
         (
             {"context": json.dumps({"title": "t", "abstract": "a", "claims": "1. A pump."})},
-            r"row 2.*context.claims is no list",
+            r"row 2.*context.claims is not a list",
         ),
         (
             {"options": json.dumps({"A": {"patent_id": "US1", "title": "t", "abstract": "a"}})},

@@ -173,7 +173,7 @@ def test_few_steps_are_said(corpus, static, tmp_path, caplog):
 )
 def test_the_remedy_for_few_steps(settings, most, rows, said):
     recipe = find_recipe("wipo-r3")
-    asked = Job(recipe, settings_for(recipe, settings), "base", Path("run"), max_steps=most)
+    asked = Job(recipe=recipe, settings=settings_for(recipe, settings), base="base", out=Path("run"), max_steps=most)
     assert re.search(said, _too_few([rows], asked))
 
 
