@@ -90,6 +90,7 @@ def test_own_patents(example):
     assert re.search(r"^DataCitationRetrieval\.local-\w+\s+nDCG@10\s+0\.\d{4}", printed, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_own_patents_from_files(example, tmp_path):
     from small_world import world
 

@@ -26,14 +26,12 @@ def cache(tmp_path_factory):
         yield folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tables", "result", "page"])
 def test_nothing_differs(cache, kind):
     assert not golden.differences(kind, cache), AGAIN
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("system", golden.TOLERANCE)
+@pytest.mark.parametrize("system", ["bm25", pytest.param("static", marks=pytest.mark.slow)])
 def test_scores_of_the_quick_tasks(cache, system):
     found = golden.scores_of(system, cache, golden.FAST)
     known = golden.stored("scores.json.gz")[system]

@@ -37,6 +37,7 @@ def parsed(monkeypatch, command, *words):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -119,6 +120,7 @@ def test_options_may_stand_before_the_command_of_a_group(monkeypatch):
     assert str(parsed(monkeypatch, "store", "--store", "s", "verify")["store"]) == "s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("former", app.RENAMED)
 def test_former_names_work_with_a_note(monkeypatch, capsys, former):
     name = app.RENAMED[former]
@@ -158,6 +160,7 @@ def test_what_encodes_takes_the_same_options(monkeypatch, command):
     assert stopped.value.code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -92,6 +92,7 @@ def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypat
     )
 
 
+@pytest.mark.slow
 def test_options_that_do_not_go_together(candidates, capsys):
     chat = ["--chat-endpoint", "http://localhost/v1"]
     for words, message in (

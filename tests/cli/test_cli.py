@@ -59,6 +59,7 @@ def test_tasks_that_cannot_be_done_are_skipped_with_their_reason(hand, capsys):
     assert "Traceback" not in streams.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("breaks", "message"),
     [
@@ -266,6 +267,7 @@ def test_lists_for_programs(capsys):
     assert "(did you mean 'PatentMap'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     from patent_mteb.patents.records import write_citations, write_patents
 
@@ -344,6 +346,7 @@ def test_store_info_verify_and_prune(tmp_path, capsys):
     assert "org/model" not in capsys.readouterr().out.split("store in", 1)[1].split("\n", 1)[1]
 
 
+@pytest.mark.slow
 def test_report_and_export(tmp_path, capsys):
     from report_folders import sample_world
 
@@ -393,6 +396,7 @@ def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
     assert (tmp_path / "alone" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, capsys, monkeypatch):
     from report_folders import sample_world
 

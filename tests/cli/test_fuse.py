@@ -39,6 +39,7 @@ def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     assert len(list((tmp_path / "results").rglob(f"{TASKS[0]}.*json"))) == 15
 
 
+@pytest.mark.slow
 def test_options(runs, capsys):
     assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], "-v", "0"]) == 0
     assert "rrf-60" in capsys.readouterr().out

@@ -121,6 +121,7 @@ def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, 
     assert "" not in patenteb["small"]
 
 
+@pytest.mark.slow
 def test_a_limited_run_is_filed_apart_and_in_no_report(tmp_path, capsys):
     words = ["run", "-b", "PatentMap.sample", "-m", "bm25", "--out", str(tmp_path / "results")]
     assert cli.main([*words, "--limit", "5", "-v", "1"]) == 0

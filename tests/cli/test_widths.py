@@ -76,6 +76,7 @@ def test_scores_that_were_there_stand_with_their_day(capsys, tmp_path):
     assert "1 of 2 were there already" in text
 
 
+@pytest.mark.slow
 def test_reports(printed, tmp_path):
     root = sample_world(tmp_path / "world")
     text = printed("report", str(root), "--test", "t")

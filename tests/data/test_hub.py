@@ -171,6 +171,7 @@ PROBLEMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("breaks", "problem", "remedy"), PROBLEMS)
 def test_an_error_says_what_happened_and_is_remembered(hub, repository, monkeypatch, breaks, problem, remedy):
     commit = repository.commit(FILES)

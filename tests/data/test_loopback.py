@@ -100,6 +100,7 @@ def test_a_result_names_the_full_commit_of_its_data(published, fresh):
         assert entry["hf_subset"] == (result["dataset_revision"] if branch else "default")
 
 
+@pytest.mark.slow
 def test_report_and_export_take_them_as_real_and_say_which_commit(published, fresh, tmp_path, capsys):
     folder, _ = fresh
     collected = collect(folder)
@@ -194,6 +195,7 @@ def test_classification_reads_the_published_csv_files(published, tmp_path):
     assert set(scored(tmp_path, [IPC])) == {IPC}
 
 
+@pytest.mark.slow
 def test_lexical_search_runs_on_every_retrieval_set(published, tmp_path):
     results = scored(tmp_path, RETRIEVAL, mteb.get_model("patent-mteb/bm25-dapfam"))
     assert set(results) == set(RETRIEVAL)
@@ -277,6 +279,7 @@ class TestASetThatMoves:
         assert sorted(path for path in tmp_path.rglob("Paten*.json")) == before
 
 
+@pytest.mark.slow
 def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
     keys = [key for key in releases.released() if key != releases.PANORAMA]
     for key in keys:

@@ -53,6 +53,7 @@ def test_a_registered_copy_is_the_published_data(acme, monkeypatch):
     assert loading.resolve(sophia.DATA).own is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inside", "message"),
     [

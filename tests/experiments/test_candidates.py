@@ -48,6 +48,7 @@ def rankings(model, task):
     return [run.to_dict() for run in system.rank_both(queries, DEPTH, context)]
 
 
+@pytest.mark.slow
 def test_a_reranker_finds_the_same_over_files_as_over_the_search(task, folder, cross_encoder):
     direct, stored = (Reranked(first, cross_encoder, DEPTH) for first in (bm25("dapfam"), Candidates(folder)))
     assert rankings(stored, task) == rankings(direct, task)

@@ -263,6 +263,7 @@ def test_another_data_set_keeps_its_manifest(published):
     assert editions.verify(published, published.parent) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "column", "told"),
     [

@@ -139,6 +139,7 @@ def test_intervals_and_p_values_are_those_of_the_bootstrap_on_naively_scored_que
                 assert row["p"] == pytest.approx(p_values[place, 2], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["", "out"])
 def test_p_values_are_those_of_a_loop_over_the_resamples(table, local, part):
     scores = naive_columns(local, part)["ndcg_at_10"]
@@ -166,6 +167,7 @@ def test_one_model_or_task_needs_no_list_and_names_are_loaded():
         assert (nothing.height, nothing.columns) == (0, two.columns)
 
 
+@pytest.mark.slow
 def test_a_task_that_is_no_retrieval_has_its_main_score_alone():
     task = "PatenTEBBloom.sample"
     found = patent_mteb.evaluate(
@@ -177,6 +179,7 @@ def test_a_task_that_is_no_retrieval_has_its_main_score_alone():
     assert found["value"].to_list()[0] == scores_of(mteb.get_task(task), HashEncoder(dims=16))["main_score"]
 
 
+@pytest.mark.slow
 def test_a_task_of_mteb_has_its_scores_too():
     found = patent_mteb.evaluate(HashEncoder(), MockRetrievalTask(), measures=["recall_at_5"])
     expected = MockRetrievalTask().evaluate(HashEncoder(), "test", encode_kwargs={})["default"]
@@ -185,6 +188,7 @@ def test_a_task_of_mteb_has_its_scores_too():
     assert found["measure"].n_unique() == 2
 
 
+@pytest.mark.slow
 def test_every_subset_of_a_task_of_mteb_has_its_scores():
     task = MockMultilingualRetrievalTask()
     found = patent_mteb.evaluate(HashEncoder(), task)

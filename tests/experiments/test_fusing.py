@@ -47,6 +47,7 @@ def of(runs, model, task=TASK):
     return next(path for (name, stem), path in runs.items() if model in name and stem == task)
 
 
+@pytest.mark.slow
 def test_stored_runs_fuse_to_the_scores_of_the_live_systems(runs, tmp_path):
     table = fuse_runs([of(runs, "bm25"), of(runs, "hash")], TASK, [RRF(30), Linear(0.7)], tmp_path / "results")
     task = mteb.get_task(TASK)
@@ -78,6 +79,7 @@ def test_gains_and_ratios_are_those_to_the_best_single_run(runs, tmp_path):
     assert table["gain_ndcg_at_100"].head(2).null_count() == 2
 
 
+@pytest.mark.slow
 def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp_path):
     paths = [of(runs, "bm25"), of(runs, "hash"), of(runs, "hash", OTHER)]
     with pytest.raises(DataError, match="two or more different runs"):
@@ -90,6 +92,7 @@ def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp
     assert sorted(filed) == sorted(table["ndcg_at_100"].tail(2))
 
 
+@pytest.mark.slow
 def test_scores_by_trec_eval(runs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_RUNS", str(tmp_path / "again"))
     table = fuse_runs([of(runs, "bm25"), of(runs, "hash", OTHER)], TASK, [RRF(30)], tmp_path / "results")

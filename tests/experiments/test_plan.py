@@ -39,6 +39,7 @@ def test_the_plan_is_what_the_run_does(tmp_path):
     assert after.disk == 4 * width * (after.distinct - after.stored)
 
 
+@pytest.mark.slow
 def test_a_result_counts_as_done_where_the_run_would_take_it(tmp_path, monkeypatch):
     model, chosen = Words(), tasks()[:1]
 

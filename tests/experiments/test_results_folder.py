@@ -49,6 +49,7 @@ def test_the_files_are_those_of_mteb(tmp_path):
     assert len(files(tmp_path / "whole")) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", range(4))
 def test_a_result_is_there_with_all_that_belongs_to_it_or_not_at_all(tmp_path, monkeypatch, stop):
     """mteb saves twice, three files and then the result alone: interrupted before each of them."""

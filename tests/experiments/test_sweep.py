@@ -47,6 +47,7 @@ def without_seconds(table):
     return table.select(~cs.ends_with("seconds")).sort(pl.all())
 
 
+@pytest.mark.slow
 def test_rows_equal_their_own_evaluations(tmp_path):
     table = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
     models = {
@@ -102,6 +103,7 @@ def test_aggregations_share_one_pass(tmp_path):
         assert row["ndcg_at_100"] == pytest.approx(found["ndcg_at_100"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_repeats_nothing_and_gives_the_same_table(tmp_path, monkeypatch):
     whole = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "whole.csv")
     real, ran = sweep._run, []
@@ -134,6 +136,7 @@ ONE = sweep.Matrix(queries=("TA",), corpora=("TAC",))
 LEXICAL, DENSE = (sweep.Matrix((name,), queries=("TA",), corpora=("TAC",)) for name in ("bm25", "dense"))
 
 
+@pytest.mark.slow
 def test_every_setting_has_a_row_of_its_own_in_one_file(tmp_path):
     """Review D1: a second setting of one model was answered with the scores of the first."""
     encoder = HashEncoder()
@@ -187,6 +190,7 @@ def test_prompts_are_part_of_a_row(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_several_encoders_and_backends_fill_one_table(tmp_path):
     out, encoder = tmp_path / "t.csv", HashEncoder()
     sweep.sweep(LEXICAL, None, bm25("dapfam"), out)  # review D10.2: first without a model, then with one

@@ -40,6 +40,7 @@ def acme(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_build_validate_and_run_of_data_with_empty_views_end_well(acme, tmp_path, capsys, monkeypatch, caplog):
     monkeypatch.setenv("PATENT_MTEB_DATA", str(acme))
     with caplog.at_level(logging.WARNING, "mteb"):
@@ -69,6 +70,7 @@ def test_build_validate_and_run_of_data_with_empty_views_end_well(acme, tmp_path
     assert "AcmeAbstractToClaim1Retrieval.local-" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_files_are_compared_with_what_was_built(acme):
     folder = acme / "WIPO-AT"
     (folder / "mine.txt").write_text("x")

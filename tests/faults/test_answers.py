@@ -127,6 +127,7 @@ def write_candidates():
     assert main(command.split()) == 0
 
 
+@pytest.mark.slow
 def test_the_evidence_names_every_model_and_the_days(tmp_path, capsys, monkeypatch):
     """A budget stops the first command; the server has moved to another snapshot when the second goes on."""
     monkeypatch.chdir(tmp_path)
@@ -153,6 +154,7 @@ def test_the_evidence_names_every_model_and_the_days(tmp_path, capsys, monkeypat
     assert "not those that were measured" not in "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_a_cut_grade_is_no_grade(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_candidates()

@@ -96,6 +96,7 @@ def _all_finite(directory):
     return all(np.isfinite(np.fromfile(path, "<f4")).all() for path in directory.glob("*.rows"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NO_VECTORS)
 def test_encode_stops_with_one_message(models, tmp_path, capsys, name):
     status = main(["store", "encode", "-t", TASK, "-m", str(models / name), "--store", str(tmp_path / "store")])
@@ -103,6 +104,7 @@ def test_encode_stops_with_one_message(models, tmp_path, capsys, name):
     assert status != 0 and "NaN or infinite" in said.err + said.out and "Traceback" not in said.err
 
 
+@pytest.mark.slow
 def test_equal_vectors_are_said(models, tmp_path, caplog):
     with caplog.at_level("WARNING", "patent_mteb"):
         scored(load(str(models / "constant")), tmp_path)

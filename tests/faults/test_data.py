@@ -314,6 +314,7 @@ def test_wipo_at_refuses(wipo, kind):
     refused_alike(task, wipo, message)
 
 
+@pytest.mark.slow
 def test_the_hand_made_directory_loads(wipo):
     texts = [finding.text for finding in validate(wipo)]
     assert any("tasks load" in text for text in texts)
@@ -382,6 +383,7 @@ def test_wipo_at_counts(wipo, caplog, kind):
         assert any(message in finding.text for finding in validate(wipo) if not finding.fatal)
 
 
+@pytest.mark.slow
 def test_all_test_classes_unseen(wipo):
     (wipo / "labels" / "taxonomy.json").unlink()
     labels("labels", lambda rows: [*rows[:10], ["Y"], ["Z"]])(wipo)

@@ -64,6 +64,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EDITS)
 def test_an_edited_result_is_left_out_and_not_exported(results, tmp_path, kind):
     task, change = EDITS[kind]

@@ -219,6 +219,7 @@ def test_no_command_shows_a_score_that_its_evidence_contradicts(folder, capsys, 
     assert TASK in said + caplog.text, "nothing is left out without a word"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", READERS, ids=lambda command: command.__name__)
 def test_what_was_not_touched_is_shown(folder, capsys, command):
     said, written = command(folder, capsys)
@@ -260,6 +261,7 @@ def test_a_run_computes_again_what_it_cannot_trust(measured, tmp_path, monkeypat
     assert again.main == right, "and what it computed is trusted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_a_dry_run_says_that_it_is_to_do(measured, tmp_path, monkeypatch, edit):
     from patent_mteb.experiments.plan import plan
@@ -289,6 +291,7 @@ def test_a_fusion_and_a_scored_run_are_computed_again(tmp_path, monkeypatch, cap
     assert shown[0] == shown[1], "the true score both times"
 
 
+@pytest.mark.slow
 def test_a_model_that_does_something_else_now_is_scored_again(tmp_path, monkeypatch, caplog):
     """Under one name and revision, which say that nothing changed."""
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
@@ -308,6 +311,7 @@ def test_a_model_that_does_something_else_now_is_scored_again(tmp_path, monkeypa
     assert third.main != first.main and not third.cached
 
 
+@pytest.mark.slow
 def test_a_stemmer_of_another_version_is_another_score(measured, tmp_path, monkeypatch):
     from patent_mteb.tasks import evidence
 

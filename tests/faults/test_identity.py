@@ -323,6 +323,7 @@ class TestSweep:
     def on_the_sample(self, monkeypatch):
         monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
 
+    @pytest.mark.slow
     def test_two_widths_have_rows_of_their_own(self, tmp_path):
         both, widths = tmp_path / "t.csv", (8, 64)
         shared = [self.one(Truncated(HashEncoder(), width), both)[-1] for width in widths]
@@ -474,6 +475,7 @@ class TestCheckpoints:
         (result,) = (tmp_path / "results").rglob(f"{TASK}.json")
         assert result.parent.name == "c" * 40
 
+    @pytest.mark.slow
     def test_a_local_copy_never_answers_for_the_hub(self, monkeypatch, tmp_path, weights):
         monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
         place, revisions = tmp_path / self.NAME, []
@@ -520,6 +522,7 @@ class TestCheckpoints:
         monkeypatch.delenv("PATENT_MTEB_MODELS")
         assert stored(meta, tmp_path / "store").mteb_model_meta.revision == "c" * 40
 
+    @pytest.mark.slow
     def test_files_that_are_exchanged_before_they_are_loaded_are_noticed(self, copy, checkpoint, tmp_path):
         first = copy(0)
         kept = stored(mteb.get_model_meta(self.NAME), tmp_path / "store")

@@ -136,6 +136,7 @@ def test_extras_that_are_asked_for_later_are_computed(tmp_path, monkeypatch, var
 # ---------------------------------------------------------------- tables, runs
 
 
+@pytest.mark.slow
 def test_an_edited_row_of_a_sweep_is_run_again(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
     matrix, out = sweep.Matrix(("bm25",), queries=("TA", "Title"), corpora=("TA",)), tmp_path / "sweep.csv"

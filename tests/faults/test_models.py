@@ -176,6 +176,7 @@ def test_another_width_each_time_is_named(tmp_path):
     assert found.status == "skipped" and "where it gave vectors of" in found.reason
 
 
+@pytest.mark.slow
 def test_a_type_that_arrays_lack_is_read_in_every_task(tmp_path):
     """bfloat16: eight bits of each number."""
     for task in (TASKS[0], TASKS[4]):
@@ -188,6 +189,7 @@ def bfloat16(vectors):
     return torch.as_tensor(vectors).bfloat16().requires_grad_()
 
 
+@pytest.mark.slow
 def test_a_model_that_ends_the_process_ends_its_task_only(tmp_path):
     calls = itertools.count()
 

@@ -119,6 +119,7 @@ def test_a_name_is_no_pattern(tmp_path, name, other):
     assert found == plain != {}
 
 
+@pytest.mark.slow
 def test_hostile_names_in_every_form_of_a_table(hostile):
     root, scores = hostile
     table = built_tables(root)["sample-wipo-at"]
@@ -450,6 +451,7 @@ def test_hostile_descriptions_of_a_model_are_named(tmp_path, meta):
     assert report.run(tmp_path, formats=("csv",), html=tmp_path / "page", plots=False).files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"kind": "hybrid", "method": "linear", "alpha": "x"}, {"dims": "x"}, {"dims": 2**70}, {"a": {"b": ["\x1b"]}}],

@@ -52,6 +52,7 @@ def test_small_and_ordinary_gzip_files_are_read(tmp_path):
     assert first_object(path) == {"a": 1}
 
 
+@pytest.mark.slow
 def test_import_says_it_in_one_line(tmp_path, capsys):
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"No,Title\n") + packed(b"US1A," + b"x" * 65530 + b"\n", BOMB // 65536))

@@ -530,6 +530,7 @@ def test_the_store_is_no_setting_but_for_its_type(folder, ranked, tmp_path):
     COUNTS["pairs"] += 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ENVIRONMENT)
 def test_the_environment_changes_no_ranking(ranked, monkeypatch, variable):
     found = []

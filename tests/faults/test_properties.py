@@ -53,6 +53,7 @@ def path_of(experiment):
     return meta.experiment_name
 
 
+@pytest.mark.slow
 @usual
 @given(SETTINGS, SETTINGS)
 @example({"a": "1__b_2"}, {"a": "1", "b": "2"})
@@ -82,6 +83,7 @@ def test_the_order_of_settings_does_not_matter_and_a_digest_is_added_once(experi
     assert unambiguous_settings(unambiguous_settings(experiment)) == unambiguous_settings(experiment)
 
 
+@pytest.mark.slow
 @usual
 @given(SETTINGS, SETTINGS)
 def test_two_composed_models_never_share_a_revision(first, second):
@@ -93,6 +95,7 @@ def test_two_composed_models_never_share_a_revision(first, second):
 PATTERNS = st.text(alphabet=r"\w+*?[^ .]|b_", min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @usual
 @given(PATTERNS, PATTERNS)
 def test_two_patterns_of_bm25_never_share_a_path(first, second):
@@ -352,6 +355,7 @@ def test_a_run_is_in_its_order(results):
         assert [document for document, _ in run.top(2).ranking(query)] == naive(scores)[:2]
 
 
+@pytest.mark.slow
 @usual
 @given(RANKINGS)
 def test_a_run_survives_a_trec_file(results):
@@ -372,6 +376,7 @@ def test_a_run_survives_a_trec_file(results):
         assert trec.read_run(path).keys() == {query for query, scores in results.items() if scores}
 
 
+@pytest.mark.slow
 @usual
 @given(RANKINGS, RANKINGS, st.integers(0, 9))
 def test_a_run_survives_the_cache(results, first, depth):

@@ -121,6 +121,7 @@ class Broken(HashEncoder):
         return found * np.float32(self.value) if "method" in text.lower() else found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast", ["1", "0"])
 @pytest.mark.parametrize("value", ["nan", "inf"])
 @pytest.mark.parametrize("task", [TASK, "PatentMapClmToAllRetrieval.sample"])

@@ -442,6 +442,7 @@ def test_a_prune_that_was_killed_leaves_nothing_for_ever(tmp_path, monkeypatch, 
     assert [info.model for info in EmbeddingStore(tmp_path).info()] == ["other"]
 
 
+@pytest.mark.slow
 def test_a_marker_with_a_flipped_bit(tmp_path):
     store = EmbeddingStore(tmp_path)
     store.space(IDENTITY).append(keys_of(range(5)), vectors_of(range(5)))

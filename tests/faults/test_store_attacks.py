@@ -50,6 +50,7 @@ def in_child(action):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [5, pytest.param(60, marks=long)])
 def test_a_writer_killed_at_random_moments(tmp_path, kills, counted):
     dice, written, wrong, lost = random.Random(7), 0, 0, 0
@@ -131,6 +132,7 @@ def damaged(whole, dice, way):
     return dice.choice([whole[: dice.randrange(len(whole))], bytes(len(whole)), whole + whole, b""])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ragged", [False, True], ids=["plain", "ragged"])
 @pytest.mark.parametrize(
     ("way", "number"),

@@ -105,6 +105,7 @@ CONTRADICTING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CONTRADICTING)
 def test_ranks_that_contradict_scores_are_refused(tmp_path, capsys, lines, case):
     found, told = scored(tmp_path, capsys, CONTRADICTING[case](lines))
@@ -138,6 +139,7 @@ def test_an_order_that_is_said_counts_and_is_part_of_the_identity(tmp_path, caps
     assert len(list((tmp_path / "out").rglob("model_meta.json"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["-0.0", "1_0.5", "\u0661\u0662"])
 def test_one_place_is_a_warning(tmp_path, capsys, lines, right, score):
     found, told = scored(tmp_path, capsys, with_field(lines, 3, 4, score))
@@ -199,6 +201,7 @@ def test_refused_with_a_remedy(tmp_path, capsys, lines, case):
     assert found is None and message in told
 
 
+@pytest.mark.slow
 def test_fuse_takes_an_order_for_each_run(tmp_path, capsys, lines, right):
     (tmp_path / "a.run").write_text("\n".join(lines))
     (tmp_path / "b.run").write_text("\n".join(CONTRADICTING["distances"](lines)))

@@ -85,6 +85,7 @@ def test_what_is_changed_afterwards_is_still_seen(folder):
     assert "settings" in settings(model)
 
 
+@pytest.mark.slow
 def test_every_setting_is_an_identity(folder):
     given = (
         {},

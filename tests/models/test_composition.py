@@ -179,6 +179,7 @@ def test_names_say_what_was_composed():
     assert all(len(name) < 150 and "/" not in name.partition("/")[2] for name in names)
 
 
+@pytest.mark.slow
 def test_options_mean_what_their_parts_mean(task):
     encoder, lexical = Encoder(), bm25("dapfam")
     by_hand = [

@@ -18,6 +18,7 @@ def vectors(model):
     return np.asarray(found, np.float32)
 
 
+@pytest.mark.slow
 def test_precision_is_another_identity_and_nearly_the_same_vectors(minilm_dir):
     full, half, plain = (load(str(minilm_dir), precision=precision) for precision in ("float32", "bfloat16", None))
     assert full.mteb_model_meta.experiment_kwargs == plain.mteb_model_meta.experiment_kwargs
@@ -37,6 +38,7 @@ def test_a_precision_that_cannot_be_had_is_refused(name, precision, message):
         load(name, precision=precision)
 
 
+@pytest.mark.slow
 def test_attention_is_another_identity_and_the_same_vectors_but_for_last_bits(minilm_dir):
     plain, eager, torch = (
         load(str(minilm_dir), device="cpu", **given) for given in ({}, {"attention": "eager"}, {"backend": "torch"})

@@ -87,6 +87,7 @@ def test_what_is_filed_reached_the_tokenizer(make, store, folder, tmp_path, seen
     assert recorded == expected
 
 
+@pytest.mark.slow
 def test_texts_without_a_role(folder, tmp_path, seen):
     assert filed(plain(folder), PAIRS, tmp_path) == {"text": "pair: "}
     given = [text for text in seen if text not in ("q: ", "d: ") and not text.endswith(TEXTS)]
@@ -98,6 +99,7 @@ def test_two_sides_of_a_classification(folder, tmp_path):
     assert filed(plain(folder), LABELS, tmp_path) == {"query": "q: ", "document": "d: "}
 
 
+@pytest.mark.slow
 def test_patembed_files_table_11(tmp_path, monkeypatch):
     checkpoint(tmp_path / "datalyes/patembed-nano", 16, "mean", dense=128, layers=1)
     monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
@@ -114,6 +116,7 @@ def test_patembed_files_table_11(tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_what_the_store_noted_counts_when_nothing_is_encoded_any_more(folder, tmp_path):
     task = mteb.get_task(RETRIEVAL)
     for _ in range(2):

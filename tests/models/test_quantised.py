@@ -68,6 +68,7 @@ def test_binary_scores_are_those_of_equal_bits():
     np.testing.assert_allclose(np.asarray(model.similarity(vectors, vectors)), (2 * equal - 64) / 64, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", VECTOR_PRECISIONS)
 def test_vectors_depend_on_no_other_text_of_a_call(precision):
     model, other = Quantised(HashEncoder(), precision), Quantised(HashEncoder(), precision)
@@ -94,6 +95,7 @@ def dapfam(tmp_path, monkeypatch):
     return mteb.get_task("PatentDAPFAMTAToTACRetrieval")
 
 
+@pytest.mark.slow
 def test_passages_have_one_score_for_any_chunk(dapfam):
     """Review D5: mteb's wrapper gave another one for each."""
 
@@ -118,6 +120,7 @@ def test_scores_are_the_similarity_of_the_quantised_vectors(dapfam):
         assert sorted(cosines[row], reverse=True) == pytest.approx([score for _, score in run.ranking(query)], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", VECTOR_PRECISIONS)
 def test_a_store_keeps_a_byte_a_number_and_changes_no_score(dapfam, tmp_path, precision):
     encoder = HashEncoder()

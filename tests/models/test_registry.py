@@ -127,6 +127,7 @@ def stock(hub):
         return SentenceTransformerEncoderWrapper(str(hub / "datalyes/patembed-base"), device="cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASK_PROMPTS)
 @pytest.mark.parametrize("role", [QUERY, DOCUMENT])
 def test_the_stock_path_loses_the_prefix(stock, seen, task, role):
@@ -134,6 +135,7 @@ def test_the_stock_path_loses_the_prefix(stock, seen, task, role):
     assert seen[-1] == "a rotor"
 
 
+@pytest.mark.slow
 def test_prompts_are_there_before_anything_is_encoded(hub):
     """Whoever looks prompts up without encoding (a store, a report) finds the same ones; unprompted models have
     none.
@@ -234,6 +236,7 @@ def test_mean_and_dense(hub):
     np.testing.assert_allclose(encode(model, "ArguAna", QUERY, "a rotor")[0], projected.numpy(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_patentmap_texts_are_tagged_and_cls_pooled(hub, seen):
     name = "ZoeYou/PatentMap-V0-SecPair-Claim"
     model = load_plain(name, device="cpu")
@@ -259,6 +262,7 @@ def test_section_tags(text, tagged):
     assert section_tags(text) == tagged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "role", "text", "tagged"),
     [
@@ -363,6 +367,7 @@ class TestRefusals:
 
 
 class TestMetas:
+    @pytest.mark.slow
     def test_names_are_ours_alone(self):
         names = [meta.name for meta in METAS]
         assert len(names) == len(set(names)) == len(CHECKPOINTS) == 26

@@ -166,6 +166,7 @@ def four_layers(tmp_path_factory):
     return checkpoint(tmp_path_factory.mktemp("pruned") / "bert", 16, "mean", dense=8, layers=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 def test_pruning_equals_the_hidden_states_of_the_full_model(four_layers, layers):
     full = SentenceTransformer(str(four_layers), device="cpu")

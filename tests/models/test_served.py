@@ -39,6 +39,7 @@ def served(url, **more):
     return Served(Endpoint(url, pause=0.001, retries=2), "org/words", "1", **more)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_same_model_here():
     task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
     with chat_server(embeddings) as (url, server):

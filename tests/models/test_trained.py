@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import mteb
+import pytest
 from small_bases import write_static
 
 import patent_mteb  # noqa: F401
@@ -18,6 +19,7 @@ from patent_mteb.report.model_facts import facts_of_runs
 FOUND = "3 of 90 pairs removed (WIPO-AT: 2 publications; 4 test sets checked, 1 unreadable, 9 absent)"
 
 
+@pytest.mark.slow
 def test_the_leak_record_reaches_the_report(tmp_path):
     trained, plain = (write_static(tmp_path / name, seed=seed) for seed, name in enumerate(("trained", "plain")))
     write_json(trained / RECORD, {"contamination": FOUND})

@@ -128,6 +128,7 @@ def _naive(citations: list[Citation], world: Collection, by: str) -> tuple[set[t
     return {(citing, cited) for citing, cited in pairs if family[citing] != family[cited]}, needs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(15))
 def test_random_worlds_against_a_naive_matcher(seed):
     draw = random.Random(seed)

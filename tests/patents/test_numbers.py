@@ -209,6 +209,7 @@ def numbers(draw: st.DrawFn) -> tuple[str, str, str]:
     )
 
 
+@pytest.mark.slow
 @given(numbers())
 def test_the_normal_form_is_read_as_itself(number):
     for read in (read_number, read_application):
@@ -295,6 +296,7 @@ def test_every_number_of_the_bulk_files_is_read_but_these():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "uspto").is_dir(), reason="the real patents are not next to the project")
 def test_numbers_of_the_real_patents():
     for place, count in (("pap2pat", 1_813), ("uspto", 225)):

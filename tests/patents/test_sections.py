@@ -71,6 +71,7 @@ def test_headings_open_sections(text, background, summary, drawings, detailed):
     assert counts == [background, summary, drawings, detailed]
 
 
+@pytest.mark.slow
 def test_no_line_of_a_real_description_is_lost_or_doubled(real_data):
     with gzip.open(real_data / "pap2pat" / "patents.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["description"] for line in lines][::6]

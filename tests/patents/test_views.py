@@ -479,6 +479,7 @@ def test_clean_patent():
 # --------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -600,6 +601,7 @@ def test_real_first_claims_are_independent_but_for_three(real):
     assert dependent == FIRST_CLAIM_REFERS
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_claim_sets_against_a_line_by_line_reader(real):
     same = sum(
@@ -641,6 +643,7 @@ def test_real_claims_survive_being_written_in_one_line(real):
     assert same == 2018  # lost are claims behind one that lacks its full stop and before a gap, and repeated numbers
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_descriptions_cleaned():
     with gzip.open(DATA / "pap2pat" / "patents.jsonl.gz", "rt", encoding="utf-8") as lines:

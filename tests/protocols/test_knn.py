@@ -40,6 +40,7 @@ def test_table_equals_a_full_sort_whatever_the_block(monkeypatch, entries, k):
     np.testing.assert_array_equal(neighbours(TRAIN[0], TEST[0], k), full_sort(TRAIN[0], TEST[0], k))
 
 
+@pytest.mark.slow
 def test_many_columns_use_groups():
     train, queries = world(6000, 5)[0], world(30, 6)[0]
     np.testing.assert_array_equal(neighbours(train, queries, 10), full_sort(train, queries, 10))
@@ -110,6 +111,7 @@ def naive_precision(k, cutoff, split):
     return total / len(split[0])
 
 
+@pytest.mark.slow
 def test_ranked_classes_equal_a_naive_loop():
     result = ranked_knn(TRAIN, TEST)
     assert result.k == 10
@@ -117,6 +119,7 @@ def test_ranked_classes_equal_a_naive_loop():
         assert result.precision[cutoff] == pytest.approx(naive_precision(10, cutoff, TEST), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_tuned_k_is_the_best_on_validation():
     result = ranked_knn(TRAIN, TEST, validation=VALIDATION)
     scores = {k: naive_precision(k, 1, VALIDATION) for k in WIPO_AT_KS}

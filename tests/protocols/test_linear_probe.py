@@ -51,6 +51,7 @@ def naive_probe(train, validation, test, grid):
     return best, score(best, test), predict(best, test[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("c", C_GRID)
 def test_decisions_are_those_of_a_converged_solver(dtype, c):

@@ -141,6 +141,7 @@ def test_what_is_missing_is_named(folder):
         read(folder, "tls204_appln_prior", Relation)
 
 
+@pytest.mark.slow
 def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
     import_files([folder], tmp_path / "unpacked")
     (zips := tmp_path / "zips").mkdir()

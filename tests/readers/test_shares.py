@@ -44,6 +44,7 @@ def whole(tmp_path, inputs):
     return content(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
 def test_shares_in_one_directory_merge_to_the_bytes_of_one_import(tmp_path, inputs, whole, order, capsys):
     root = tmp_path / "root"

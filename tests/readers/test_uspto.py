@@ -65,6 +65,7 @@ def test_every_file_has_its_row():
     assert HOLDS.keys() == {path.name for path in USPTO.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDS)
 def test_a_file_gives_what_xpath_counts(name):
     path = USPTO / name
@@ -134,6 +135,7 @@ def test_all_kinds_are_read_on_request():
     }
 
 
+@pytest.mark.slow
 def test_relations_name_parents_priorities_and_pre_grant_publications():
     relations = {(one.number, one.kind, one.related) for one in every(Relation)}
     assert {

@@ -140,6 +140,7 @@ def test_the_links_of_bibliographic_data_are_those_of_the_whole_set(recipe, worl
     assert sum(phrase.startswith("not required: claims, ") for phrase in log.deviations) == (recipe != "wipo_at")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [name for name in recipes.RECIPES if name != "wipo_at"])
 def test_without_require_the_message_names_the_filter_and_the_setting(recipe, worlds, tmp_path):
     """Review §2: "lower min_citations" where the cause was four lines higher."""

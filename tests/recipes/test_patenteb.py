@@ -131,6 +131,7 @@ def truth(records):
     return {"ipc3": ipc3, "count": count, "cites": cites, "linked": linked, "latest": latest, "members": members}
 
 
+@pytest.mark.slow
 def test_every_table_has_exactly_the_published_columns(built, table):
     """Transcribed from the data cards once more, in the published order."""
     triplet = ["q", "neg", "pos", "pos_link_type", "neg_computed_domain", "objective", "q_text", "pos_text", "neg_text"]
@@ -167,6 +168,7 @@ def test_every_table_has_exactly_the_published_columns(built, table):
     assert sorted(path.relative_to(built[0]).as_posix() for path in built[0].rglob("*.parquet")) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_same_bytes_whatever_the_order(records, built, tmp_path):
     patents, citations = records
     build(patents[::-1], citations[::-1], tmp_path, PARAMS)
@@ -174,6 +176,7 @@ def test_same_bytes_whatever_the_order(records, built, tmp_path):
         assert (tmp_path / name).read_bytes() == (built[0] / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_another_seed_draws_otherwise(records, built, tmp_path):
     build(*records, tmp_path, dataclasses.replace(PARAMS, seed=1))
     name = "datalyes/retrieval_IN/test/data.parquet"
@@ -225,6 +228,7 @@ class TestSplits:
                     assert set(table(task)[name]) <= test, (task, name)
         assert set(table("class_nli_oldnew", "train")["q"]).isdisjoint(test)
 
+    @pytest.mark.slow
     def test_released_share_keeps_every_label(self, records, table, tmp_path):
         build(*records, tmp_path, dataclasses.replace(PARAMS, released_train=1.0))
         everything = pl.read_parquet(tmp_path / "datalyes/class_text2ipc3/train/data.parquet")
@@ -325,6 +329,7 @@ class TestFragments:
             assert set(table(task)["q"]) == expected
         assert set(table("title2full")["q"]) == test
 
+    @pytest.mark.slow
     def test_one_family_by_hand(self, records, tmp_path):
         patents, citations = records
         patents = [
@@ -463,6 +468,7 @@ class TestClusters:
         assert len({next(iter(codes)) for codes in by_cluster.values()}) == len(by_cluster) > 5
         assert sorted(by_cluster) == list(range(len(by_cluster)))
 
+    @pytest.mark.slow
     def test_inventor(self, truth, records, tmp_path):
         params = dataclasses.replace(PARAMS, inventor_clusters=(50, 115))
         build(*records, tmp_path, params)
@@ -519,6 +525,7 @@ class TestFilters:
         assert step.rows_in - step.rows_out == 10
         assert "A21" not in set(pl.read_parquet(tmp_path / "datalyes/class_text2ipc3/test/data.parquet")["label"])
 
+    @pytest.mark.slow
     def test_unusable_families_are_counted_by_reason(self, records, tmp_path):
         patents, citations = records
         broken = {"000-fam": {"claims": ()}, "001-fam": {"ipc": ("nonsense",)}, "002-fam": {"application_date": None}}
@@ -531,6 +538,7 @@ class TestFilters:
             and steps["with filing_date"] == (418, 417)
         )
 
+    @pytest.mark.slow
     def test_what_is_missing_can_be_waived(self, records, tmp_path):
         """Review §2: bibliographic data alone. Titles, abstracts, codes and links stay the same; so do the pairs that
         are drawn.
@@ -552,6 +560,7 @@ class TestFilters:
             )
             assert one.equals(other) and one.height > 50
 
+    @pytest.mark.slow
     def test_few_links_in_the_test_split_are_said_with_the_setting_that_keeps_more(self, records, tmp_path):
         """Review §2: 370 links became 2 + 0 + 2 pairs."""
         patents, citations = records
@@ -572,6 +581,7 @@ class TestFilters:
             and ";" not in other.note
         )
 
+    @pytest.mark.slow
     def test_the_latest_complete_member_speaks_for_the_family(self, records, tmp_path):
         patents, citations = records
         last = max(

@@ -52,6 +52,7 @@ def test_numbers_without_kind_code_are_counted_and_matched_on_request(some, tmp_
     assert whole.deviations == []
 
 
+@pytest.mark.slow
 def test_lost_citations_are_a_step_with_reasons(some, tmp_path):
     """Review §1: "0.5 citation graph 52645 -> 291" and nothing else."""
     patents, citations = some

@@ -37,6 +37,7 @@ def values_of(collected, task, run):
     return dict(zip(table["query"].to_pylist(), table["ndcg@10"].to_pylist(), strict=True))
 
 
+@pytest.mark.slow
 def test_wins_and_queries_are_those_of_the_files(world):
     made, tabs, collected = explored(world)
     assert tabs[0]["task"] == f"{HEADLINE}.sample"

@@ -29,6 +29,7 @@ def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
     assert (tmp_path / "index.html").is_file(), "the page draws its own charts"
 
 
+@pytest.mark.slow
 def test_files_are_the_same_for_the_same_numbers(tmp_path):
     frame = pl.DataFrame({"model": ["m", "m"], "x": [1, 10], "value": [0.2, 0.9]})
     first, second = (

@@ -50,6 +50,7 @@ def of_terminal(table):
     return console.export_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("baseline", [None, "lex/bm25"])
 def test_every_form_shows_the_numbers_of_the_result_files(world, baseline):
     table = built_tables(world, baseline)["sample-patenteb-tasks"]

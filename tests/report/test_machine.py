@@ -29,6 +29,7 @@ def documented(name):
     return re.findall(r"^\| `(\w+)` \|", section, flags=re.M)
 
 
+@pytest.mark.slow
 def test_columns_are_the_documented_ones_whatever_was_measured(world, tmp_path):
     alone = tmp_path / "alone"
     add(model_folder(alone, "acme/only"), HEADLINE, 0.1)
@@ -49,6 +50,7 @@ def test_columns_are_the_documented_ones_whatever_was_measured(world, tmp_path):
     assert found == {key: entry["main_score"] for key, entry in scores.items()}
 
 
+@pytest.mark.slow
 def test_pandas_reads_what_polars_reads_and_nothing_is_decorated(world, tmp_path):
     pandas = pytest.importorskip("pandas")
     report.run(world, formats=["csv"], out=tmp_path, published=True, baseline="lex/bm25")

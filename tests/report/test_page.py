@@ -56,6 +56,7 @@ def result_of(world, name, task):
     return result, entries[0]
 
 
+@pytest.mark.slow
 def test_payload_holds_the_numbers_of_the_result_files(world):
     collected = collect(world)
     compared = statistics(collected, "lex/bm25")

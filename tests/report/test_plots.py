@@ -88,6 +88,7 @@ def test_differences_have_signs_and_colours_that_part_at_zero():
     assert gain[2] > gain[0] + 0.1 and loss[0] > loss[2] + 0.1, "a gain is blue, a loss is red"
 
 
+@pytest.mark.slow
 def test_every_model_has_its_distribution():
     rows = [(f"m{number:02}", "ALL", value) for number in range(12) for value in (0.01 * number, 1.0)]
     figure = drawing.distributions(pl.DataFrame(rows, schema=["model", "part", "value"], orient="row"))
@@ -99,6 +100,7 @@ def test_every_model_has_its_distribution():
     assert texts(figure.axes[0])[0] == "0.555"
 
 
+@pytest.mark.slow
 def test_frequencies_are_shares_of_each_series_in_the_order_of_groups():
     years = pl.DataFrame({"series": ["queries"] * 2 + ["targets"], "group": [2001, 1999, 2000], "count": [3, 1, 7]})
     (axes,) = drawing.frequencies(years, label="earliest claim year").axes

@@ -20,6 +20,7 @@ def test_every_format_has_a_renderer():
     assert tuple(rendering.FORMATS) == report.FORMATS
 
 
+@pytest.mark.slow
 def test_report_writes_what_was_asked_for(world, tmp_path):
     outcome = report.run(world, formats=report.FORMATS, out=tmp_path, published=True, baseline="lex/bm25")
     names = {path.relative_to(tmp_path).as_posix() for path in outcome.files}
@@ -40,6 +41,7 @@ def test_report_writes_what_was_asked_for(world, tmp_path):
     assert not pl.read_csv(tmp_path / "csv" / "results.csv")["path"].str.contains(str(world)).any()
 
 
+@pytest.mark.slow
 def test_tables_and_page_go_to_folders_of_their_own(world, tmp_path):
     out, page = tmp_path / "tables", tmp_path / "site" / "page"
     outcome = report.run(world, formats=("markdown", "csv"), out=out, html=page)
@@ -50,6 +52,7 @@ def test_tables_and_page_go_to_folders_of_their_own(world, tmp_path):
     assert set(outcome.files) == {path for path in tmp_path.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_one_folder_may_hold_both(world, tmp_path):
     report.run(world, formats=("latex",), out=tmp_path, html=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "tables.tex"]

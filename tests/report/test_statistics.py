@@ -66,6 +66,7 @@ def test_a_probe_brings_its_interval_and_is_not_compared(tmp_path):
     assert [cell.text for cell in row[-2:]] == ["0.6000", "0.5000"] and not any(cell.letters for cell in row)
 
 
+@pytest.mark.slow
 def test_no_letters_without_baseline(world):
     assert not any(cell.letters for table in built_tables(world).values() for row in table.rows for cell in row)
     assert not any(note.startswith("a:") for table in built_tables(world).values() for note in table.notes)

@@ -25,6 +25,7 @@ FIELDS = {
 EVERY = [*catalogue.tasks(), *catalogue.sample_tasks()]
 
 
+@pytest.mark.slow
 def test_metadata_are_filled_and_valid():
     for kind in EVERY:
         metadata = kind.metadata

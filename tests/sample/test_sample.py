@@ -93,6 +93,7 @@ def domain_of(patent: Patent) -> str:
 # ---- reproducible
 
 
+@pytest.mark.slow
 def test_a_changed_record_needs_a_new_version(world):
     assert digest(*world) == DIGESTS[SAMPLE_VERSION]
 
@@ -141,6 +142,7 @@ def test_patterns_expand_to_grammatical_text():
         expand("[a|b", {}, dice)
 
 
+@pytest.mark.slow
 def test_every_pattern_can_be_parsed_and_every_vocabulary_entry_is_used(patents):
     words = load()
     text = "\n".join(
@@ -159,6 +161,7 @@ def test_every_pattern_can_be_parsed_and_every_vocabulary_entry_is_used(patents)
     assert unused == []
 
 
+@pytest.mark.slow
 def test_texts_are_clean(patents):
     for patent in patents:
         texts = [patent.title, *dataclasses.astuple(patent.description), *dataclasses.astuple(patent.expert)]
@@ -205,6 +208,7 @@ def test_records_are_complete_and_consistent(patents, families):
         assert members[0].filing_jurisdiction in {patent.jurisdiction for patent in members}
 
 
+@pytest.mark.slow
 def test_claims_are_numbered_and_their_references_are_real(patents):
     phrases = Counter()
     for patent in patents:
@@ -417,6 +421,7 @@ def overlap(a: str, b: str) -> float:
     return len(words(a) & words(b)) / len(words(a) | words(b))
 
 
+@pytest.mark.slow
 def test_cited_art_shares_meaning_not_sentences(citations, by_number):
     pairs = [(by_number[c.citing], by_number[c.cited]) for c in citations]
     assert np.mean([bool(sentences(a.abstract) & sentences(b.abstract)) for a, b in pairs]) < 0.15
@@ -495,6 +500,7 @@ def test_bm25_beats_a_random_ranking_by_far_and_cross_domain_is_much_harder(pate
     assert 2 * random["out"] < bm25["out"] <= 0.5 * bm25["in"], bm25
 
 
+@pytest.mark.slow
 def test_neighbours_in_text_share_the_label(patents):
     labelled = [patent for patent in patents if patent.labels]
     scores = bm25_similarity([f"{patent.title} {patent.abstract}" for patent in labelled])

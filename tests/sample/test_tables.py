@@ -36,6 +36,7 @@ def digest(root):
     return total.hexdigest()[:16]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes.RECIPES)
 def test_the_tables_of_this_version_are_what_they_were(recipe):
     found = digest(loading.sample_root(recipe))

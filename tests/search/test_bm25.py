@@ -144,6 +144,7 @@ def test_a_corpus_without_terms(texts):
     assert index.scores(["rotor"]).nnz == 0
 
 
+@pytest.mark.slow
 def test_the_texts_of_an_indexed_corpus_can_go():
     corpus = Dataset.from_dict({"id": ["d1", "d2"], "text": ["a pump", "a lens"]})
     model, held = bm25("dapfam"), weakref.ref(corpus)

@@ -60,6 +60,7 @@ def searched(corpus, queries, top_k, **context):
     return model, model.search_run(asked, top_k, SearchContext(METADATA, "test", "default", {}, **context))
 
 
+@pytest.mark.slow
 def test_blocks_in_a_file_rank_as_one_block_in_memory(monkeypatch):
     corpus, queries = texts(200, 1) + ["w1 w2"] * 30 + [""], [*texts(70, 2), "w1", "", "unknown"]
     candidates = {f"q{place}": [f"d{other}" for other in range(place, 200, 3)] for place in range(len(queries))}

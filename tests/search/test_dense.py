@@ -395,6 +395,7 @@ def test_documents_come_in_parts():
     assert_same_run(best.run(), exhaustive(queries, docs, numbers, hidden, ids, 30), 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-22, 1e-3, 1e15])
 def test_the_length_of_vectors_does_not_matter(scale):
     queries, docs, hidden = big()

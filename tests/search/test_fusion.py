@@ -362,6 +362,7 @@ def test_nameless_models_and_bad_settings_are_refused():
             Hybrid(bm25(), HashEncoder(), **arguments)
 
 
+@pytest.mark.slow
 def test_sweep_through_mteb_evaluates_every_setting_apart(tmp_path):
     models = Hybrid.sweep(bm25(), HashEncoder(), [Linear(0.0), Linear(1.0), RRF(10)])
     cache = mteb.ResultCache(tmp_path)

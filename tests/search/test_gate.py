@@ -190,6 +190,7 @@ def test_a_foreign_model_is_asked_deeper_only_for_the_queries_that_lack_document
     assert run.query_ids == list(QUERIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("spread", ["even", "few early", "most too late"])
 def test_large_blocks_of_dense_search_are_gated_exactly(half, spread):

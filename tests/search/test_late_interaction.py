@@ -125,6 +125,7 @@ def ragged(rng, lengths, dim=16):
     return [rng.normal(size=(length, dim)).astype(np.float32) for length in lengths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [1 << 20, 1 << 30])
 def test_maxsim_is_naive_numpy(budget):
     rng = np.random.default_rng(0)
@@ -206,6 +207,7 @@ def test_maxsim_on_cuda(dtype, tolerance):
 # --- Token vectors and search ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MARKERS)
 def test_token_vectors_are_those_of_the_definition(models, checkpoints, kind):
     for is_query, rows in ((True, QUERIES), (False, DOCUMENTS)):
@@ -231,6 +233,7 @@ def test_queries_without_expansion(tmp_path):
         np.testing.assert_allclose(vectors, by_hand(folder, "pylate", text, True, expand=False), atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MARKERS)
 def test_search_is_naive_maxsim(models, checkpoints, kind):
     found = search(models[kind])
@@ -344,6 +347,7 @@ def test_scores_of_bytes_are_close_and_filed_apart(checkpoints, models, tmp_path
         li.late_interaction(checkpoints["pylate"], vectors="int4")
 
 
+@pytest.mark.slow
 def test_store_of_bytes_is_a_place_of_its_own_and_changes_no_score(checkpoints, tmp_path, monkeypatch):
     from patent_mteb.store import EmbeddingStore
 
@@ -385,6 +389,7 @@ def counting(monkeypatch, model):
     return seen
 
 
+@pytest.mark.slow
 def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tmp_path, monkeypatch):
     """One text a batch: a vector depends in its last bits on what it is padded with, and a store batches the distinct
     texts only.
@@ -715,6 +720,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_real_weights_find_the_right_patent(tmp_path):
     folder = minilm_colbert(tmp_path / "minilm")
     if folder is None:
@@ -730,6 +736,7 @@ def test_real_weights_find_the_right_patent(tmp_path):
             assert found[f"q{row:03d}"][f"d{column:03d}"] == pytest.approx(expected[row, column], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ST6, reason="sentence-transformers >= 6 is not installed")
 def test_checkpoint_saved_by_sentence_transformers(tmp_path):
     """Real token vectors without projection: Transformer, MultiVectorMask, Normalize. Markers are text here."""

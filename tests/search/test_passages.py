@@ -287,6 +287,7 @@ def test_sections_that_the_corpus_brings_along():
         ranking(Passages(encoder, splitter=Sections("claims")), corpus, {"q": "w3"})
 
 
+@pytest.mark.slow
 def test_a_sweep_encodes_every_passage_once():
     corpus, encoder = random_corpus(5), Encoder()
     models = Passages.sweep(encoder, aggregates=list(AGGREGATES), splitter=TokenWindows(3))
@@ -401,6 +402,7 @@ def test_bad_settings_are_refused():
         ranking(hashed(encoder=broken), {"d": "a"}, {"q": "a"})
 
 
+@pytest.mark.slow
 def test_minilm_reads_passages_that_a_document_vector_misses(minilm, caplog):
     filler = "The invention relates to packaging of food in boxes. " * 60
     corpus = {

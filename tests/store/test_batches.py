@@ -52,6 +52,7 @@ def test_every_text_is_in_one_batch_and_no_batch_of_several_exceeds_the_budget(b
     assert within_budget(np.array([], np.int64), budget) == []
 
 
+@pytest.mark.slow
 def test_lengths_are_what_the_tokenizer_makes_of_each_text(minilm, abstracts):
     texts = [*abstracts[:50], "", "pump " * 5000, "Ä" * 300]
     tokenizer = minilm.model.tokenizer
@@ -62,6 +63,7 @@ def test_lengths_are_what_the_tokenizer_makes_of_each_text(minilm, abstracts):
     assert max(expected) == minilm.model.max_seq_length
 
 
+@pytest.mark.slow
 def test_real_abstracts_are_padded_less_than_5_percent_and_far_less_than_by_characters(minilm, abstracts):
     lengths = token_lengths(minilm, abstracts)
     by_characters = np.argsort([-len(text) for text in abstracts], kind="stable")

@@ -113,6 +113,7 @@ def test_the_store_holds_them_once(tmp_path):
     assert encoder.store.info()[0].texts == 2 * len(TEXTS), "an unknown encoder may distinguish roles"
 
 
+@pytest.mark.slow
 def test_another_type_of_number_is_said(checkpoint, caplog):
     model = load(str(checkpoint))
     watched = Canaries(model)

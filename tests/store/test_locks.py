@@ -121,6 +121,7 @@ def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
     assert next(theirs)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("way", [lambda encoder: encoder, PrecomputeEncoder], ids=["run", "ahead"])
 def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):

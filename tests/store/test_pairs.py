@@ -129,6 +129,7 @@ def test_what_gives_several_scores_or_none_that_is_a_number_is_refused(folder, t
     assert not sum(space.texts for space in EmbeddingStore(tmp_path).info())
 
 
+@pytest.mark.slow
 def test_a_second_stage_with_a_store_ranks_as_without(folder, tmp_path):
     corpus = {f"d{i:02}": text for i, text in enumerate(TEXTS)}
     queries = {f"q{i}": TEXTS[3 * i] for i in range(4)}

@@ -142,6 +142,7 @@ def _first_of_each_kind(tasks):
     return {task.metadata.type: task for task in reversed(tasks)}.values()
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_and_writes_no_vector(tmp_path, capsys):
     words = [
         "store",

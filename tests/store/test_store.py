@@ -839,6 +839,7 @@ def test_the_prompt_in_the_key_is_the_one_that_the_model_uses(tmp_path, tiny, ow
     assert encoder.stats.encoded == different * len(TEXTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_passages", [True, False])
 @pytest.mark.parametrize("template", ["Instruct: {instruction} :", lambda text, role: f"{role} {text}"])
 def test_instructions(tmp_path, tiny, to_passages, template):

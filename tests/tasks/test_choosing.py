@@ -11,6 +11,7 @@ def names(**said):
     return [task.metadata.name for task in choose(**said)]
 
 
+@pytest.mark.slow
 def test_everything_that_is_said_narrows_down():
     whole = names(benchmarks=["PatenTEB.sample"])
     assert len(whole) == 15

@@ -19,6 +19,7 @@ from patent_mteb.tasks.cost import measured
 PLACE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 
 
+@pytest.mark.slow
 def test_tokens_and_padding_are_those_of_the_batches(tmp_path, minilm_dir):
     wrapper = SentenceTransformerEncoderWrapper(SentenceTransformer(str(minilm_dir), device="cpu"))
     wrapper.mteb_model_meta = wrapper.mteb_model_meta.model_copy(update={"name": "test/minilm", "revision": "1"})
@@ -42,6 +43,7 @@ def test_tokens_and_padding_are_those_of_the_batches(tmp_path, minilm_dir):
     assert not next(iter(wrapper.model))._forward_pre_hooks
 
 
+@pytest.mark.slow
 def test_every_result_has_it_and_the_size_of_its_index(tmp_path):
     task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
     model = Words(dims=64)

@@ -65,6 +65,7 @@ def test_there_is_a_task_for_every_pair_of_languages(tasks):
     ]
 
 
+@pytest.mark.slow
 def test_judgements_and_scores_of_every_pair(tasks):
     model, empty = Words(), []
     for kind in world.VERSIONS:

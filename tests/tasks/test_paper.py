@@ -181,6 +181,7 @@ def test_both_rankings_are_those_of_two_searches(local, name):
             assert run.first_stage.run.to_dict() == expected.first_stage.run.to_dict()
 
 
+@pytest.mark.slow
 def test_whoever_evaluates_the_paper_scores_are_the_same(local, monkeypatch):
     found = {}
     for way in ("1", "0"):

@@ -64,6 +64,7 @@ def test_citation_retrieval_equals_a_naive_ranking(folder, spec):
     assert found["main_score"] == pytest.approx(np.mean(list(expected.values())), abs=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", patenteb.RETRIEVAL[3:], ids=lambda spec: spec.name)
 def test_fragment_retrieval_equals_a_naive_ranking(folder, spec):
     data, model = rows(folder, spec.table), HashEncoder()
@@ -130,6 +131,7 @@ def test_paraphrase_equals_scipy(folder, spec):
     assert checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", patenteb.CLUSTERS, ids=lambda spec: spec.name)
 def test_clustering_equals_scikit_learn(folder, spec):
     data, model = rows(folder, spec.table), HashEncoder()

@@ -93,6 +93,7 @@ def test_retrieval_scores_are_those_of_a_naive_evaluation(root, name, query, sec
         assert not any(key.startswith("section_share") for key in scores)
 
 
+@pytest.mark.slow
 def test_texts_that_reach_the_encoder(root):
     model = Words()
     run(ABS, model)
@@ -114,6 +115,7 @@ def test_texts_that_reach_the_encoder(root):
     assert {text for text in tagged.seen if "\n" not in text} - missing == expected
 
 
+@pytest.mark.slow
 def test_best_section_equals_the_passage_wrapper(root):
     expected = run(CLM, Passages(Words(), splitter=Sections("sections")))
     found = run(CLM)
@@ -212,6 +214,7 @@ def test_section_tags_are_part_of_the_identity():
         with_section_tags(ours, False)
 
 
+@pytest.mark.slow
 def test_one_task_serves_models_with_and_without_tags(root):
     task = BY_NAME[CLM]()
     plain = evaluate(task, Words())

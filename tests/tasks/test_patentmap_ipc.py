@@ -140,6 +140,7 @@ def test_labels_that_training_lacks_and_codes_that_cannot_be_read(root, short, c
     assert "labels of the test split occur in no training row: A01B" in caplog.text
 
 
+@pytest.mark.slow
 def test_texts_carry_tags_for_models_that_read_them_whether_the_file_does_or_not(root, short):
     def tag_some(table):
         table.loc[::2, "text"] = table.loc[::2, "text"].str.replace(" [SEP] ", " [SEP] [abstract] ", regex=False)
@@ -155,6 +156,7 @@ def test_texts_carry_tags_for_models_that_read_them_whether_the_file_does_or_not
     )
 
 
+@pytest.mark.slow
 def test_bert_for_patents_reads_tags_for_the_paper_alone(root, short):
     scores, plain, tagged = run(IPC, Words("anferico/bert-for-patents")), run(IPC), run(IPC, with_section_tags(Words()))
     for name, value in scores.items():

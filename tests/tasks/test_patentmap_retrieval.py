@@ -118,6 +118,7 @@ def test_both_ways_give_the_same_paper_scores(root, monkeypatch, model):
     assert len(names) == 13 and all(slow[name] == pytest.approx(fast[name], abs=1e-9) for name in names)
 
 
+@pytest.mark.slow
 def test_bert_for_patents_reads_tags_for_the_paper_alone(root):
     model = Words("anferico/bert-for-patents")
     scores, plain, tagged = run(CLM, model), run(CLM), run(CLM, with_section_tags(Words()))

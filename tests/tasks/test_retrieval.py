@@ -316,6 +316,7 @@ def test_a_cache_around_a_fusion_changes_nothing(monkeypatch, tmp_path, local):
         np.testing.assert_array_equal(cached[way][1].run.scores, plain[way][1].run.scores)
 
 
+@pytest.mark.slow
 def test_a_fusion_normalises_what_is_left_without_the_own_family(monkeypatch, tmp_path, local):
     """The expected run is worked out on dictionaries from the full rankings of both systems."""
     evaluation, task = three_ways(monkeypatch, tmp_path, "PatentCitationRetrieval", COMPOSITIONS["hybrid linear"])[
@@ -354,6 +355,7 @@ def test_rank_gives_the_run_that_the_scores_are_computed_on(monkeypatch, tmp_pat
             assert (run.first_stage is None) == (evaluation.run.first_stage is None)
 
 
+@pytest.mark.slow
 def test_the_first_stages_recall_is_that_of_its_own_ranking(monkeypatch, tmp_path, local):
     found = three_ways(monkeypatch, tmp_path, "PatentCitationRetrieval", COMPOSITIONS["reranked bm25"])
     task = found["on arrays"][2]
@@ -489,6 +491,7 @@ def test_every_model_and_task_is_scored_on_arrays_unless_predictions_are_saved(o
     assert scored_on_arrays(on_arrays, "PatentMapAbsToAbsRetrieval.sample", Words())[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attribute", ["skip_first_result", "ignore_identical_ids"])
 def test_tasks_that_mteb_treats_in_a_special_way_are_left_to_it(monkeypatch, on_arrays, dapfam, attribute):
     task = mteb.get_task(dapfam)

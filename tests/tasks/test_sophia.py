@@ -182,6 +182,7 @@ def test_each_text_reaches_the_encoder_once_for_all_tasks(tmp_path, monkeypatch)
     assert encoder.stats.texts > 12 * len(corpus)
 
 
+@pytest.mark.slow
 def test_a_query_without_a_representation_leaves_that_task_only(root, caplog):
     before = run("Ab")
     path = root / "queries.parquet"

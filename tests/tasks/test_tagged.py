@@ -25,6 +25,7 @@ def test_sections_are_found_where_the_text_ends_with_them(text, sections, tagged
     assert tagged_by_ends(text, sections) == tagged
 
 
+@pytest.mark.slow
 def test_every_wipo_at_text_of_the_sample_carries_its_tags():
     task = mteb.get_task("WIPOATTAToTACRetrieval.sample")
     task.load_data()

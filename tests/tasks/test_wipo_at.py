@@ -125,6 +125,7 @@ def test_sample_results_load_again_and_are_filed_apart(tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_task_keeps_its_identity_when_its_data_is_unloaded(tmp_path):
     task = mteb.get_task("PatentCitationRetrieval")
     for _ in range(2):

@@ -120,6 +120,7 @@ class Ragged(HashEncoder):
         return super().encode(inputs)[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "message"),
     [(Broken, r"gave NaN or infinite vectors for 1 of \d+ texts"), (Ragged, r"gave \d+ vectors for \d+ texts")],

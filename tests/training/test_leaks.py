@@ -219,6 +219,7 @@ def test_families_of_the_training_records_in_their_normal_form():
     assert by_normal_number(records) == {"US2019123456A1": "12345", "EP1000001B1": "F2"}
 
 
+@pytest.mark.slow
 def test_divisions_are_dropped_and_counted_by_field(corpus, tmp_path):
     """Title and abstract of training publications with the claims of others; the record says by which field they were
     found.

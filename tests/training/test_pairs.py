@@ -62,6 +62,7 @@ def test_pairs_are_written_as_they_come_with_their_provenance(corpus, tmp_path):
     assert all(pair.anchor == VIEWS["TAC"](records[pair.anchor_id]) for pair in back)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_views_of_patentmap(corpus, policy):
     alone = list(pairs.two_views(corpus, "train", Counter(), policy, swap=False))
