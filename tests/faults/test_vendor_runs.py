@@ -170,11 +170,11 @@ REFUSED = {
     "five columns": (lambda lines: [" ".join(line.split()[:5]) for line in lines], "row 1: 5 columns"),
     "seven columns": (lambda lines: [f"{line} x" for line in lines], "row 1: 7 columns"),
     "a query is missing": (
-        lambda lines: [line for line in lines if line.split()[0] != queries(lines)[0]],
+        lambda lines: [line for line in lines if line.split()[0] != lines[0].split()[0]],
         "--allow-missing",
     ),
     "one query only": (
-        lambda lines: [line for line in lines if line.split()[0] == queries(lines)[0]],
+        lambda lines: [line for line in lines if line.split()[0] == lines[0].split()[0]],
         "--allow-missing",
     ),
     "unknown document": (lambda lines: with_field(lines, 0, 2, "ZZ999"), "'ZZ999', which is not in the corpus"),
