@@ -73,6 +73,7 @@ def test_no_link_leads_nowhere(site):
     assert looked_at > 500 and not dead
 
 
+@pytest.mark.slow
 def test_what_is_generated_is_there(site):
     from patent_mteb.cli import COMMANDS
     from patent_mteb.report.page import unpacked

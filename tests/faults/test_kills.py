@@ -274,6 +274,7 @@ def strike(server: Killer, case: Case, shared: Path, work: Path, signals: Sequen
     return stopped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [3, pytest.param(18, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["run of an encoder", "sweep", "import", "build"])
 def test_killed_at_a_random_moment_and_repeated(server, shared, tmp_path, name, number, counted):

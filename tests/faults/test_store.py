@@ -98,6 +98,7 @@ def read_while_writing(store, reads, *, ragged):
     return sum(counts), sum(wrong), raised
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1_500, pytest.param(55_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("interval", [1e-6, 0.005])

@@ -581,6 +581,7 @@ def test_real_claim_sets_in_figures(real):
     assert min(len(claim.text) for found in sets for claim in found.claims) >= 25
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_claim_sets_are_numbered_consecutively_but_for_the_misnumbered(real):
     odd, disordered = set(), set()

@@ -198,6 +198,7 @@ def test_the_words_of_a_tab_are_explained_in_it(seen):
     assert {"IN", "OUT", "TAC", "nDCG@10"} <= set(seen["terms"])
 
 
+@pytest.mark.slow
 def test_a_score_on_a_task_of_the_training_data_is_marked(seen):
     assert seen["trained"] == ["acme/large"]
 
