@@ -69,6 +69,7 @@ class Collected:
             (empty for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the
             measure is the task's main score), ``small`` as above, of the slice.
         messages: excluded files and suspicious contents, one line each.
+        excluded: those of the messages that are about excluded files and results.
         own: the benchmarks of own data sets with results.
         contradictions: why a result was excluded that its evidence or its per-query scores contradict, by path and
             subset.
@@ -80,6 +81,7 @@ class Collected:
     messages: tuple[str, ...] = ()
     contradictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     own: tuple[PatentBenchmark, ...] = ()
+    excluded: tuple[str, ...] = ()
 
     @cached_property
     def data_sources(self) -> dict[str, DataSourceView]:
@@ -140,6 +142,7 @@ def collect(folder: Path) -> Collected:
         tuple(map(visible, reader.messages)),
         reader.contradictions,
         reader.own.benchmarks,
+        tuple(map(visible, reader.survey.excluded)),
     )
 
 
@@ -152,7 +155,7 @@ class _Reader:
         self.unknown: Counter[str] = Counter()
         self.survey = found
         self.messages = found.messages
-        self.note = found.note
+        self.note, self.exclude = found.note, found.exclude
         self.contradictions: dict[tuple[str, str], str] = {}
 
     def sources(self) -> Iterator[tuple[ModelFolder, tuple[Path, ...]]]:
@@ -186,14 +189,14 @@ class _Reader:
                 raise ValueError(f"the date is {date}")
             entries = {split: [dict(entry) for entry in subsets] for split, subsets in splits.items()}
         except KeyError as error:
-            self.note(path, f"no result file of mteb ({error} is missing); left out", _AGAIN)
+            self.exclude(path, f"no result file of mteb ({error} is missing)", _AGAIN)
             return
         except (DataError, OSError, ValueError, TypeError, OverflowError) as error:
             why = error.problem.removeprefix("damaged ") if isinstance(error, DataError) else f"({error})"
-            self.note(path, f"damaged result file {why}; left out", _AGAIN)
+            self.exclude(path, f"damaged result file {why}", _AGAIN)
             return
         if name != path.stem:
-            self.note(path, f"holds a result of {name}; left out", "give the file the name of its task")
+            self.exclude(path, f"holds a result of {name}", "give the file the name of its task")
             return
         records = (entry.get("data_set") for subsets in entries.values() for entry in subsets)
         task = self.own.task(next(filter(None, records), None)) or self.tasks.get(plain_name(name))
@@ -201,7 +204,7 @@ class _Reader:
             self.unknown[name] += 1
             return
         if not entries.get(task.split):
-            self.note(path, f"has no scores of the split '{task.split}'; left out", _AGAIN)
+            self.exclude(path, f"has no scores of the split '{task.split}'", _AGAIN)
             return
         for entry in entries[task.split]:
             subset = str(entry.get("hf_subset", "default"))
@@ -209,7 +212,7 @@ class _Reader:
             try:
                 data_source = data_source_of(task.data, data_revision, sample=name.endswith(".sample"))
             except DataError as error:
-                self.note(path, f"{error.problem}; left out", error.remedy)
+                self.exclude(path, error.problem, error.remedy)
                 continue
             result = Result(
                 source,
@@ -237,9 +240,8 @@ class _Reader:
 
     def contradict(self, result: Result, error: ContradictionError) -> None:
         """Add a message on a contradicted result."""
-        said = DataError(f"{error.problem}; left out", path=error.path, remedy=error.remedy)
-        self.messages.append(str(said))
-        self.contradictions[str(result.path), result.subset] = str(said)
+        message = self.exclude(error.path, error.problem, error.remedy)
+        self.contradictions[str(result.path), result.subset] = message
 
     def compare_evidence(self, results: Sequence[Result]) -> None:
         """Add messages on results that contradict each other."""
@@ -248,7 +250,7 @@ class _Reader:
     def count_unknown(self) -> None:
         """Add a message for each task that no benchmark has."""
         for task, count in sorted(self.unknown.items()):
-            self.messages.append(
+            self.survey.exclude_as(
                 f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name."
             )
 

@@ -40,10 +40,22 @@ class Survey:
 
     places: list[Place] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    """The messages on excluded files and results."""
 
     def note(self, path: Path, problem: str, remedy: str) -> None:
-        """Add a message on an excluded file."""
+        """Add a message on a file."""
         self.messages.append(str(DataError(problem, path=path, remedy=remedy)))
+
+    def exclude(self, path: Path | None, problem: str, remedy: str) -> str:
+        """Add a message on an excluded file, and return it."""
+        return self.exclude_as(str(DataError(f"{problem}; left out", path=path, remedy=remedy)))
+
+    def exclude_as(self, message: str) -> str:
+        """Add a message of its own wording on something excluded, and return it."""
+        self.messages.append(message)
+        self.excluded.append(message)
+        return message
 
 
 def survey(folder: Path) -> Survey:
@@ -62,10 +74,10 @@ def survey(folder: Path) -> Survey:
                 _look(child, (child.name, "", "", "", ""), found, strays, frozenset())
     for place, names in strays.items():
         shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        found.note(
+        found.exclude(
             place,
             f"{len(names)} result file{'s' * (len(names) > 1)} ({shown}) at a depth where no report looks, which is "
-            "<organisation>__<model>/<revision>/[experiments/<settings>/]; left out",
+            "<organisation>__<model>/<revision>/[experiments/<settings>/]",
             "a model's name needs one slash and its revision none: move the files to such a folder, or run the tasks"
             " again",
         )
@@ -84,14 +96,12 @@ def _children(folder: Path, found: Survey) -> list[Path]:
     try:
         children = sorted(folder.iterdir())
     except OSError as error:
-        found.note(
-            folder, f"the folder cannot be read ({error.strerror}); left out", "give yourself the right to read it"
-        )
+        found.exclude(folder, f"the folder cannot be read ({error.strerror})", "give yourself the right to read it")
         return []
     named = [child for child in children if _is_unicode(child.name)]
     for child in children:
         if not _is_unicode(child.name):
-            found.note(folder, f"the name {child.name!a} is not UTF-8; left out", "rename it")
+            found.exclude(folder, f"the name {child.name!a} is not UTF-8", "rename it")
     return named
 
 
@@ -108,11 +118,11 @@ def _look(
     for child in _children(folder, found):
         name = child.name
         if name.endswith(".json.quarantined"):
-            found.note(child, "quarantined by a run, which could not read or trust it; left out", "run the task again")
+            found.exclude(child, "quarantined by a run, which could not read or trust it", "run the task again")
         elif not name.endswith(".json"):
             folders += [child] * child.is_dir()
         elif not child.is_file():
-            found.note(child, "no regular file; left out", _AGAIN)
+            found.exclude(child, "no regular file", _AGAIN)
         elif name != META and is_place:
             files.append(child)
         elif name != META and _may_be_result(child, parts):

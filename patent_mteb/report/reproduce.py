@@ -86,7 +86,7 @@ def verdict(difference: float, tolerance: float) -> str:
 def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Expected] | None = None) -> Reproduction:
     """Compare every stated score for which a results folder has a measured one."""
     folder = "" if model is None else model.replace("/", "__").replace(" ", "_")
-    messages = [message for message in collected.messages if "left out" in message and folder in message]
+    messages = [message for message in collected.excluded if folder in message]
     source = collected.data_sources.get("real")
     if source is None:
         return Reproduction((), (*messages, "No result on published data: nothing to compare with the papers."))
