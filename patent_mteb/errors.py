@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LAYOUT = "see 'Your own data' in the README for the layout"
-
 _Key = TypeVar("_Key", bound=str | tuple[str, ...])
 _Row = TypeVar("_Row")
-
-
 _LONGEST = 1000
 """Characters of a problem; a longer one is shown without its middle."""
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
 logger = logging.getLogger(__name__)
-
-
 RELEASE = "0.1.0"
 """Release of the package, named in data files and records. Results name :func:`version`, which differs after every
 change."""

@@ -24,7 +24,6 @@ ENGINES = ("local", "ray")
 Tell = Callable[[int], None]
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
-
 _LOOK_SECONDS = 0.5
 _RETRIES = 5
 """How often Ray runs a function again whose worker was killed."""

@@ -35,7 +35,6 @@ from patent_mteb.files import write_text
 
 logger = logging.getLogger(__name__)
 
-
 _PATENTEB = {
     "retrieval_IN": 15_809,
     "retrieval_MIXED": 15_574,
@@ -56,7 +55,6 @@ _PATENTEB = {
 
 _TRAIN = {"class_text2ipc3": 30_000, "class_bloom": 11_636, "class_nli_oldnew": 23_215}
 
-
 ROWS: dict[tuple[str, str], int] = {
     ("datalyes/DAPFAM_patent", "corpus.parquet"): 45_336,
     ("datalyes/DAPFAM_patent", "queries.parquet"): 1_247,
@@ -65,7 +63,6 @@ ROWS: dict[tuple[str, str], int] = {
     **{(f"datalyes/{table}", "train/data.parquet"): rows for table, rows in _TRAIN.items()},
 }
 """(data set, file) -> rows of the release."""
-
 
 STATED: dict[tuple[str, str], int] = {
     ("ZoeYou/downstream", "perf200/content/documents.json"): 48_110,
@@ -81,14 +78,9 @@ def rows_of(key: str, file: str) -> int | None:
 
 
 _SHORT = re.compile(r"[0-9a-f]{7,39}")
-
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-
 _FULL_DISK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
-
-
 _commits: dict[tuple[object, ...], str] = {}
-
 _failures: dict[tuple[object, ...], AccessError] = {}
 
 

@@ -36,10 +36,7 @@ from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
 
 logger = logging.getLogger(__name__)
-
-
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
-
 REGISTERED: dict[str, frozenset[str]] = {}
 """By data set: the hashes of local directories that are known to be the authors' data (``local-<hash>``).
 
@@ -47,9 +44,7 @@ None is confirmed yet. An owner of a licensed copy enters its hash here before a
 """
 
 _NOTES = Path(".cache", "huggingface", "download")
-
 _STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
-
 _MIXED: set[tuple[Path, str]] = set()
 """Folders and revisions that changed while this process read them: its caches may mix two states."""
 

@@ -27,11 +27,8 @@ def switched_on(variable: str, *, default: bool = False) -> bool:
 
 
 DATA_VARIABLE = "PATENT_MTEB_DATA"
-
-
 KEYS: dict[str, tuple[str, ...]] = {}
 """The data sets of all registered benchmarks, and files that identify a folder of another name."""
-
 
 _RECORDS = ("patents", "citations", "relations", "import.json", "patents.parquet", "patents.jsonl", "patents.jsonl.gz")
 

@@ -26,15 +26,10 @@ from patent_mteb.errors import DataError
 from patent_mteb.identity import digest
 
 __all__ = ["Answer", "Chat", "models_and_days"]
-
 logger = logging.getLogger(__name__)
-
 CUT, UNFINISHED, REFUSED, EMPTY = "cut off", "thinking aloud without end", "refused", "empty"
-
 _OPEN, _CLOSE = "<think>", "</think>"
-
 _COMPLETE = frozenset(("", "stop", "eos", "eos_token", "end_turn", "stop_sequence"))
-
 _FILTERED = frozenset(("content_filter", "refusal", "safety", "recitation", "prohibited_content", "blocklist"))
 
 _REFUSALS = (
@@ -127,7 +122,6 @@ class Answers:
 
 
 _MILLION = 1_000_000
-
 _MOST_TOKENS = 1_000_000_000
 
 
@@ -242,7 +236,6 @@ class Meter:
 
 
 _PATH = "/chat/completions"
-
 _TOO_LONG = ("length", "max_tokens", "model_length")
 
 

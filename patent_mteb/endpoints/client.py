@@ -28,9 +28,7 @@ from typing import Any
 from patent_mteb.errors import PatentMTEBError
 
 logger = logging.getLogger(__name__)
-
 __all__ = ["KEY_VARIABLE", "Endpoint", "EndpointError"]
-
 KEY_VARIABLE = "OPENAI_API_KEY"
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 120.0

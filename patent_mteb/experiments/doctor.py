@@ -39,10 +39,7 @@ from patent_mteb.tasks.selection import task_named
 from patent_mteb.tasks.verification import check_model, evidence_of, per_query_measure
 
 logger = logging.getLogger(__name__)
-
-
 _META = "model_meta.json"
-
 _LOADING_SETTINGS = ("max_tokens", "layers", "input")
 """Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 

@@ -21,13 +21,9 @@ from patent_mteb.tasks.perquery import path_of
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
-
-
 WHOLE = "text"
-
 MIN_WORDS = 6
 """Minimum length of a text, as in the authors' evaluation."""
-
 
 _Item = TypeVar("_Item")
 

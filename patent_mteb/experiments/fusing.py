@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from patent_mteb.search.base import ArraySearch
 
 logger = logging.getLogger(__name__)
-
-
 GRID: tuple[Fusion, ...] = (*map(RRF, (10, 30, 60, 100)), *(Linear(tenths / 10) for tenths in range(11)))
 """The K of DAPFAM §5.5, and weights of the second run in steps of 0.1."""
 

@@ -38,7 +38,6 @@ from patent_mteb.tasks.benchmark import PatentBenchmark
 ENOUGH = 50
 """Number of queries of the headline task below which a score is unreliable."""
 
-
 _COMMON = 0.5
 """A text stays required if at least this share of the publications has it."""
 
@@ -284,7 +283,6 @@ def _quiet() -> Iterator[None]:
 
 EXACT_UP_TO = 3_000
 """Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""
-
 
 _DATES = ("application_date", "priority_date", "publication_date")
 

@@ -37,14 +37,9 @@ from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import model_record
 
 __all__ = ["Plan", "TaskPlan", "plan"]
-
 logger = logging.getLogger(__name__)
-
-
 _FIXED_BYTES = {"validate": 600_000_000, "run": 900_000_000}
-
 _BYTES_PER_DOCUMENT = 1_700
-
 _MIN_BLOCK_BYTES = 200_000_000
 
 

@@ -33,10 +33,7 @@ from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import Place, check_entry, check_model, check_queries, evidence_of
 
 logger = logging.getLogger(__name__)
-
-
 Live = Callable[[], Mapping[str, Any]]
-
 QUARANTINED = ".quarantined"
 """Suffix of files that are unreadable or fail verification; no command reads them."""
 _META = "model_meta.json"

@@ -28,7 +28,6 @@ from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import model_record
 
 logger = logging.getLogger(__name__)
-
 __all__ = ["Outcome", "Report", "evaluate_into", "run", "scores_of", "unable"]
 
 

@@ -25,7 +25,6 @@ from patent_mteb.recipes.sophia import advantages_and_disadvantages, object_of_i
 
 logger = logging.getLogger(__name__)
 
-
 PROMPTS: Mapping[str, str] = {
     "abstract": "Write an abstract of this patent in at most 150 words: what it is, how it works, what it is for.",
     "features": "List the technical features of this patent's invention as short phrases separated by semicolons.",

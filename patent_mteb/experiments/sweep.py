@@ -57,14 +57,9 @@ if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
 __all__ = ["PAPER", "Matrix", "Setting", "printed_rows", "sweep"]
-
 logger = logging.getLogger(__name__)
-
-
 BACKENDS = ("bm25", "dense", "hybrid")
-
 GRANULARITIES = ("document", "passage")
-
 TOKENS = ("own", "words")
 
 
@@ -164,11 +159,8 @@ def tag_of(fusion: Fusion) -> str:
 
 
 _BM25 = ("TA", "TAC", "Abstract", "Keywords")
-
 _DENSE = ("TA", "TAC", "Abstract")
-
 _LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-
 
 PAPER: tuple[Matrix, ...] = (
     Matrix(["bm25"], ["document"], _BM25, ("FullText", "TA", "Description", "TAC")),
@@ -177,7 +169,6 @@ PAPER: tuple[Matrix, ...] = (
     Matrix(["dense"], ["passage"], _DENSE, ("FullText",), lengths=_LENGTHS),
 )
 """The runs of Tables 17, 18, 19 and 20: 16, 128, 9 and 96, together 249."""
-
 
 _DIGEST = "digest"
 
@@ -229,13 +220,9 @@ PRINTED = {
 """The score of each column of Tables 17 to 20."""
 
 _TABLES = {17: ("bm25", "document"), 18: ("bm25", "passage"), 19: ("dense", "document"), 20: ("dense", "passage")}
-
 _FACTORS = list(Setting.__dataclass_fields__)
-
 _KEYS = ["model", "data", *_FACTORS]
-
 _DIGITS = 5
-
 _PRINTED_DIGITS = 4
 
 

@@ -25,11 +25,8 @@ __all__ = [
     "uniformity",
 ]
 
-
 PAIRS = 10_000
-
 SEED = 42
-
 _BLOCK = 1024
 
 

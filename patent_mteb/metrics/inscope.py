@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 logger = logging.getLogger(__name__)
-
 __all__ = ["KS", "LEVELS", "code_matrices", "in_scope", "in_scope_at", "inscope_scores"]
-
 Level = Literal["section", "subclass", "subgroup"]
 LEVELS: tuple[Level, ...] = ("section", "subclass", "subgroup")
 KS = (1, 5, 10, 20, 50, 100)

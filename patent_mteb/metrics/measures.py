@@ -50,10 +50,7 @@ __all__ = [
     "retrieval_scores",
 ]
 
-
 Floats = NDArray[np.float64]
-
-
 _ABSTENTION = np.linspace(0, 1, 11)[:-1]
 
 
@@ -122,7 +119,6 @@ MEASURES = ("ndcg", "recall", "precision", "map", "mrr", "hit_rate", "pres")
 
 Gains = Mapping[str, Mapping[str, int]]
 """Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
-
 
 _PAIRS = 1 << 16
 

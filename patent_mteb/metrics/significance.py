@@ -45,22 +45,12 @@ __all__ = [
     "p_text",
 ]
 
-
 RESAMPLES = 10_000
-
-
 SEED = 42
-
-
 _BLOCK_ENTRIES = 1 << 21
-
-
 _CHUNK = 512
-
-
 _KEPT = 1 << 24
 """Draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples."""
-
 
 _REFINE = 255
 

@@ -102,9 +102,7 @@ SOURCES = {
 }
 
 _TRAINED = frozenset(row for row in TABLE_11 if not row.startswith("clusters_"))
-
 _NO_CLASSES = frozenset(row for row in _TRAINED if not row.startswith("class_"))
-
 _RETRIEVAL = frozenset(row for row in _NO_CLASSES if not row.startswith("para_"))
 
 
@@ -137,7 +135,6 @@ def _patentmap(name: str) -> Checkpoint:
 
 
 _BERT_FOR_PATENTS = {"adapted_from": "anferico/bert-for-patents"}
-
 _MODERN_BERT = {"adapted_from": "Alibaba-NLP/gte-modernbert-base", "pooling": "cls"}
 
 CHECKPOINTS: dict[str, Checkpoint] = {

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
 
 __all__ = ["GRADES", "Judge", "grade_in"]
-
 GRADES = 4
 _INSTRUCTION = f"""You grade documents that a patent search has found.
 You get what the search was for, a QUERY and a DOCUMENT. Grade how well the document answers the query:

@@ -45,10 +45,7 @@ from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
-
-
 _LOADER = "mteb.models.model_implementations.pylate_models.MultiVectorModel"
-
 _UNDERSTOOD = {"trust_remote_code"}
 
 
@@ -69,7 +66,6 @@ def exact(meta: ModelMeta) -> ModelMeta:
 
 
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1}
-
 _BUFFERS = ("I64", "I32", "BOOL")
 """Types of buffers, such as position indices."""
 
@@ -321,7 +317,6 @@ def training_record(folder: Path) -> dict[str, Any] | None:
 
 
 WEIGHTS = ("float32", "bfloat16", "float16")
-
 PRECISIONS = (*WEIGHTS, AUTOCAST, *VECTOR_PRECISIONS)
 """Precisions of an encoder's weights, of its products, or of its vectors (:class:`~patent_mteb.models.Quantised`)."""
 

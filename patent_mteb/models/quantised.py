@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 __all__ = ["VECTOR_PRECISIONS", "Quantised", "calibration_texts"]
-
 VECTOR_PRECISIONS = ("int8", "uint8", "binary")
 _TEXTS = 256
 _DEVIATIONS = 4

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 logger = logging.getLogger(__name__)
-
 _LOCAL = "local-"
 _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 __all__ = ["Truncated"]
-
 _ROWS = 65_536
 
 

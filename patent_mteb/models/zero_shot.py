@@ -121,5 +121,4 @@ METAS: tuple[ModelMeta, ...] = (
 """The zero-shot models of Table 8, without a fixed commit. Results are stored under the commit that was loaded."""
 
 _KNOWN = {str(meta.name): meta for meta in METAS}
-
 _REMEDY = "Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or pass -m a directory that holds the model"

@@ -57,7 +57,6 @@ DEFINITIONS = {
 
 _Name = Callable[[str], str]
 _SEVERAL = ""
-
 _CACHED = 1 << 18
 """Numbers whose names are cached: citations and relations repeat them."""
 

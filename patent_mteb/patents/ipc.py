@@ -24,7 +24,6 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Level = Literal["section", "ipc3", "subclass", "group", "subgroup"]
-
 LEVELS: tuple[Level, ...] = ("section", "ipc3", "subclass", "group", "subgroup")
 """The levels of the hierarchy, from coarse to fine."""
 

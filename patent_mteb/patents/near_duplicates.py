@@ -22,7 +22,6 @@ from patent_mteb.patents.text import text_key
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
 _Value = TypeVar("_Value")
-
 _SHARED: dict[object, object] = {}
 """One object for each of the few values that the parts of sketches have."""
 

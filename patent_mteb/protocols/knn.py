@@ -17,7 +17,6 @@ from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix, precision_at
 
 __all__ = ["KNN", "WIPO_AT_KS", "RankedKNN", "knn", "majority_vote", "neighbour_scores", "neighbours", "ranked_knn"]
-
 WIPO_AT_KS = (1, 3, 5, 10, 20)
 PATENTMAP_KS = (1, 3, 5)
 _BLOCK_ENTRIES = 1 << 24

@@ -31,21 +31,12 @@ from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 
 __all__ = ["C_GRID", "Probe", "SingleLabelProbe", "linear_probe", "logistic_regression_f1"]
-
-
 TOLERANCE = 1e-6
-
 MAX_ITERATIONS = 1000
-
 _MEMORY = 10
-
 _ROWS = 1024
-
 _SLICE = 1 << 18
-
-
 Floats = NDArray[np.float64]
-
 Embeddings = NDArray[np.floating]
 
 

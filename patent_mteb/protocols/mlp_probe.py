@@ -25,8 +25,6 @@ from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import label_matrix, precision_at
 
 __all__ = ["PAPER_SETTINGS", "MLPProbe", "Settings", "held_out", "mlp_probe"]
-
-
 SMALL_EMBEDDINGS = 1 << 22
 """Maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB."""
 
@@ -83,7 +81,6 @@ class Settings:
 
 _SMALL_STEP = 1 << 28
 """Multiplications of a forward pass below which a second thread is slower (measured on 2 cores)."""
-
 
 PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)
 """The authors' training."""

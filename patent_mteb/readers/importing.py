@@ -52,7 +52,6 @@ _WEB_PAGES = (b"<!doctype html", b"<html")
 _ZIP, _GZIP, _PARQUET = b"PK", b"\x1f\x8b", b"PAR1"
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
-
 _LINES, _FEW = 1000, 10
 """Lines that are checked for another encoding than UTF-8, and for markup."""
 

@@ -69,7 +69,6 @@ class Reader:
 
 
 NO_OBJECT = "no JSON object (incomplete, malformed, or another value)"
-
 _HEAD = 1 << 22
 """Bytes that are searched for the first object."""
 

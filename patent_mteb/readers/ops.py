@@ -260,7 +260,6 @@ PHASES = {
 """Name in OPS or code in DOCDB (PATSTAT: ``citn_origin``) -> phase; others stay as they are."""
 
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-
 BY_OFFICE = ("search", "international-search", "examination")
 """Phases in which an examiner cites."""
 

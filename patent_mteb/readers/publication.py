@@ -25,7 +25,6 @@ UNPUBLISHED = "a citation of an application that names no publication"
 NUMBERLESS = "a citation without a number"
 UNNAMED = "no publication number"
 OWN = "a citation of the publication itself"
-
 US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
 """Category of a citation by the USPTO -> origin. Other categories have no known origin: ``cited by other`` (2005-12:
 applicant or third party), ``cited by third party``, ``imported from ...``."""

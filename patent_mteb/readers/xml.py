@@ -57,7 +57,6 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 Element: TypeAlias = etree._Element
 Split: TypeAlias = Callable[[IO[bytes]], Iterator[bytes]]
-
 LONGEST_DOCUMENT = 1 << 29
 """Bytes of one document. The largest documents of an office (sequence listings) have about a tenth of it."""
 

@@ -47,10 +47,7 @@ from patent_mteb.patents.corpus import Texts, TitledTexts
 from patent_mteb.patents.records import Patent
 
 logger = logging.getLogger(__name__)
-
-
 _HEADER = ["query-id", "corpus-id", "score"]
-
 _GREATEST_GAIN = 100
 
 

@@ -79,7 +79,6 @@ def keywords_of(
 
 DATA_SET = "datalyes/DAPFAM_patent"
 
-
 NEEDS = (
     Need("title", "views Title, TA, TAC, FullText", drops="families"),
     Need("abstract", "views Abstract, TA, TAC, FullText", drops="families"),

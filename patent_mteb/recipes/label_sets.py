@@ -58,11 +58,9 @@ LABEL_SETS = (
 )
 """The paper's five sets (Table 2)."""
 
-
 _PAPER_LANDSCAPES = {label_set.landscape for label_set in LABEL_SETS}
 _PAPER_LABELS = {"Mobility", "Environment", "Self-Care", "Hearing", "Communication", "Cognition", "Vision"}
 """The coarse labels of the paper's landscapes (§3.1.1)."""
-
 
 _UNNAMED = "Topics"
 
@@ -126,10 +124,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 SPLITS = ("train", "validation", "test")
-
-
 _COLUMNS: dict[str, Any] = {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())}
-
 _ONE_SPLIT = "assign all documents of a family to one split"
 
 

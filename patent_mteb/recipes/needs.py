@@ -40,13 +40,11 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
 CITATION_FIELDS = ("citations", "category")
 """Citations between the patents, and their category (X, Y, A) in a search report."""
 
-
 MATCH_THEM = (
     "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another"
     " form"
 )
 """Remedy where no citation connects two patents."""
-
 
 CATEGORIES = (
     "add citations with categories X, Y or A between your patents; or count every citation, in one grade: "

@@ -140,9 +140,7 @@ def read_languages(folder: Path) -> dict[str, str]:
 
 
 NAME = "PatentOpenEP"
-
 EACH_CITATION = True
-
 NEEDS = open_us.NEEDS
 
 

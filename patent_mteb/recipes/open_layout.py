@@ -44,7 +44,6 @@ from patent_mteb.recipes.open_citations import Judgement
 
 CLAIMS, PASSAGES = "claims", "passages"
 VIEWS = ("Abstract", "Claims")
-
 Qrels = dict[str, dict[str, int]]
 _STRINGS = pa.list_(pa.string())
 _METADATA = {"family_id": pa.string(), "public": pa.date32(), "priority": pa.date32(), "ipc": _STRINGS, "cpc": _STRINGS}

@@ -16,7 +16,6 @@ from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.open_us import EACH_CITATION, Params, Source, build_as, sample_records
 
 __all__ = ["EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "sample_records"]
-
 NAME = "PatentOpenUSGrants"
 
 NEEDS = (

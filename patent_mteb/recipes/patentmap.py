@@ -62,21 +62,14 @@ from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.patentmap_content import CITED, SECTION_TAGS, strongest_type
 
 logger = logging.getLogger(__name__)
-
-
 FILES = {"train": "train_512.csv", "test": "test_512.csv"}
 """File of each split."""
 
 COLUMNS = ("text", "ipcr_labels", "section")
-
 SECTION = "abstract"
-
 _LIST = re.compile(r"\[\s*('[^']*'(\s*,\s*|\s+|\s*(?=\])))*\]")
-
 _CODE = re.compile(r"'([^']+)'")
-
 _TAG = re.compile(r"\[(?:abstract|claim|summary|invention|drawing|description)\] ")
-
 _LONGEST = 1 << 24
 
 
@@ -252,7 +245,6 @@ class BySubclass:
 
 
 DATA_SET = "ZoeYou/downstream"
-
 
 NEEDS = (
     Need("title", "abstract section; IPC-Classification"),

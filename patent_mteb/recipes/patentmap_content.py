@@ -25,8 +25,6 @@ from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
 from patent_mteb.patents.views import SEPARATOR, join_sections
 
 logger = logging.getLogger(__name__)
-
-
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
 """Tags of abstract, claims and description."""
 

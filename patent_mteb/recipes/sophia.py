@@ -76,9 +76,7 @@ _INVENTION = (
 )
 
 _AIM = r"(?:objects?|objectives?|aims?|goals?|purposes?|intentions?)"
-
 _PROBLEM = r"(?:problems?|tasks?)"
-
 
 OBJECT_PATTERNS = (
     rf"\b{_AIM}(?: \w+){{0,2}} (?:of|behind|underlying|for) (?:the |this |an? )?(?:\w+ ){{0,2}}?{_INVENTION}\b",
@@ -89,7 +87,6 @@ OBJECT_PATTERNS = (
     rf"\b{_INVENTION} (?:is|was) based on the (?:problem|task|{_AIM})\b",
 )
 """A sentence that matches one of these, ignoring case, states an object of the invention."""
-
 
 ADVANTAGE_PATTERNS = (
     r"\b(?:dis)?advantag(?:es?|eous|eously)\b",
@@ -103,15 +100,11 @@ ADVANTAGE_PATTERNS = (
 )
 """A sentence that matches one of these, ignoring case, states an advantage or a disadvantage of the prior art."""
 
-
 _OBJECT = re.compile("|".join(OBJECT_PATTERNS), re.IGNORECASE)
-
 _ADVANTAGE = re.compile("|".join(ADVANTAGE_PATTERNS), re.IGNORECASE)
-
 _NO_END = "".join(
     rf"(?<!\b{word}\.)" for word in (r"e\.g", r"i\.e", r"U\.S", "Fig", "Figs", "No", "Nos", "al", "vs", "approx")
 )
-
 _SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}\s+(?=[A-Z(\[\"“])")
 
 
@@ -152,7 +145,6 @@ REPRESENTATIONS: Mapping[str, Callable[[Patent], str]] = {
     "AiObj": lambda patent: patent.summaries.objectives,
 }
 """Columns of ``queries.parquet`` (§3.3); the twelfth representation, ``Tacd``, is the text of ``queries.jsonl``."""
-
 
 NAME = "Sophia"
 

@@ -74,10 +74,7 @@ DWPI_FIELDS = (
 )
 
 PUBLIC_FIELDS = ("claim1", "abstract", "title", "keywords")
-
-
 _SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.VIEW_SECTIONS[view]))
-
 _NO_DESCRIPTION = Description()
 
 
@@ -389,7 +386,6 @@ def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) ->
 
 
 NAME = "WIPO-AT"
-
 
 NEEDS = (
     Need("title", "TA, TAC"),

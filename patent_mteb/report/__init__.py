@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from patent_mteb.report.cells import Table
 
 __all__ = ["FORMATS", "ReportOutcome", "run"]
-
 FORMATS = ("terminal", "markdown", "csv", "latex")
-
 _PRINTED_ROWS = 100
 """A report with more rows prints its summaries only, unless all tables are requested."""
 

@@ -64,14 +64,11 @@ COLUMNS: dict[str, Callable[[Score], Any]] = {
 }
 """The columns of files, in this order."""
 
-
 MISSING = "–"
-
 TIED = "≈"
 """Follows a score that is not significantly different from the best of its task."""
 
 _TIED_NOTE = f"{TIED}: statistically tied with the best of the task on the same queries (Holm's correction, p >= 0.05)."
-
 UNTESTED = "◦"
 """Follows a score that was not compared with the best of its task, in a table with compared ones."""
 

@@ -94,7 +94,6 @@ class Chart:
 
 
 _STRINGS = dict.fromkeys(("model", "group"), pl.String)
-
 _MOST_TASKS = 20
 """Tasks side by side, at most."""
 

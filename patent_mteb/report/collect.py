@@ -41,7 +41,6 @@ from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of
 
 __all__ = ["Collected", "ReportError", "collect"]
-
 _AGAIN = "delete the file and run the task again"
 _LAST_DATE = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999."""

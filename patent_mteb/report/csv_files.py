@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Version of the JSON document; it changes with the meaning of a column or key."""
 
-
 _RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
 
 

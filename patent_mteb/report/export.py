@@ -38,8 +38,6 @@ from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.words import measure_title, visible
 
 __all__ = ["Export", "Refusal", "prepare"]
-
-
 SETTINGS = "run_settings.jsonl"
 
 

@@ -22,9 +22,7 @@ from patent_mteb.tasks import catalogue
 SCHEMA: dict[str, Any] = dict.fromkeys(
     ("run", "data_source", "benchmark", "task", "plain", "settings", "measure"), pl.String
 ) | {"value": pl.Float64, "score": pl.Float64}
-
 _PLANE = ("alignment", "uniformity", "ssd")
-
 TITLES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
 """Measure -> title. Lower is better for each."""
 

@@ -25,7 +25,6 @@ from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.suite import TasksOnOwnData
 
 _SEAL = "seal"
-
 __all__ = ["Entry", "boards", "entries", "leaderboard", "summary"]
 
 

@@ -88,7 +88,6 @@ def texts_of(view: BenchmarkView, task: MeasuredTask, *, read_all: bool = False)
 
 
 _ABOUT = "The headline of a benchmark is the score of the task that represents its retrieval."
-
 _COMMON = "A mean of common tasks is over the tasks that all models of this table have."
 
 
@@ -181,12 +180,8 @@ def _common(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]
 
 
 _NOT_MEANS = {"headline", "headline_in", "headline_out", "headline_gap_percent"}
-
 _DIGITS = 6
-
-
 Matrix = list[list[Any]]
-
 Cells = dict[tuple[str, str], Any]
 
 
@@ -329,7 +324,6 @@ def _found(view: BenchmarkView, texts: Texts) -> Cells:
 
 
 TITLE = "Patent embedding leaderboard"
-
 _FURTHER = ("query-types", "statistics", "detectable", "advantage", "geometry")
 """Tables of a benchmark that the page shows unchanged."""
 
@@ -482,7 +476,6 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 _STYLES = ("page.css", "table.css")
-
 _SCRIPTS = ("base.js", "models.js", "tables.js", "charts.js", "front.js", "benchmark.js", "explorer.js", "tabs.js")
 """In the order of their execution: each uses those before it."""
 

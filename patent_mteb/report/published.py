@@ -102,9 +102,7 @@ SETTINGS_OF_THE_PAPER = ("prompts",)
 """Settings with which a model is still the one that a paper measured, if they are the paper's; with any other it is
 another model."""
 
-
 _MEAN_SLACK = 6e-4
-
 _MEAN = " mean"
 
 

@@ -50,16 +50,9 @@ def _recorded(recorded: Mapping[str, Any]) -> str:
 
 
 _NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
-
-
 _MOST = 2**63
-
-
 _SLICE_COUNTS = ("_n_queries", "_n_pairs")
-
-
 _COUNTS = (*_SLICE_COUNTS, "_n_classes")
-
 
 _RESULT_COLUMNS = (
     *(
@@ -91,7 +84,6 @@ _RESULT_COLUMNS = (
     ),
     *("path", "queries", "prompts", "computed", "small", "seconds_per_query", "calls", "tokens", "cost"),
 )
-
 
 RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
     "value": pl.Float64,

@@ -29,7 +29,6 @@ OKISH = 3.0
 """Times the tolerance up to which a difference is called OKISH."""
 
 _VERDICTS = ("FAIL", "OKISH", "OK")
-
 _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "settings (digest)", "version": "patent-mteb"}
 """Keys of the evidence of a result, and their names in a line."""
 

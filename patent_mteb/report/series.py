@@ -22,7 +22,6 @@ from patent_mteb.report.words import shortened, visible
 _LONGEST_NAME = 46
 _SETTINGS = re.compile(r" \(.*\)$")
 _NOT_SETTINGS = ("name", "revision", "embed_dim")
-
 _System = Mapping[str, Any]
 
 

@@ -29,7 +29,6 @@ LINE = 0.19
 """Inches from one label to the next."""
 
 _ROUNDS = 4
-
 _CLOSE = 0.1
 """Inches that a panel may lack: each further round of the layout takes as long as the first."""
 
@@ -152,23 +151,17 @@ def end_labels(axes: Axes, points: Sequence[tuple[str, float, float, str]], heig
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
 GREY = "#767676"
-
 SERIES = 12
 """Series in one plot, at most."""
 
 PANELS = 8
 """Panels in one figure, at most."""
 
-
 _LINES = ("-", "--", ":", "-.")
-
 DIFFERENCES = "PuOr"
 """Colour map of signed values: both sides are equally dark, zero is white."""
-
 
 _STYLE = {
     "font.family": "DejaVu Sans",
@@ -188,10 +181,8 @@ _STYLE = {
     "figure.facecolor": "white",
 }
 
-
 _IGNORED_WARNINGS = ("constrained_layout not applied", "Glyph .* missing from")
 """Warnings on names that are too long for a figure or not in its font: the figure shows them anyway."""
-
 
 _Arguments = ParamSpec("_Arguments")
 

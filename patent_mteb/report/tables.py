@@ -36,7 +36,6 @@ TEST_NAMES = {
 }
 """Names of the tests in notes."""
 
-
 PAIRS_SCHEMA = {
     **dict.fromkeys(("data_source", "task", "first", "second"), pl.String),
     **dict.fromkeys(("difference", "p", "p_holm", "effect"), pl.Float64),
@@ -199,7 +198,6 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
 
 
 Floats = NDArray[np.float64]
-
 _DIGITS = 9
 """Decimals to which equal scores agree: means of the same numbers differ in the last bits."""
 
@@ -302,7 +300,6 @@ def _drawn(tasks: Sequence[Floats], rng: np.random.Generator) -> Floats:
 
 
 _RUNS_SIDE_BY_SIDE = 6
-
 _MEAN = ("too_small",)
 
 _DOMAIN_COLUMNS = (
@@ -312,7 +309,6 @@ _DOMAIN_COLUMNS = (
 )
 
 _GAP_NOTE = "Gap is (IN − OUT) / IN."
-
 _ABSENT_NOTE = f"{MISSING}: not all tasks of this mean were run."
 
 

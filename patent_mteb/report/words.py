@@ -63,7 +63,6 @@ TERMS = {
 }
 """Term -> meaning."""
 
-
 _PARTS = {"in": "IN", "out": "OUT", "xy": "XY", "a": "A", "knn": "kNN", "mlp": "MLP", "paper": "paper's"}
 """Prefixes of a measure: a slice, a classifier, the paper's protocol."""
 

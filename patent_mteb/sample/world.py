@@ -103,7 +103,6 @@ FIRST_PRIORITY = dt.date(2003, 8, 15)
 LAST_PRIORITY = dt.date(2024, 5, 31)
 FIRST_PUBLICATION = dt.date(2005, 1, 1)
 LAST_PUBLICATION = dt.date(2025, 12, 31)
-
 CITING_FAMILIES = 0.86
 """Share of families that cite, among those with citable prior art."""
 

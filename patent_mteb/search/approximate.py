@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-
 _CHECKED = 100
 _QUERIES_AT_ONCE = 1024
 _CENTRES = 4

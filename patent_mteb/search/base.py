@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
 
 __all__ = ["ArraySearch", "SearchContext", "document_text", "document_texts", "query_texts", "span_end", "text_bytes"]
-
-
 _NEVER = np.iinfo(np.int32).max - 1
 _WITHOUT_LIMIT = np.iinfo(np.int32).max
 

@@ -54,15 +54,11 @@ from patent_mteb.search.timing import phase
 from patent_mteb.store.settings import LiveIdentity
 
 __all__ = ["BM25", "BM25_METAS", "SETTINGS", "BM25Index", "BM25Settings", "bm25"]
-
-
 _AT_ONCE = 1 << 27
 """Bytes of the weights of a block."""
 
-
 _IN_MEMORY = 1 << 28
 """Bytes of weights, and of frequencies before, that stay in memory."""
-
 
 _ENTRY_BYTES = 8
 
@@ -188,7 +184,6 @@ class BM25Settings:
 
 _Corpus = tuple[str, BM25Settings]
 """Key of an index: content of a corpus, and settings."""
-
 
 SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM25Settings()}
 """Named settings: DAPFAM §5.3, and the defaults of bm25s."""

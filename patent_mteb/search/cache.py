@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
-
 _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
-
-
 _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """Data sets are immutable, so hashes stay valid while the object exists."""
 

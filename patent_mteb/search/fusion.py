@@ -118,7 +118,6 @@ def check_same(first: Run, second: Run) -> None:
 Scores = Callable[[slice], NDArray[np.float64]]
 """Rows -> fused scores of the documents in :attr:`Matched.docs`; -1 where empty."""
 
-
 _Parts = Callable[[slice, NDArray[np.float64], NDArray[np.float64]], None]
 """Fills in the scores of the first run's documents and of the second's others."""
 

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from patent_mteb.store import EmbeddingStore
 
 __all__ = ["METAS", "LateInteraction", "TokenPrecision", "is_late_interaction", "late_interaction"]
-
-
 _AT_ONCE = 512
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 ScoreDtype = Literal["float32", "bfloat16"]
-
 MEMORY_BUDGET = 1 << 30
 """Default working memory of a search in bytes: document tokens, products, scores."""
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
 _Key = TypeVar("_Key", bound=Hashable)
-
 _Value = TypeVar("_Value")
 
 

@@ -41,8 +41,6 @@ DOCUMENTS_AT_ONCE = 4096
 _HALF_STEP = 2.0**-8
 _SINGLE_STEP = 2.0**-24
 _SHORTEST = 1e-15
-
-
 Keys = NDArray[Any]
 """Sortable scores: float32, or the bits of positive bfloat16 as int16."""
 

@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol, MTEBModels
 
 logger = logging.getLogger(__name__)
-
-
 Row = Mapping[str, Any]
 
 
@@ -282,7 +280,6 @@ def tokenizer_of(model: Any) -> Tokenizer:
 
 
 Scores = NDArray[np.floating[Any]]
-
 Starts = NDArray[np.integer[Any]]
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 __all__ = ["Reranked", "as_cross_encoder", "in_first_order", "second_stage"]
-
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 

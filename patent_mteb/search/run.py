@@ -20,7 +20,6 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search import trec
 
 __all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
-
 Results = dict[str, dict[str, float]]
 """A ranking in mteb's form: ``{query id: {document id: score}}``."""
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 logger = logging.getLogger(__name__)
-
 __all__ = ["FusedRuns", "StoredRun", "Weighted", "fuse_all"]
 
 

@@ -21,11 +21,8 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import replacing, text_lines
 
 logger = logging.getLogger(__name__)
-
-
 Order = Literal["score", "rank", "-score"]
 Results = Mapping[str, Mapping[str, float]]
-
 _CONTRADICTING = 0.01
 _DIGITS = 19
 _SMALLEST, _GREATEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max) / 2

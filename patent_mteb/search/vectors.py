@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-
 _ROWS_AT_ONCE = 4096
 
 

@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
-
 logger = logging.getLogger(__name__)
-
 LOG_SECONDS = 60.0
 """Without a terminal: seconds before the first line of progress, and between two."""
 

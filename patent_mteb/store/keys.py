@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["KEY_BYTES", "Keys", "distinct", "halves", "hash_texts"]
-
 KEY_BYTES = 16
 Keys = NDArray[np.uint8]
 """[n, 16] array: one key a row."""

@@ -29,7 +29,6 @@ from patent_mteb.files import folder_lock, lock
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
 logger = logging.getLogger(__name__)
-
 _IN_USE_SECONDS = 3600.0
 _ATTEMPTS = 10
 

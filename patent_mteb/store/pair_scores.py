@@ -40,7 +40,6 @@ _SETTINGS = (
 )
 
 _AT_ONCE = 4096
-
 _Row = dict[str, Any]
 
 

@@ -198,7 +198,6 @@ NEUTRAL = frozenset(
 They need no digest. mteb itself separates results by precision.
 """
 
-
 _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
 _NOTE = "_patent_mteb_at_load"
 _SETTINGS = "settings"
@@ -207,9 +206,7 @@ DIGESTS = ("weights", "modules", "tokenizer")
 
 _COMPRESSED = "output_dtypes"
 _PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
-
 _Model = TypeVar("_Model")
-
 _UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
 

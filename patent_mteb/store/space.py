@@ -180,14 +180,10 @@ def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.in
 DTYPES = ("float32", "float16", "int8")
 """Number types of stored vectors; ``int8`` is for codecs."""
 
-
 _Result = TypeVar("_Result")
-
-
 _BLOCK_BYTES = 4 << 20
 _ATTEMPTS = 3
 """Attempts of a read or write that fails because another process removes shards."""
-
 
 _NOWHERE = Unwritten(np.empty((0, 1), np.float32))
 """Replaces a removed shard."""

@@ -39,9 +39,7 @@ from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damag
 from patent_mteb.store.space import DTYPES, Space
 
 __all__ = ["EmbeddingStore", "PruneReport", "SpaceInfo", "VerifyReport", "default_path"]
-
 logger = logging.getLogger(__name__)
-
 _FORMAT = 1
 """Version of the layout and of the shards."""
 _MARKER = "store.json"

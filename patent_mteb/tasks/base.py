@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
 __all__ = ["PatentTask", "PatentTaskMetadata", "class_name", "make_task", "sample_task", "task_metadata"]
-
 logger = logging.getLogger(__name__)
-
-
 SHIPPED = Path(__file__).with_name("descriptive_stats.json")
 
 
@@ -86,7 +83,6 @@ _INSTRUCTIONS = {
     "Clustering": "Identify the technology that the given patent belongs to",
 }
 """Instructions by task type, for tasks without an instruction of their own; mteb has none for these types."""
-
 
 SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "license": "apache-2.0"}
 """Metadata of a task on the built-in sample, whose patents and labels are invented."""

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
-
 __all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "score_table", "summary"]
-
 _Item = TypeVar("_Item")
 
 

@@ -59,7 +59,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-
 _MTEB_TASKS: Mapping[str, Sequence[str]] = {
     "BigPatent": ("BigPatentClustering.v2",),
     "Swedish CPC": ("SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"),
@@ -67,9 +66,7 @@ _MTEB_TASKS: Mapping[str, Sequence[str]] = {
 """Tasks of mteb by their group in ``PatentMTEB+``."""
 
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
-
 _SAMPLE_TASKS: dict[type[PatentTask], type[PatentTask]] = {}
-
 _VARIANTS: dict[str, tuple[PatentBenchmark, ...]] = {}
 """By benchmark: its tasks on the sample, and its retrieval tasks only if it has others."""
 

@@ -21,10 +21,7 @@ from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
 logger = logging.getLogger(__name__)
-
-
 _Value = TypeVar("_Value")
-
 TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 
 

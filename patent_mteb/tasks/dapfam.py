@@ -40,10 +40,7 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
-
-
 _CACHE_BYTES = 1 << 28
-
 _CACHE: LRUCache[tuple[Source, Hashable], Texts] = LRUCache(_CACHE_BYTES)
 
 
@@ -62,7 +59,6 @@ def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Te
 
 
 DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c516d13afea2d")
-
 
 FACTS = Facts(
     name="DAPFAM",
@@ -86,7 +82,6 @@ FACTS = Facts(
     paper="dapfam",
 )
 
-
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Title": ("title_en",),
     "TA": ("title_en", "abstract_en"),
@@ -99,9 +94,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 ``Claim1`` and ``Keywords`` come from ``claims_text`` and the keyword column."""
 
-
 PARTS_OF_VIEW = {"Title": ("title",), "Abstract": ("abstract",), "Claim1": ("claim",), "Description": ("invention",)}
-
 
 SECTION_OF_COLUMN = {
     "title_en": "title",
@@ -109,7 +102,6 @@ SECTION_OF_COLUMN = {
     "claims_text": "claim",
     "description_en": "invention",
 }
-
 
 _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
@@ -156,9 +148,7 @@ PAIRS = (
 )
 """The views of Tables 17 and 19, the title query of Fig. 6, and the remaining symmetric views of WIPO-AT §3.8."""
 
-
 DOMAINS = ("", "In", "Out")
-
 SPECS = tuple(Pair(query, corpus, domain) for domain in DOMAINS for query, corpus in PAIRS)
 
 AS_MTEB = tuple(
@@ -168,7 +158,6 @@ AS_MTEB = tuple(
     for corpus in ("TA", "TAC", "FullText")
 )
 """mteb's own eighteen tasks, which join the columns of a query, and of a document without its title, by line breaks."""
-
 
 _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
@@ -420,7 +409,6 @@ BENCHMARK = PatentBenchmark(
         for title, domain in zip(("ALL", "IN", "OUT"), DOMAINS, strict=True)
     },
 )
-
 
 MTEB_TASKS = tuple(map(_task, AS_MTEB))
 """Tasks that are found by name only: no benchmark or report contains them."""

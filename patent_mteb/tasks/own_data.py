@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
-
 _Task = TypeVar("_Task", bound="PatentTask")
 
 

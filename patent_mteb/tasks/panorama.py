@@ -84,13 +84,9 @@ def best_of(run: Run, numbers: Mapping[str, int]) -> dict[str, list[str]]:
 
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
-
 GOLD, SILVER = 2, 1
-
 _REMEDY = "download the file again; if it is complete, its layout has changed: open an issue"
-
 _NUMBERED = re.compile(r"\s*(?:claim\s*)?(\d+)\s*[.):]\s*", re.IGNORECASE)
-
 
 FACTS = Facts(
     name="PANORAMA",

@@ -91,7 +91,6 @@ REVISIONS = {
 }
 """Pinned commits, as far as the data sets' cards name them; the other sets are read from the branch ``main``."""
 
-
 FULL = ("title", "abstract", "claim")
 """The sections of the text of a whole patent, joined by ``[SEP]`` (§3)."""
 
@@ -275,7 +274,6 @@ CLUSTERS: tuple[Spec, ...] = (
         "Identify the inventors of the given patent",
     ),
 )
-
 
 FACTS = Facts(
     name="PatenTEB",

@@ -68,16 +68,11 @@ if TYPE_CHECKING:
     from patent_mteb.protocols.mlp_probe import MLPProbe
 
 logger = logging.getLogger(__name__)
-
-
 PERF = "perf200"
-
 DEPTH = 100
 """The number of documents per query whose sections Fig. 4 counts."""
 
-
 CUTS = (10, 20, 50, 100)
-
 SLICES = ("xy", "a")
 
 
@@ -318,11 +313,8 @@ def section_shares(parts: NDArray[np.integer], names: Sequence[str]) -> dict[str
 
 
 FOLDER = "IPC-Classification"
-
 PAPER_KS = (1, 3, 5, 10)
-
 PAPER_HELD_OUT = 0.1
-
 _PAPER = "paper_"
 
 
@@ -485,7 +477,6 @@ def _named(protocol: str, precision: Mapping[int, float]) -> dict[str, float]:
 
 
 DATA = DataSet("ZoeYou/downstream", "patentmap", "main", file="perf200/mapping/gold.json")
-
 
 FACTS = Facts(
     name="PatentMap",

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
 logger = logging.getLogger(__name__)
-
-
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
 RUNS_VARIABLE = "PATENT_MTEB_RUNS"
 MEASURES = (

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
 __all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables", "gated"]
-
 logger = logging.getLogger(__name__)
 
 
@@ -76,7 +75,6 @@ def tagged_by_ends(text: str, sections: dict[str, str]) -> str:
 
 PAPER_PREFIX = "paper"
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
-
 DEPTHS = (100, 500, 1000)
 """The ranks down to which patent searchers read."""
 

@@ -19,8 +19,6 @@ from patent_mteb.tasks.catalogue import enter_own
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
-
-
 _NAMES = "see 'patent-mteb list' for the names"
 
 

@@ -34,7 +34,6 @@ from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PAPER_PREFIX, PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
-
 DATA = DataSet("Sophia", "sophia")
 
 FACTS = Facts(
@@ -96,7 +95,6 @@ SUMMARIES = {
     "AiObj": "machine-written object of the invention",
 }
 """The two groups of query representations (§3.3)."""
-
 
 PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": ("invention",)}
 """Representations with one section of the patent."""

@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
-
-
 _FIELDS = (*DWPI_FIELDS, *PUBLIC_FIELDS)
 
 
@@ -306,15 +304,11 @@ def _test_classes(data: LabelledTexts, rule: Callable[[list[list[str]], Mapping[
 
 
 DATA = DataSet("WIPO-AT", "wipo_at")
-
-
 PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
-
 BEHIND_THE_TITLE = {"TA": {"abstract": "Abstract"}, "TAC": {"abstract": "Abstract", "claim": "Claims"}}
 """The sections after the title of a view, with the views of these sections."""
 
 QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
-
 CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
 
 
@@ -382,7 +376,6 @@ FACTS = Facts(
     known_by=("corpus.jsonl", "qrels", "labels"),
     check=check,
 )
-
 
 HEADLINE = Cell("TAC", "TAC")
 
@@ -555,7 +548,6 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
 
 INSTRUCTION = "Given a patent, retrieve patents that it cites"
 
-
 RETRIEVAL_TASKS = tuple(
     make_task(
         CitationRetrieval,
@@ -575,14 +567,12 @@ RETRIEVAL_TASKS = tuple(
     for cell in CELLS
 )
 
-
 VARIANTS: dict[str, tuple[str, ...]] = {
     "": (*DWPI_FIELDS, *PUBLIC_FIELDS),
     ".DWPIOnly": DWPI_FIELDS,
     ".NoDWPI": PUBLIC_FIELDS,
 }
 """Text fields by suffix of the task name (§3.6): Combined, DWPIonly and noDWPI."""
-
 
 LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())
 
@@ -619,7 +609,6 @@ def _label_tasks(kind: str) -> tuple[type[LabelTask], ...]:
 
 
 CLASSIFICATION_TASKS = _label_tasks("MultilabelClassification")
-
 CLUSTERING_TASKS = _label_tasks("Clustering")
 
 

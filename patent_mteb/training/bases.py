@@ -26,7 +26,6 @@ from patent_mteb.search.vectors import as_tensor, checked_vectors
 from patent_mteb.training.recipes import Settings
 
 logger = logging.getLogger(__name__)
-
 HEAD = "patent_mteb_head"
 """Name of the projection, which a saved model does not contain."""
 

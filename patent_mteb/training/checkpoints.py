@@ -42,9 +42,7 @@ def deviations_of(job: Job) -> list[str]:
 
 
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
-
 _PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
-
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
 

@@ -27,9 +27,7 @@ from patent_mteb.training.bases import HEAD, vectors_of
 from patent_mteb.training.corpus import Corpus
 
 COLUMNS = ("step", "ssd", "uniformity", "alignment", "ipc_p_at_1")
-
 _NEIGHBOURS = 10
-
 _MOST = 2_000
 
 

@@ -26,7 +26,6 @@ from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, 
 from patent_mteb.training.running import run_seed, set_seeds
 
 __all__ = ["Outcome", "train"]
-
 logger = logging.getLogger(__name__)
 
 

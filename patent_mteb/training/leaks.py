@@ -63,26 +63,19 @@ from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 
 WIDTH = 2
-
 FEWEST = 8
-
 COMMON = 20
-
 FIELDS = ("title and abstract", "first claim", "whole text")
-
 LEAST = (0.6, 0.6, 0.5)
 """Minimum share by field, before ``1/sqrt(n)`` is added. Among 1,813 US applications, no two without a common inventor
 exceed 0.36 (0.27 for whole texts). Families of the sample, whose texts come from a grammar, reach 0.54 (0.45)."""
 
 _WHOLE = len(FIELDS) - 1
-
 _COMPARED = tuple((mine, its) for mine in (2, 0, 1) for its in (2, 0, 1) if mine == its or _WHOLE in (mine, its))
 """Pairs of fields to compare: equal fields, and a field with the whole text of a side without it."""
 
 _BITS = np.uint32(len(FIELDS))
-
 _FEWEST_SHARED = ceil(FEWEST * min(LEAST) + sqrt(FEWEST))
-
 _SHORTEST = 5
 """Minimum words of a compared text: a title such as "Display device" does not identify a patent."""
 
@@ -92,20 +85,14 @@ _UNSPACED = (
 )
 
 _CHARACTERS = re.compile(f"[{_UNSPACED}]")
-
 _GAP = re.compile(rf"(?<=[{_UNSPACED}])\W+(?=[{_UNSPACED}])")
-
 _WORD = re.compile(r"\w+")
-
 _WORD_OR_RUN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
-
 _LINE_BREAK_HYPHEN = re.compile(r"[-\u00ad\u2010\u2011](?<=[^\W\d_].)\s+(?=[^\W\d_])")
-
 _MARKS = re.compile("[\u0300-\u036f\u061c\ufe00-\ufe0f]")
 
 # In every word, not only in Latin ones: Cyrillic and Greek texts change alike on both sides.
 _LATIN = dict(zip("авеѕіјкмнорстухһԁԛԝαεικνορτυχæøœđłı", "abesijkmhopctyxhdqwaeikvoptuxaoodli", strict=True))
-
 _LOOKS_LATIN = re.compile(f"[{''.join(_LATIN)}]")
 
 _FORMULAS = re.compile(
@@ -115,7 +102,6 @@ _FORMULAS = re.compile(
 )
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
 _BUCKET = 8
 """Mean entries per bucket. Reading a bucket is faster than a binary search, which waits for memory at each step."""
 
@@ -352,7 +338,6 @@ class ShingleIndex:
 
 
 HELD_OUT = "the test split of the data"
-
 _TEXT_OF = {"q": ("q_text", "text", "text1"), "t": ("t_text", "text2"), "pos": ("pos_text",), "neg": ("neg_text",)}
 """Text columns of PatenTEB's tables, by id column."""
 
@@ -471,7 +456,6 @@ def _of_table(path: Path) -> Iterator[tuple[str, str]]:
 
 
 _EXAMPLES = 5
-
 _UNKNOWN = {text.casefold() for text in EMPTY} | {"-1"}
 
 

@@ -34,7 +34,6 @@ from patent_mteb.training.bases import is_static
 from patent_mteb.training.recipes import Settings
 
 Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
-
 GROUPED: tuple[Kind, ...] = ("triplet", "contrastive")
 """Losses that compare rows of equal label, and need batches with several rows of each label."""
 

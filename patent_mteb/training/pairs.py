@@ -55,7 +55,6 @@ CROP = 0.1
 """Share of the words that a crop removes, as one span (§5.2 iii)."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
-
 _Policy = Callable[[Patent, random.Random], str]
 
 
@@ -125,7 +124,6 @@ POLICIES: Mapping[str, _Policy] = {
 """Views of a patent by policy. Paraphrases come from a file, and IPC matches from another patent."""
 
 Counts = Counter[str]
-
 TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEWS["Tacd"]}
 """The twelve representations of a patent in Sophia-Bench (§3.3)."""
 

@@ -46,7 +46,6 @@ from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 from patent_mteb.training.recipes import Recipe, Settings
 
 Matrix = NDArray[np.float32]
-
 Scorer = Callable[[Sequence[str]], Matrix]
 """Scores documents for anchors: [anchors, documents]."""
 

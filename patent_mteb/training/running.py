@@ -34,7 +34,6 @@ from patent_mteb.training.losses import GROUPED
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 
 logger = logging.getLogger(__name__)
-
 MARKER = "whole"
 """File that marks a complete checkpoint."""
 _LOSS = "loss.pt"

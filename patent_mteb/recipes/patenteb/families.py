@@ -101,7 +101,6 @@ class Params:
 PAPER = Params()
 """The settings of the paper."""
 
-
 SAMPLE = replace(
     PAPER,
     min_cited_by=0,
@@ -113,23 +112,15 @@ SAMPLE = replace(
 )
 """Settings for about a thousand families: lower minima, and most families in the test split."""
 
-
 Relation = Literal["IN", "OUT", "FULL_MIX", "PART_MIX"]
-
 Row = dict[str, Any]
-
-
 CLASS = "first_ipcr3"
-
 COUNT = "first_ipcr3_count"
 """Columns with the dominant IPC3 of a row's family and the number of families that share it."""
 
-
 SPLITS = ("train", "validation", "test")
-
 SMALL_SPLIT = "split=0.3,0.1,0.6"
 """The setting with which a small set keeps links within its test split."""
-
 
 _FEW_LINKS = 50
 

@@ -330,9 +330,7 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
 
 
 _TRIPLET = ("q", "neg", "pos", "pos_link_type", "neg_computed_domain", "objective", "q_text", "pos_text", "neg_text")
-
 _PAIR = (CLASS, "label", "q", "t", "text1", "text2", COUNT)
-
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "retrieval_IN": _TRIPLET,
@@ -352,7 +350,6 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "clusters_inventor": ("q", "text", "cluster_id"),
 }
 """Columns of the published tables, by repository of ``datalyes``."""
-
 
 SMALL = {
     **dict.fromkeys(("retrieval_IN", "retrieval_MIXED", "retrieval_OUT", "para_problem", "para_solution"), SMALL_SPLIT),
