@@ -20,7 +20,6 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["f1_per_label", "label_matrix", "multi_hot", "precision_at"]
 Labels = NDArray[np.bool_]
 
 

@@ -21,20 +21,6 @@ from numpy.typing import ArrayLike
 
 from patent_mteb.metrics import embedding_matrix
 
-__all__ = [
-    "SEEDS",
-    "Agreement",
-    "Clustering",
-    "Spread",
-    "agreement",
-    "cluster",
-    "every_label",
-    "minibatch_cluster",
-    "most_frequent_label",
-    "single_label",
-    "spread",
-]
-
 SEED = 42
 SEEDS = tuple(range(SEED, SEED + 5))
 RESTARTS = 10
@@ -46,46 +32,22 @@ def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int
 
     WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest
     label is the most specific thing said of a document, and the rule keeps rare classes alive, as the number of
-    clusters, that of all labels, supposes; taking the most frequent label would empty them.
-
-    Args:
-        label_sets: the labels of each document.
-        counts: how many documents carry each label; counted over ``label_sets`` if not given.
-
-    Raises:
-        ValueError: a document without labels, or a label that is not in ``counts``.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import single_label
-        >>> single_label([["G"], ["G", "H"], ["G"]])
-        ['G', 'H', 'G']
+    clusters, that of all labels, supposes. ``counts`` are the documents with each label, by default of ``label_sets``.
     """
     known = _counted(label_sets, counts)
     return [min(labels, key=lambda label: (known[label], label)) for labels in label_sets]
 
 
 def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
-    """Return the most frequent label of each document, to compare clusters with broad classes.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import most_frequent_label
-        >>> most_frequent_label([["G"], ["G", "H"], ["G"]])
-        ['G', 'G', 'G']
-    """
+    """Return the most frequent label of each document, to compare clusters with broad classes."""
     known = _counted(label_sets, counts)
     return [min(labels, key=lambda label: (-known[label], label)) for labels in label_sets]
 
 
 def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[int]]:
-    """The class and the document of each pair of a document and one of its labels: a document counts once for each
-    label.
+    """The class and the document of each pair of a document and one of its labels.
 
     Even perfect clusters score less than 1, because a document belongs to one cluster only.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import every_label
-        >>> every_label([["G"], ["G", "H"]])
-        (['G', 'G', 'H'], [0, 1, 1])
     """
     pairs = [(label, row) for row, labels in enumerate(label_sets) for label in sorted(set(labels))]
     return [label for label, _ in pairs], [row for _, row in pairs]
@@ -105,9 +67,7 @@ def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | 
 
 @dataclass(frozen=True)
 class Agreement:
-    """V-measure, which is also NMI with the arithmetic mean (scikit-learn's default), and adjusted Rand index; how many
-    classes occur.
-    """
+    """Agreement of given clusters with classes; ``classes`` is how many occur."""
 
     v_measure: float
     ari: float
@@ -115,13 +75,7 @@ class Agreement:
 
 
 def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
-    """Compare given clusters with classes.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import agreement
-        >>> agreement(["G", "G", "H"], [1, 1, 0])
-        Agreement(v_measure=1.0, ari=1.0, classes=2)
-    """
+    """Compare given clusters with classes."""
     from sklearn import metrics
 
     return Agreement(
@@ -194,15 +148,6 @@ def cluster(
         embeddings: [n, d] of the test split, used as they are; classes: [n], see :func:`single_label`.
         clusters: K; the paper's number of true labels of the data set. The number of classes that occur, if not given.
         silhouette: score that as well; it needs all pairs of documents.
-
-    Raises:
-        ValueError: NaN or infinite embeddings, a number of classes that does not fit, or more clusters than documents.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import cluster
-        >>> result = cluster([[0.0, 0.1], [0.0, 0.2], [9.0, 9.1], [9.0, 9.2]], ["G", "G", "H", "H"])
-        >>> result.v_measure, result.clusters
-        (1.0, 2)
     """
     from sklearn.cluster import KMeans
 
@@ -218,22 +163,11 @@ def minibatch_cluster(
     seed: int = SEED,
     batch_size: int = BATCH,
 ) -> Clustering:
-    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import minibatch_cluster
-        >>> minibatch_cluster([[0.0, 0.1], [0.0, 0.2], [9.0, 9.1], [9.0, 9.2]], ["G", "G", "H", "H"]).v_measure
-        1.0
-    """
+    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`."""
     from sklearn.cluster import MiniBatchKMeans
 
-    return _score(
-        MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto"),
-        embeddings,
-        classes,
-        clusters,
-        silhouette,
-    )
+    model = MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto")
+    return _score(model, embeddings, classes, clusters, silhouette)
 
 
 @dataclass(frozen=True)
@@ -248,12 +182,6 @@ class Spread:
 def spread(
     embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None, seeds: Sequence[int] = SEEDS
 ) -> Spread:
-    """Return the V-measure of :func:`cluster` over several seeds, which shows the effect of the initialisation.
-
-    Example:
-        >>> from patent_mteb.protocols.clustering import spread
-        >>> spread([[0.0, 0.1], [0.0, 0.2], [9.0, 9.1], [9.0, 9.2]], ["G", "G", "H", "H"])
-        Spread(mean=1.0, std=0.0, seeds=5)
-    """
+    """Return the V-measure of :func:`cluster` over several seeds, which shows the effect of the initialisation."""
     values = [cluster(embeddings, classes, clusters=clusters, seed=seed).v_measure for seed in seeds]
     return Spread(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))

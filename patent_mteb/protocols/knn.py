@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix, precision_at
 
-__all__ = ["KNN", "WIPO_AT_KS", "RankedKNN", "knn", "majority_vote", "neighbour_scores", "neighbours", "ranked_knn"]
 WIPO_AT_KS = (1, 3, 5, 10, 20)
 PATENTMAP_KS = (1, 3, 5)
 _BLOCK_ENTRIES = 1 << 24
@@ -59,14 +58,6 @@ def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]
 
     Exact: candidates come from a matrix product in the embeddings' precision, with its largest possible rounding error
     as margin, and are ordered by cosines in double precision. A row of zeros has a cosine of 0 with everything.
-
-    Raises:
-        ValueError: NaN or infinite embeddings, different widths, or a k that is not within 1 and the number of rows.
-
-    Example:
-        >>> from patent_mteb.protocols.knn import neighbours
-        >>> neighbours([[1, 0], [0, 1], [-1, 0]], [[1, 2]], k=2)
-        array([[1, 0]])
     """
     x = embedding_matrix(train, name="train embeddings")
     held = embedding_matrix(queries, name="query embeddings", width=x.shape[1])
@@ -108,26 +99,13 @@ def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int])
 
     Args:
         table: [n, at least the largest k] of :func:`neighbours`; labels: [n train, L] boolean.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.protocols.knn import majority_vote
-        >>> majority_vote(np.array([[0, 1]]), [[1, 0], [1, 1]], ks=[1, 2])  # one of two is a tie
-        {1: array([[ True, False]]), 2: array([[ True, False]])}
     """
     known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
     return {k: 2 * carriers > k for k, carriers in _carriers(table, known, ks)}
 
 
 def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Return the share of the k nearest neighbours with each label, [n, L].
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.protocols.knn import neighbour_scores
-        >>> neighbour_scores(np.array([[0, 1]]), [[1, 0], [1, 1]], k=2)
-        array([[1. , 0.5]])
-    """
+    """Return the share of the k nearest neighbours with each label, [n, L]."""
     known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
     return next(carriers / k for _, carriers in _carriers(table, known, [k]))
 
@@ -167,16 +145,6 @@ def knn(
 
     Args:
         train, test: embeddings [n, d] and boolean labels [n, L] of the split; classes: [L] names.
-
-    Raises:
-        ValueError: as :func:`neighbours`, or labels of the wrong shape.
-
-    Example:
-        >>> from patent_mteb.protocols.knn import knn
-        >>> train = [[1, 0], [0, 1]], [[1, 0], [0, 1]]  # embeddings, labels
-        >>> test = [[2, 1], [1, 3]], [[1, 0], [1, 1]]
-        >>> {name: round(value, 2) for name, value in knn(train, test, ["G", "H"], ks=[1]).f1[1].items()}
-        {'G': 0.67, 'H': 1.0}
     """
     table, known, true = _splits(train, test, len(classes), max(ks))
     votes = majority_vote(table, known, ks)
@@ -213,15 +181,6 @@ def ranked_knn(
         train, test: embeddings [n, d] and boolean labels [n, L] of the split.
         k: neighbours; the paper's 10.
         validation: if given, k is instead the one of ``ks`` with the best P@1 there, the smallest of equals.
-
-    Raises:
-        ValueError: as :func:`neighbours`, or labels of the wrong shape.
-
-    Example:
-        >>> from patent_mteb.protocols.knn import ranked_knn
-        >>> train = [[1, 0], [0, 1]], [[1, 0], [0, 1]]  # embeddings, labels
-        >>> ranked_knn(train, ([[2, 1], [1, 3]], [[1, 0], [1, 0]]), k=1, cutoffs=[1])
-        RankedKNN(precision={1: 0.5}, k=1)
     """
     if validation is not None:
         table, known, true = _splits(train, validation, None, max(ks))

@@ -30,7 +30,6 @@ from numpy.typing import ArrayLike, NDArray
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 
-__all__ = ["C_GRID", "Probe", "SingleLabelProbe", "linear_probe", "logistic_regression_f1"]
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 1000
 _MEMORY = 10
@@ -318,27 +317,15 @@ def linear_probe(
     Args:
         train, validation, test: embeddings [n, d] and boolean labels [n, L] of the split.
         classes: [L] names.
-
-    Raises:
-        ValueError: NaN or infinite embeddings, splits of different width, labels of the wrong shape, or an empty grid.
-
-    Example:
-        >>> split = [[-1.0], [1.0]], [[1, 0], [0, 1]]  # embeddings, labels
-        >>> linear_probe(split, split, split, ["G", "H"]).f1
-        {'G': 1.0, 'H': 1.0}
     """
     if not grid:
         raise ValueError("the grid of C is empty")
     x = embedding_matrix(train[0], name="train embeddings")
     y = label_matrix(train[1], rows=len(x), name="train labels", classes=len(classes))
-    held = {"validation": validation, "test": test}
-    vectors = {
-        name: embedding_matrix(split[0], name=f"{name} embeddings", width=x.shape[1]) for name, split in held.items()
-    }
-    labels = {
-        name: label_matrix(split[1], rows=len(vectors[name]), name=f"{name} labels", classes=len(classes))
-        for name, split in held.items()
-    }
+    vectors, labels = {}, {}
+    for name, split in (("validation", validation), ("test", test)):
+        vectors[name] = embedding_matrix(split[0], name=f"{name} embeddings", width=x.shape[1])
+        labels[name] = label_matrix(split[1], rows=len(vectors[name]), name=f"{name} labels", classes=len(classes))
     spectrum, fits = Spectrum.of(x), dict[float, Fits]()
     last, scores = None, dict[float, float]()
     for c in sorted(set(grid)):
@@ -392,14 +379,6 @@ def logistic_regression_f1(
     The solver is lbfgs with a tolerance of 1e-4, and saga if lbfgs does not converge. The table says "multi_class auto
     (One-vs-Rest)", which contradicts itself: with lbfgs, "auto" is one multinomial model. This one is fitted here.
     The mean is over the classes that are true or predicted in the test split, scikit-learn's default.
-
-    Raises:
-        ValueError: NaN or infinite embeddings, splits of different width, a label count that does not fit, or a single
-            class.
-
-    Example:
-        >>> logistic_regression_f1([[0.0], [1.0]], ["old", "new"], [[0.1], [0.8]], ["old", "new"]).predicted
-        ('old', 'new')
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

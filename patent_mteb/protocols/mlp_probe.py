@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import label_matrix, precision_at
 
-__all__ = ["PAPER_SETTINGS", "MLPProbe", "Settings", "held_out", "mlp_probe"]
 SMALL_EMBEDDINGS = 1 << 22
 """Maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB."""
 
@@ -108,14 +107,7 @@ class MLPProbe:
 
 
 def held_out(n: int, *, share: float = 0.15, seed: int = 42) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Random rows of a training and a validation part of n rows, both sorted; the paper's parts are 85 and 15 percent.
-
-    Example:
-        >>> from patent_mteb.protocols.mlp_probe import held_out
-        >>> train, validation = held_out(100)
-        >>> len(train), len(validation)
-        (85, 15)
-    """
+    """Random rows of a training and a validation part of n rows, both sorted; the paper has 85 and 15 percent."""
     if not 0 < round(n * share) < n:
         raise ValueError(f"a share of {share} leaves one of the two parts of {n} rows empty")
     rows = np.random.default_rng(seed).permutation(n)
@@ -137,16 +129,6 @@ def mlp_probe(
 
     Args:
         train, validation, test: embeddings [n, d], used as they are, and boolean labels [n, L] of the split.
-
-    Raises:
-        ValueError: NaN or infinite embeddings, splits of different width, labels of the wrong shape, or a loss that is
-            not finite.
-
-    Example:
-        >>> from patent_mteb.protocols.mlp_probe import Settings, mlp_probe
-        >>> split = [[1.0, 0.0], [0.0, 1.0]], [[1, 0], [0, 1]]  # embeddings, labels
-        >>> mlp_probe(split, split, split, cutoffs=[1], settings=Settings(hidden=8, learning_rate=0.1)).precision
-        {1: 1.0}
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits

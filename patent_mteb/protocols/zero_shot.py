@@ -17,31 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 
-__all__ = [
-    "HYPOTHESIS",
-    "LabelScorer",
-    "Scorer",
-    "ZeroShot",
-    "best_threshold",
-    "cross_encoder_scorer",
-    "nli_scorer",
-    "tagger_scorer",
-    "zero_shot",
-]
-
 Scorer = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 HYPOTHESIS = "This text is about {}."
 
 
 @runtime_checkable
 class LabelScorer(Protocol):
-    """A model that scores label names.
-
-    Example:
-        >>> from patent_mteb.protocols.zero_shot import LabelScorer
-        >>> isinstance("a model", LabelScorer)
-        False
-    """
+    """A model that scores label names."""
 
     @property
     def score_labels(self) -> Scorer:
@@ -55,14 +37,6 @@ def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
 
     Args:
         scores, labels: [n, L].
-
-    Raises:
-        ValueError: NaN or infinite scores, or shapes that do not fit.
-
-    Example:
-        >>> from patent_mteb.protocols.zero_shot import best_threshold
-        >>> best_threshold([[0.9], [0.4], [0.6]], [[1], [0], [1]])
-        (0.6, 1.0)
     """
     values = _finite(scores)
     true = label_matrix(labels, rows=len(values), classes=values.shape[1])
@@ -85,10 +59,8 @@ def _finite(scores: ArrayLike) -> NDArray[np.float64]:
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"scores must be [texts, labels] with at least one of each, got shape {values.shape}")
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{np.sum(~np.isfinite(values))} scores are NaN or infinite, first that of text"
-            f" {np.argwhere(~np.isfinite(values))[0][0]}"
-        )
+        bad = np.argwhere(~np.isfinite(values))
+        raise ValueError(f"{len(bad)} scores are NaN or infinite, first that of text {bad[0][0]}")
     return values
 
 
@@ -121,27 +93,14 @@ def zero_shot(
     Args:
         validation, test: texts [n] and boolean labels [n, L] of the split; classes: [L] names, as they are shown to the
             model.
-
-    Raises:
-        ValueError: scores that are NaN, infinite or of the wrong shape, or labels of the wrong shape.
-
-    Example:
-        >>> from patent_mteb.protocols.zero_shot import zero_shot
-        >>> def scorer(texts, labels):
-        ...     return [[float(label in text) for label in labels] for text in texts]
-        >>> validation, test = (["a pump"], [[1, 0]]), (["a gate valve"], [[0, 1]])
-        >>> zero_shot(scorer, validation, test, ["pump", "valve"]).f1
-        {'pump': 0.0, 'valve': 1.0}
     """
 
     def scored(name: str, split: tuple[Sequence[str], ArrayLike]) -> tuple[NDArray[np.float64], Labels]:
         labels = label_matrix(split[1], rows=len(split[0]), name=f"{name} labels", classes=len(classes))
         values = _finite(scorer(split[0], classes))
         if values.shape != labels.shape:
-            raise ValueError(
-                f"the model gave scores of shape {values.shape} for {labels.shape[0]} texts and {labels.shape[1]}"
-                " labels"
-            )
+            n_texts, n_labels = labels.shape
+            raise ValueError(f"the model gave scores of shape {values.shape} for {n_texts} texts and {n_labels} labels")
         return values, labels
 
     threshold, validation_f1 = best_threshold(*scored("validation", validation))
@@ -169,15 +128,6 @@ def nli_scorer(
         logits: (premise, hypothesis) pairs -> [pairs, NLI classes].
         entailment, contradiction: columns of these classes.
         hypothesis: with ``{}`` where the label goes; the paper does not print its own.
-
-    Raises:
-        ValueError: a hypothesis without its ``{}``.
-
-    Example:
-        >>> from patent_mteb.protocols.zero_shot import nli_scorer
-        >>> undecided = nli_scorer(lambda pairs: [[0.0, 0.0] for pair in pairs], entailment=0)
-        >>> undecided(["a pump"], ["pump", "valve"])
-        array([[0.5, 0.5]])
     """
     if "{}" not in hypothesis:
         raise ValueError(f"the hypothesis {hypothesis!r} needs a {{}} where the label goes")
@@ -200,11 +150,7 @@ def nli_scorer(
 
 
 def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS, batch_size: int = 32) -> Scorer:
-    """A scorer from a sentence-transformers ``CrossEncoder`` for NLI; its configuration says which class is entailment.
-
-    Raises:
-        ValueError: no class of the model, or more than one, is called entailment.
-    """
+    """A scorer from a sentence-transformers ``CrossEncoder`` for NLI, whose configuration names its classes."""
     import torch
 
     names = {index: str(name).lower().replace("-", "_") for name, index in model.config.label2id.items()}
@@ -237,15 +183,6 @@ def tagger_scorer(tag: Callable[[str, list[str]], Iterable[tuple[str, float]]]) 
     Args:
         tag: (text, labels) -> (label, confidence) of each span, confidences above 0; let the model report spans of low
             confidence too, or the threshold cannot be tuned below its own.
-
-    Raises:
-        ValueError: when called, a span whose label was not asked for.
-
-    Example:
-        >>> from patent_mteb.protocols.zero_shot import tagger_scorer
-        >>> score = tagger_scorer(lambda text, labels: [("pump", 0.6), ("pump", 0.9)])
-        >>> score(["a pump"], ["pump", "valve"])
-        array([[0.9, 0. ]])
     """
 
     def score(texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float64]:

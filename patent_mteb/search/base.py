@@ -38,12 +38,7 @@ _WITHOUT_LIMIT = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class Gate:
-    """Publication dates of documents, and the priority dates that limit queries.
-
-    Attributes:
-        documents: first day on which a document was public, by document.
-        queries: priority date, by query.
-    """
+    """Publication dates of documents, and the priority dates that limit queries."""
 
     documents: Mapping[str, dt.date]
     queries: Mapping[str, dt.date]
@@ -101,10 +96,7 @@ _DEEPER = 8
 
 
 def document_text(row: Mapping[str, Any]) -> str:
-    """Text of a corpus row as mteb's encoders read it: title, blank, text; stripped.
-
-    Without a title it is the text alone.
-    """
+    """Text of a corpus row as mteb's encoders read it: title, blank, text; stripped."""
     title = row.get("title") or ""
     return str(f"{title} {row['text']}" if title else row["text"]).strip()
 
@@ -118,10 +110,7 @@ def _query_text(text: Any, instruction: str | None) -> str:
 
 
 def query_texts(queries: Dataset) -> list[str]:
-    """Texts of queries as mteb's encoders read them.
-
-    An instruction follows a text and precedes a conversation.
-    """
+    """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation."""
     instructions = queries["instruction"][:] if "instruction" in queries.column_names else [None] * len(queries)
     return [_query_text(text, instruction) for text, instruction in zip(queries["text"][:], instructions, strict=True)]
 
@@ -147,10 +136,7 @@ def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
 
 
 def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -> int:
-    """End of a span of documents from ``start``: limited in number and bytes.
-
-    A span has at least one document.
-    """
+    """End of a span of at least one document from ``start``, limited in number and bytes."""
     within = int(np.searchsorted(np.cumsum(sizes[start : start + most]), most_bytes, side="right"))
     return start + max(within, 1)
 
@@ -189,10 +175,7 @@ class SearchContext:
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-        """``top_ranked`` behind the gate as a boolean SciPy matrix (CSC), or None.
-
-        Its shape is [queries, documents]. A candidate outside the corpus is a DataError.
-        """
+        """``top_ranked`` behind the gate, a boolean SciPy matrix [queries, documents] (CSC); None without candidates."""
         if self.top_ranked is None:
             return None
         known = set(doc_ids)
@@ -268,10 +251,7 @@ class ArraySearch(ABC):
             raise
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
-        """Index a corpus unless it is the current one.
-
-        A system that several wrappers share may have got another corpus since.
-        """
+        """Index a corpus unless it is the current one: a system may be shared by several wrappers."""
         if self.corpus is not corpus:
             self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
 
@@ -306,11 +286,7 @@ class ArraySearch(ABC):
         return unfiltered.without(context.hidden).top(top_k), unfiltered.top(top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
-        """Encode all texts of a search in the same calls, without searching.
-
-        Raises:
-            ModelError: this system does not search by vectors of whole texts.
-        """
+        """Encode all texts of a search in the same calls, without searching."""
         name = self.mteb_model_meta.name
         raise ModelError(
             f"{name} does not search by one vector a text, so nothing can be encoded ahead. Remedy: run it as it is"

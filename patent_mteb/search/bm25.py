@@ -73,12 +73,7 @@ def _size(matrix: Any) -> int:
 
 
 class TermWeights:
-    """BM25 weights of a corpus in single precision, as in bm25s.
-
-    Attributes:
-        n_docs: number of documents.
-        nbytes: bytes of all weights, in memory or in a file.
-    """
+    """BM25 weights of a corpus in single precision, as in bm25s."""
 
     def __init__(self, counts: Sequence[Any], n_terms: int, k1: float, b: float) -> None:
         sums, frequency = [np.zeros(0)], np.zeros(n_terms, np.int64)
@@ -102,10 +97,7 @@ class TermWeights:
             first = last
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number of the first document of a block, and its weights.
-
-        The weights are a SciPy CSR matrix [terms, documents].
-        """
+        """Yield blocks: the number of the first document, and weights [terms, documents] (SciPy CSR)."""
         first = 0
         for place in range(len(self._blocks)):
             weights = self._blocks[place]
@@ -219,10 +211,7 @@ def _stem(algorithm: str | None) -> Callable[[str], str]:
 
 
 class _Terms(dict[str, int]):
-    """Word -> number of its term, -1 for a stop word; filled on first use.
-
-    Words with the same stem share a number.
-    """
+    """Word -> number of its stem, -1 for a stop word; filled on first use."""
 
     def __init__(self, settings: BM25Settings) -> None:
         super().__init__()
@@ -280,10 +269,7 @@ class BM25Index:
         return numbers[numbers >= 0]
 
     def terms(self, texts: Iterable[str]) -> Any:
-        """Term frequencies, a SciPy CSR matrix [texts, terms met so far].
-
-        Those of queries times the weights of a block are scores.
-        """
+        """Term frequencies of texts, a SciPy CSR matrix [texts, terms met so far]."""
         import scipy.sparse
 
         rows = [self._numbers(text) for text in texts]
@@ -341,12 +327,6 @@ class BM25(LiveIdentity, ArraySearch):
         settings: parameters of scores and tokenisation.
         name: name of the model in results.
         threads: threads of a search; all cores by default. Scores do not depend on it.
-
-    Example:
-        >>> from patent_mteb.search.bm25 import BM25, BM25Settings
-        >>> model = BM25(BM25Settings(k1=0.9, stemmer=None), "my/bm25")
-        >>> model.mteb_model_meta.name, model.mteb_model_meta.experiment_kwargs["k1"]
-        ('my/bm25', 0.9)
     """
 
     gates = True

@@ -230,10 +230,7 @@ def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: 
 
 
 class Cached(ArraySearch):
-    """A search model with a cache: the same task, data and depth are searched once.
-
-    Smaller depths are answered too. The identity is that of the model, since the scores are the same.
-    """
+    """A search model with a cache: the same task and data are searched once, to the greatest depth so far."""
 
     hides = True
     gates = True

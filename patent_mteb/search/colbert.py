@@ -152,10 +152,7 @@ def _commit(path: str) -> str:
 
 
 def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
-    """Whether a directory or hub name holds a late-interaction checkpoint.
-
-    Such a checkpoint must not be loaded as a ``SentenceTransformer``, which silently drops its projection.
-    """
+    """Whether a directory or hub name is such a checkpoint; a ``SentenceTransformer`` would drop its projection."""
     try:
         inspect_checkpoint(model, revision)
     except ModelError:
@@ -164,10 +161,7 @@ def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
 
 
 def available_backends() -> tuple[Backend, ...]:
-    """Installed backends, preferred one first.
-
-    No environment can have both, since they need different versions of sentence-transformers.
-    """
+    """Installed backends; no environment can have both."""
     try:
         major = int(version("sentence-transformers").split(".")[0])
     except PackageNotFoundError:
@@ -210,7 +204,7 @@ KNOWN_SETTINGS = {
         document_marker="[DocumentMarker] ",
         attend_to_expansion=True,
         trust_remote_code=True,
-    ),
+    )
 }
 
 
@@ -329,10 +323,7 @@ class _SentenceTransformersEncoder:
         self.document_length = backbone.document_length or model.max_seq_length
 
     def _complete(self, checkpoint: Checkpoint) -> None:
-        """Add mask and normalisation to a checkpoint that is both Stanford's and PyLate's.
-
-        sentence-transformers 6.2 loads the listed modules, without the two that PyLate has in code.
-        """
+        """Add mask and normalisation, which sentence-transformers 6.2 omits where modules are listed as PyLate does."""
         from sentence_transformers.base.modules import Normalize
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
@@ -346,10 +337,7 @@ class _SentenceTransformersEncoder:
         self.model.append(Normalize(module_input_name="token_embeddings"))
 
     def _marker_token(self, marker: str) -> int | None:
-        """Id of a marker as one token, None if it is unknown to the tokenizer.
-
-        Makes the tokenizer treat it as one token.
-        """
+        """Id of a marker, from now on one token of the tokenizer; None if it is unknown."""
         from transformers import AddedToken
 
         tokenizer = self.model.tokenizer

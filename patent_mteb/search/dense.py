@@ -187,10 +187,7 @@ class DenseSearch(ArraySearch):
         )
 
     def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
-        """Offer a block of documents to ``best``.
-
-        ``kind`` is the similarity, None for the model's own.
-        """
+        """Offer documents to ``best``; ``kind`` is the similarity, None for the model's own."""
         if kind is not None:
             theirs = joined([queries], kind)
             if block.allowed is not None:
@@ -233,10 +230,7 @@ class DenseSearch(ArraySearch):
         return min(distances, key=distances.__getitem__, default=None)
 
     def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, block: DocumentBlock) -> None:
-        """Rank by the model's own similarity.
-
-        Vectors that are not a matrix are passed to it as a whole.
-        """
+        """Rank by the model's own similarity; vectors that are not a matrix are passed as a whole."""
         size, numbers = len(best.query_ids), block.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
         for start in range(0, size, step):
@@ -306,10 +300,7 @@ def _megabytes(vectors: Any) -> float:
 
 
 def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
-    """Concatenate chunks to a float32 tensor, normalised if ``kind`` is ``cosine``.
-
-    The list is emptied to save memory. ``places`` are the target rows.
-    """
+    """Empty a list of chunks into one float32 tensor, normalised for ``cosine``; ``places`` are the target rows."""
     import torch
 
     if kind == "dot" and len(chunks) == 1 and places is None:
@@ -326,10 +317,7 @@ def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None
 
 
 def _chosen(chunks: list[Any]) -> Any:
-    """Some rows of each chunk, its shortest and longest vectors included.
-
-    They stay in the form that the model returned.
-    """
+    """Some rows of each chunk as the model returned them, the shortest and longest vectors included."""
     rows = []
     for chunk in chunks:
         lengths = np.concatenate([as_tensor(block).norm(dim=1).numpy() for block in parts(chunk)])
@@ -358,10 +346,7 @@ def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:
-    """The columns of documents that mteb passes to encoders.
-
-    Texts are not copied where they are read unchanged.
-    """
+    """The columns of documents that mteb passes to encoders; unchanged texts are not copied."""
     given = corpus.with_format("arrow")[:]
     body = given["text"]
     titled = "title" in given.column_names

@@ -30,10 +30,7 @@ def on_arrays() -> bool:
 
 
 def engine(model: MTEBModels) -> ArraySearch:
-    """Return any mteb model as a search on arrays.
-
-    Encoders search by their vectors, cross-encoders and search models by their own search.
-    """
+    """Any mteb model as a search on arrays: encoders by their vectors, others by their own search."""
     if isinstance(model, ArraySearch):
         return model
     if isinstance(model, SparseEncoderWrapper) and on_arrays():
@@ -68,12 +65,7 @@ class MtebSearch(ArraySearch):
 
 
 class AsMteb:
-    """A search on arrays for mteb's evaluation, which knows no hidden documents.
-
-    Attributes:
-        run: the last ranking, None before the first search.
-        unfiltered: the same with nothing hidden.
-    """
+    """A search on arrays for mteb's evaluation; its last rankings, with and without hidden documents."""
 
     def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:
         self.system = system

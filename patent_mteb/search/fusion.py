@@ -96,10 +96,7 @@ Fusion = Linear | RRF
 
 
 def min_max(run: Run) -> NDArray[np.float64]:
-    """Scores [Q, depth] of each query scaled to 0 (worst) to 1 (best returned).
-
-    Equal scores of a query become 1, and empty places 0.
-    """
+    """Scores [Q, depth] of each query scaled to 0 (worst) to 1 (best, and all equal scores); 0 where empty."""
     present, scores = run.docs >= 0, run.scores.astype(np.float64)
     worst = np.where(present, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
     best = np.where(present, scores, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
@@ -219,10 +216,7 @@ _LAST = np.int32(0x7FFFFFFF)
 
 
 def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
-    """Rank by one integer for each document: bits of its score, then inverted number.
-
-    The bits sort like the score. The score of an empty place is -1, which is below all others.
-    """
+    """Rank by one integer for each document: bits of its score, then inverted number."""
     width, fused = pair.docs.shape[1], pair.scores(setting)
     kept = min(top_k, width)
     docs = np.full((len(pair.docs), kept), -1, np.int32)
@@ -262,10 +256,7 @@ def _scores(keys: NDArray[np.int64]) -> NDArray[np.float32]:
 def sweep(
     first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None
 ) -> Iterator[Run]:
-    """Fuse two runs under many settings; common work is done once.
-
-    :func:`sweep_scores` gives measures without the rankings.
-    """
+    """Fuse two runs under many settings; common work is done once."""
     pair = Matched.of(first, second)
     for setting in settings:
         yield _ranked(pair, setting, top_k, threads or os.cpu_count() or 1)
@@ -298,15 +289,6 @@ class Hybrid(ArraySearch):
         alpha: of the method "linear", 0.5 by default (0.7 is best for four of five models in WIPO-AT).
         k: of the method "rrf", 60 by default.
         depth: documents that each system ranks.
-
-    Example:
-        >>> import patent_mteb
-        >>> from patent_mteb.models import Hybrid, bm25
-        >>> model = Hybrid(bm25("dapfam"), bm25("bm25s"), alpha=0.7)
-        >>> model.mteb_model_meta.name
-        'hybrid/linear-0.7-bm25-dapfam+bm25-bm25s'
-        >>> len(patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample").query_ids)
-        25
     """
 
     hides = True
@@ -342,10 +324,7 @@ class Hybrid(ArraySearch):
         depth: int = 1000,
         cache: RunCache | None = None,
     ) -> list[Hybrid]:
-        """Return one model a setting; each of the two systems runs once a task.
-
-        Every model has its own identity. The rankings are in ``cache``, by default in memory.
-        """
+        """One model a setting, each with its own identity; each system runs once a task (``cache``)."""
         cache = cache or RunCache()
         systems = Cached(first, cache), Cached(second, cache)
         return [cls(*systems, **setting.settings, depth=depth) for setting in settings]
@@ -385,10 +364,7 @@ def sweep_scores(
 def sweep_ranks(
     first: Run, second: Run, settings: Sequence[Fusion], judged: Judgements, top_k: int = 1000
 ) -> NDArray[np.int64]:
-    """[settings, judged pairs] ranks of judged documents, from 1.
-
-    A rank beyond ``top_k`` is 0.
-    """
+    """[settings, judged pairs] ranks of judged documents, from 1; 0 beyond ``top_k``."""
     check_same(first, second)
     second = replace(second, doc_ids=first.doc_ids)  # skips the comparison of equal lists
     ranks = np.zeros((len(settings), len(judged.query)), np.int64)

@@ -56,14 +56,7 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True)
 class TokenStore:
-    """Token vectors of one model in a store.
-
-    Attributes:
-        store: the store.
-        identity: identity of the model.
-        dtype: number type in the store.
-        codec: converts vectors to bytes, which have a space of their own.
-    """
+    """Token vectors of one model in a store, in ``dtype`` or as the bytes of a codec."""
 
     store: EmbeddingStore
     identity: Mapping[str, Any]
@@ -119,10 +112,7 @@ def add_all(
 def add_pairs(
     best: TopK, scorer: Scorer, queries: Queries, documents: Tokens, numbers: NDArray[np.int64], pairs: Any
 ) -> None:
-    """Offer candidate pairs, each document multiplied by the queries that have it.
-
-    Queries have fewer tokens to collect than documents.
-    """
+    """Offer candidate pairs: each document is multiplied by the tokens of the queries that have it."""
     import scipy.sparse
 
     pairs = pairs.tocsc()
@@ -175,9 +165,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
         trust_remote_code: let the checkpoint run its own code.
         maxsim: "exact", the only kind; part of the identity, so that results are never mixed with those of mteb's own
             entry of the checkpoint, which searches an approximate index.
-
-    Raises:
-        ModelError: not a late-interaction checkpoint, no backend, unknown markers, or prompts that mteb cannot resolve.
     """
 
     gates = True
@@ -250,15 +237,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def encode_tokens(
         self, texts: Sequence[str], *, is_query: bool, prompt: str = "", batch_size: int = 32
     ) -> list[NDArray[np.float32]]:
-        """Token vectors of each text, (tokens, dim) float32, in order.
-
-        Args:
-            texts: the texts, without marker and prompt.
-            is_query: encode as queries (query marker, length and [MASK] expansion) or as documents (document marker and
-                length, without the vectors of punctuation).
-            prompt: text between marker and text.
-            batch_size: texts of a forward pass.
-        """
+        """Token vectors of each text, (tokens, dim) float32; ``prompt`` comes between marker and text."""
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
             with phase("encode"):
@@ -346,11 +325,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return pairwise_cos_sim(embeddings1, embeddings2)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
-        """The ``top_k`` documents of every query by exact MaxSim.
-
-        With candidates (reranking tasks, a first stage) only these are encoded and scored. Documents are encoded, or
-        read from the store, in chunks.
-        """
+        """Rank by exact MaxSim; with candidates, only these are encoded and scored."""
         batch_size, progress = _encode_settings(context.encode_kwargs)
         prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}
         tokens = self.encode_tokens(
@@ -467,9 +442,6 @@ def late_interaction(
         model_name_or_dir: name on the hub or directory.
         revision: commit on the hub; None is the pinned one, or the one in the local cache. A directory has none.
         backend, dtype, settings: see :class:`LateInteraction`.
-
-    Raises:
-        ModelError: see :class:`LateInteraction`.
     """
     import mteb
 

@@ -50,10 +50,7 @@ _LARGEST = 1e17
 
 @dataclass(frozen=True)
 class Bag:
-    """Documents of similar length, padded: positions in the input, and vectors.
-
-    The vectors are (documents, length, dim).
-    """
+    """Documents of similar length: positions in the input, and padded vectors (documents, length, dim)."""
 
     positions: torch.Tensor
     vectors: torch.Tensor
@@ -61,10 +58,7 @@ class Bag:
 
 @dataclass(frozen=True)
 class Queries:
-    """Consecutive queries as one matrix: input rows, token counts, and vectors.
-
-    The vectors are concatenated, (tokens, dim).
-    """
+    """Consecutive queries: input rows, token counts, and concatenated vectors (tokens, dim)."""
 
     rows: slice
     lengths: NDArray[np.int64]
@@ -87,10 +81,7 @@ def _spans(lengths: Sequence[int], limit: int, padding: float) -> Iterator[slice
 
 
 def _padded(tokens: Sequence[NDArray[np.float32]], length: int) -> NDArray[np.float32]:
-    """(documents, length, dim): a short document repeats its first token.
-
-    This leaves every maximum unchanged.
-    """
+    """(documents, length, dim): a short document repeats its first token, which changes no maximum."""
     padded = np.empty((len(tokens), length, tokens[0].shape[1]), dtype=np.float32)
     for row, vectors in zip(padded, tokens, strict=True):
         row[: len(vectors)] = vectors
@@ -165,10 +156,7 @@ class Scorer:
         return width - width % _LANES if width > _LANES else width
 
     def _best(self, documents: torch.Tensor, queries: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
-        """Largest dot product of each (chosen) query token with each document.
-
-        The result is (documents, tokens).
-        """
+        """(documents, tokens) largest dot product of each (chosen) query token with each document."""
         import torch
 
         count, length, dimension = documents.shape

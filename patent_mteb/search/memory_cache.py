@@ -64,10 +64,7 @@ class RankingCache:
     def get_or_search(
         self, corpus: Hashable, query_ids: Sequence[str], texts: Sequence[str], top_k: int, search: Callable[[], Run]
     ) -> Run:
-        """Rankings from an earlier search of the same queries, else from ``search``.
-
-        The earlier search must be as deep and cover all queries.
-        """
+        """Rankings from an earlier search of these queries that was as deep, else from ``search``."""
         requested = tuple(
             (query, xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass")))
             for query, text in zip(query_ids, texts, strict=True)

@@ -58,10 +58,7 @@ class Scorer(Protocol):
         ...
 
     def floor(self, rows: slice, reached: Keys) -> Keys:
-        """[queries] keys of candidates, if k documents reach ``reached`` [queries].
-
-        ``highest`` if there is no floor.
-        """
+        """[queries] least keys of candidates if k documents reach ``reached``; ``highest`` if there is no floor."""
         ...
 
     def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
@@ -183,10 +180,7 @@ class Pairs:
 
 
 def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
-    """Inner products of pairs: row i of ``first`` with some rows of ``second``.
-
-    These are the rows ``columns[starts[i]:starts[i + 1]]``.
-    """
+    """Inner products of row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``."""
     import torch
 
     with warnings.catch_warnings():
@@ -223,10 +217,7 @@ def has_fast_bfloat16() -> bool:
 def _table(
     query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]
 ) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-    """Pairs as one row for each query: a mask of filled places, and each column.
-
-    Empty places are 0.
-    """
+    """Pairs as one row for each query: a mask of filled places, and each column (0 where empty)."""
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=n_queries)
     filled = np.arange(counts.max(initial=0)) < counts[:, None]
@@ -239,10 +230,7 @@ def _table(
 
 
 def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
-    """Give excluded pairs the lowest key.
-
-    ``start`` is the number of the first document, ``hidden`` a CSC matrix.
-    """
+    """Give excluded pairs (CSC matrix) the lowest key; ``start`` is the number of the first document."""
     if hidden is not None:
         ends = hidden.indptr[start : start + len(keys) + 1]
         documents = np.repeat(np.arange(len(keys)), np.diff(ends))
@@ -250,10 +238,7 @@ def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
 
 
 def _hide_later(keys: Keys, seen: NDArray[np.int64], lowest: Any) -> None:
-    """Give documents from position ``seen`` [queries] on the lowest key.
-
-    Queries that see none or all of the documents are skipped.
-    """
+    """Give documents from position ``seen`` [queries] on the lowest key."""
     for query in np.flatnonzero((seen > 0) & (seen < len(keys))):
         keys[seen[query] :, query] = lowest
 
@@ -421,10 +406,7 @@ def add_nearest(
     half: bool | None = None,
     seen: NDArray[np.int64] | None = None,
 ) -> None:
-    """Offer the documents of largest inner product with each query to ``best``.
-
-    Memory: a few hundred MB besides the arguments; with ``half`` another half of these.
-    """
+    """Offer the documents of largest inner product with each query to ``best``."""
     if not len(queries) or not len(documents):
         return
     _check(queries, documents)

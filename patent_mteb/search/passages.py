@@ -148,11 +148,7 @@ class CachedTokenizer:
 
 
 def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
-    """Half-open token ranges of the windows over a text.
-
-    They start every ``stride`` tokens and end when one reaches the end of the text. A text without tokens has the empty
-    window (0, 0).
-    """
+    """Half-open token ranges of the windows over a text; a text without tokens has the empty window (0, 0)."""
     last = max(n_tokens - size, 0)
     n_windows = -(-last // stride) + 1
     return [(start, min(start + size, n_tokens)) for start in range(0, n_windows * stride, stride)]
@@ -436,10 +432,7 @@ class _Lexical:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Passages of some documents.
-
-    ``starts`` is the position of the first passage of each document, ``docs`` its number in the corpus.
-    """
+    """Passages, the position of the first one of each document, and the numbers of the documents."""
 
     passages: list[str]
     starts: NDArray[np.int64]
@@ -488,19 +481,6 @@ class Passages(ArraySearch):
         splitter: splits documents, instead of windows of the model's own tokens.
         chunk_passages: passages that are encoded at a time. Scores do not depend on it.
         score_mb: size of the scores in memory. Scores do not depend on it.
-
-    Raises:
-        ModelError: the model is neither an encoder nor BM25, or has no tokenizer.
-        ValueError: contradictory or unknown settings.
-
-    Example:
-        >>> import patent_mteb
-        >>> from patent_mteb.models import Passages, bm25
-        >>> model = Passages(bm25("dapfam"), 32, "avg_top3", stride=16)
-        >>> model.mteb_model_meta.name
-        'passages/32s16-avg_top3-bm25-dapfam'
-        >>> len(patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample").query_ids)
-        25
     """
 
     cuts_documents = True
@@ -555,11 +535,7 @@ class Passages(ArraySearch):
         cache: RunCache | None = None,
         **settings: Any,
     ) -> list[Passages]:
-        """Return one model an aggregation; passages are encoded and scored once a task.
-
-        Every model has its own identity. The rankings are in ``cache``, by default in memory; ``settings`` are further
-        arguments of the class.
-        """
+        """One model an aggregation, each with its own identity; passages are encoded and scored once a task."""
         cache = cache or RunCache()
         models = [cls(model, tokens, name, **settings) for name in aggregates]
         for member in models:
@@ -572,10 +548,7 @@ class Passages(ArraySearch):
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 
     def _chunks(self, wanted: NDArray[np.int64] | None) -> Iterator[_Chunk]:
-        """Split documents into chunks of at least ``chunk_passages`` passages.
-
-        The last chunk may have fewer.
-        """
+        """Yield chunks of at least ``chunk_passages`` passages; the last one may have fewer."""
         visible = np.arange(len(self._rank)) if wanted is None else np.flatnonzero(np.isin(self._rank, wanted))
         passages: list[str] = []
         starts: list[int] = []

@@ -113,19 +113,6 @@ class Reranked(ArraySearch):
 
     The run has the result of the first stage (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a task can
     report its Recall@k next to the scores.
-
-    Raises:
-        ModelError: not a cross-encoder, or one whose token limit cannot be set.
-        ValueError: k or max_length is not positive.
-
-    Example:
-        >>> import mteb
-        >>> import patent_mteb
-        >>> from patent_mteb.models import Reranked, bm25
-        >>> model = Reranked(bm25("dapfam"), mteb.get_model("mteb/baseline-random-cross-encoder"), k=5, max_length=None)
-        >>> run = patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample")
-        >>> model.mteb_model_meta.name, run.depth
-        ('reranked/5-bm25-dapfam+baseline-random-cross-encoder', 5)
     """
 
     hides = True
@@ -199,10 +186,7 @@ class Reranked(ArraySearch):
 
 
 def in_first_order(run: Run, first: Run) -> Run:
-    """Order documents of equal, whole-numbered scores by another run.
-
-    Each gains less than 1 by its rank there.
-    """
+    """Order documents of equal, whole-numbered scores by another run."""
     scores = run.scores.astype(np.float64)
     for row, found in enumerate(run.docs):
         place = {int(document): position for position, document in enumerate(first.docs[row]) if document >= 0}

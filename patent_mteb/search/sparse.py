@@ -100,10 +100,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
         return self._token_store.tokens(texts, prompt or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
-        """Split the model's output by text.
-
-        An empty text has term 0 with weight 0, because the store has no empty lists.
-        """
+        """Split the model's output by text; an empty one is term 0 with weight 0, as a store has no empty lists."""
         name = self.mteb_model_meta.name
         if not getattr(vectors, "is_sparse", False) or vectors.shape[0] != n:
             raise ModelError(

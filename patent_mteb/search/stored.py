@@ -106,20 +106,6 @@ class StoredRun(ArraySearch):
         effort: what the system took for all queries, as stated by its owner (``seconds``, ``cost``); saved with the
             result.
         order: what orders the documents of a query (:func:`~patent_mteb.search.trec.read_run`); part of the identity.
-
-    Raises:
-        DataError: the file cannot be read or has no ranking; at the search: it is of other queries or another corpus.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import patent_mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.stored import StoredRun
-        >>> task = "PatentMapAbsToAbsRetrieval.sample"
-        >>> run = patent_mteb.rank(bm25("dapfam"), task)
-        >>> run.save("bm25.run")
-        >>> patent_mteb.rank(StoredRun(Path("bm25.run")), task).to_dict() == run.to_dict()
-        True
     """
 
     hides = True
@@ -243,19 +229,6 @@ class FusedRuns(ArraySearch):
         runs: in the order of the weights; the lexical one first, where there is one.
         setting: the fusion.
         depth: documents of each run that count.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import patent_mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.fusion import RRF
-        >>> from patent_mteb.search.stored import FusedRuns, StoredRun
-        >>> task = "PatentMapAbsToAbsRetrieval.sample"
-        >>> for setting in ("dapfam", "bm25s"):
-        ...     patent_mteb.rank(bm25(setting), task).save(f"{setting}.run")
-        >>> model = FusedRuns([StoredRun(Path(f"{setting}.run")) for setting in ("dapfam", "bm25s")], RRF(30))
-        >>> model.mteb_model_meta.name, len(patent_mteb.rank(model, task).query_ids)
-        ('fused/rrf-30-dapfam+bm25s', 25)
     """
 
     hides = True

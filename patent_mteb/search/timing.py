@@ -63,10 +63,7 @@ def phase(name: str) -> Iterator[None]:
 
 @contextmanager
 def timed() -> Iterator[Mapping[str, float]]:
-    """Yield the seconds of the block by phase, of this thread.
-
-    An outer block counts them too.
-    """
+    """Yield the seconds of the block by phase, of this thread; an outer block counts them too."""
     around, clock = _CLOCK.get(), _Clock()
     token = _CLOCK.set(clock)
     try:

@@ -37,10 +37,7 @@ def _check(*names: str) -> None:
 
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
-    """Write rankings, ``{query id: {document id: score}}``, best document first.
-
-    A query without documents has no line in a TREC file; a warning states their number.
-    """
+    """Write rankings, best document first; a query without documents has no line, and is warned of."""
     _check(tag)
     if empty := [query for query, scores in rankings.items() if not scores]:
         logger.warning(

@@ -24,10 +24,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
-    """Whether mteb would search with the model's vectors.
-
-    It is an encoder without its own search.
-    """
+    """Whether mteb would search with the model's vectors: an encoder without its own search."""
     return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
@@ -101,10 +98,7 @@ class Checked:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """Identity of the wrapped model.
-
-        Declared, so that the wrapped model is found among the components.
-        """
+        """Identity of the wrapped model; declared, so that it is found among the components."""
         return cast("ModelMeta", self.model.mteb_model_meta)
 
     def __getattr__(self, name: str) -> Any:
