@@ -335,7 +335,6 @@ class Timed(ArraySearch):
     """A search model with timed phases, which recognises equal corpora."""
 
     hides = True
-    gates = True
 
     def __init__(self, model: MTEBModels, corpora: Corpora) -> None:
         self.mteb_model_meta = model.mteb_model_meta

@@ -1,12 +1,8 @@
 """Approximate search by an inverted file of faiss (the extra ``ann``), on request.
 
-The vectors of the documents are clustered around 4 * sqrt(documents) centres (k-means with a fixed seed). A query is
-compared with the documents of its ``probes`` nearest centres. Each search measures the loss: recall@k against the exact
-ranking of up to 100 queries is logged. ``ann`` is part of the identity, so approximate results are never mixed with
-exact ones.
-
-Hidden documents are excluded as in exact search. A task with a priority gate is refused, because each query sees other
-documents there.
+The vectors of the documents are clustered around 4 * sqrt(documents) centres. A query is compared with the documents of
+its ``probes`` nearest centres. Each search logs its recall@k against the exact ranking of up to 100 queries. A task
+with a priority gate is refused, because each query sees other documents there.
 """
 
 from __future__ import annotations
@@ -32,8 +28,7 @@ logger = logging.getLogger(__name__)
 _CHECKED = 100
 _QUERIES_AT_ONCE = 1024
 _CENTRES = 4
-_TRAINED_ON = 64
-"""Documents for each centre in k-means."""
+_TRAINED_ON = 64  # documents for each centre in k-means
 
 
 class Approximate(DenseSearch):
@@ -48,9 +43,8 @@ class Approximate(DenseSearch):
         self.probes = probes
         self.way = f"faiss-ivf-{probes}"
         meta = model.mteb_model_meta
-        self.mteb_model_meta = meta.model_copy(
-            update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), "ann": self.way}}
-        )
+        experiment = {**(meta.experiment_kwargs or {}), "ann": self.way}
+        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": experiment})
 
     def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
         name = self.mteb_model_meta.name
@@ -83,12 +77,10 @@ class Approximate(DenseSearch):
         exact = TopK([best.query_ids[row] for row in rows], best.doc_ids, best.k)
         add_nearest(exact, queries[rows.tolist()], documents, block.numbers, block.hidden.tocsr()[rows])
         found, wanted = best.run().rows(rows).docs, exact.run().docs
-        share = np.mean(
-            [np.isin(one[one >= 0], other).mean() for one, other in zip(wanted, found, strict=True) if (one >= 0).any()]
-        )
-        message = (
-            "recall@%d of the approximate search (%s): %.4f of the exact ranking, on %d of %d queries and %d documents"
-        )
+        pairs = [(one[one >= 0], other) for one, other in zip(wanted, found, strict=True) if (one >= 0).any()]
+        share = np.mean([np.isin(one, other).mean() for one, other in pairs])
+        message = "recall@%d of the approximate search (%s): %.4f of the exact ranking, "
+        message += "on %d of %d queries and %d documents"
         logger.warning(message, best.k, self.way, share, len(rows), len(queries), len(documents))
 
 

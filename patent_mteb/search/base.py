@@ -1,12 +1,7 @@
 """Base of search systems: texts, context, priority gate, search on arrays.
 
 A document is prior art of a query only if it was public before the priority date of the query (35 U.S.C. 102, Art. 54
-EPC). The gate is part of the context of a search, next to the hidden documents, and every ranking excludes later
-documents. The documents that a query may see are a prefix of the order by date, so a search over documents in that
-order compares no dates pair by pair (:mod:`patent_mteb.search.nearest`).
-
-A document without a date cannot be shown to have been public: only queries without a date may see it. These see every
-document.
+EPC). Only queries without a date may see a document without a date; they see every document.
 """
 
 from __future__ import annotations
@@ -16,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +27,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.abstasks.task_metadata import TaskMetadata
 
-__all__ = ["ArraySearch", "SearchContext", "document_text", "document_texts", "query_texts", "span_end", "text_bytes"]
 _NEVER = np.iinfo(np.int32).max - 1
 _WITHOUT_LIMIT = np.iinfo(np.int32).max
+_ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -46,22 +42,16 @@ class Gate:
     @cached_property
     def identity(self) -> str:
         """Digest of all dates: rankings under different gates differ."""
-        return digest(
-            [sorted((key, day.isoformat()) for key, day in dates.items()) for dates in (self.documents, self.queries)],
-            32,
-        )
+        both = (self.documents, self.queries)
+        return digest([sorted((key, day.isoformat()) for key, day in dates.items()) for dates in both], 32)
 
     def days(self, documents: Sequence[str]) -> NDArray[np.int32]:
         """[documents] publication day of each as a number."""
-        found = (self.documents.get(document) for document in documents)
-        return np.fromiter((_NEVER if day is None else day.toordinal() for day in found), np.int32, len(documents))
+        return _ordinals(self.documents, documents, _NEVER)
 
     def limits(self, queries: Sequence[str]) -> NDArray[np.int32]:
         """[queries] number that must exceed the day of a document."""
-        found = (self.queries.get(query) for query in queries)
-        return np.fromiter(
-            (_WITHOUT_LIMIT if day is None else day.toordinal() for day in found), np.int32, len(queries)
-        )
+        return _ordinals(self.queries, queries, _WITHOUT_LIMIT)
 
     def admits(self, query: str, document: str) -> bool:
         """Whether a query may see a document."""
@@ -70,10 +60,7 @@ class Gate:
 
     def admitted(self, pairs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
         """The documents of each query that it may see."""
-        return {
-            query: [document for document in documents if self.admits(query, document)]
-            for query, documents in pairs.items()
-        }
+        return {query: [key for key in found if self.admits(query, key)] for query, found in pairs.items()}
 
     def n_excluded(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
         """[queries] number of documents that each may not see."""
@@ -87,12 +74,13 @@ class Gate:
 
     def for_parts(self, owners: Mapping[str, str]) -> Gate:
         """The gate of parts of documents, which became public with their document."""
-        days = ((part, self.documents.get(document)) for part, document in owners.items())
-        return Gate({part: day for part, day in days if day is not None}, self.queries)
+        days = {part: self.documents[document] for part, document in owners.items() if document in self.documents}
+        return Gate(days, self.queries)
 
 
-_ROWS_AT_ONCE = 1000
-_DEEPER = 8
+def _ordinals(days: Mapping[str, dt.date], ids: Sequence[str], missing: int) -> NDArray[np.int32]:
+    found = (days.get(name) for name in ids)
+    return np.fromiter((missing if day is None else day.toordinal() for day in found), np.int32, len(ids))
 
 
 def document_text(row: Mapping[str, Any]) -> str:
@@ -141,6 +129,10 @@ def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -
     return start + max(within, 1)
 
 
+Visible = Callable[[slice, Any], NDArray[np.bool_]]
+"""A slice of the queries, numbers of documents -> [queries, documents] which they may see."""
+
+
 @dataclass(frozen=True)
 class SearchContext:
     """Arguments of a search other than its queries and depth.
@@ -161,21 +153,31 @@ class SearchContext:
     hidden: Mapping[str, Set[str]] = field(default_factory=dict)
     gate: Gate | None = None
 
+    @classmethod
+    def of(
+        cls,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        encode_kwargs: Any,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        num_proc: int | None = None,
+        **unused: Any,
+    ) -> SearchContext:
+        """The context in the arguments of mteb's ``index`` and ``search``."""
+        return cls(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
+
     def as_kwargs(self) -> dict[str, Any]:
         """Arguments of mteb's ``search``, which has no hidden documents."""
-        return {
-            **self.encoding(),
-            "encode_kwargs": self.encode_kwargs,
-            "top_ranked": self.top_ranked,
-            "num_proc": self.num_proc,
-        }
+        options = {"encode_kwargs": self.encode_kwargs, "top_ranked": self.top_ranked, "num_proc": self.num_proc}
+        return self.encoding() | options
 
     def encoding(self) -> dict[str, Any]:
         """Arguments of mteb's ``encode``."""
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-        """``top_ranked`` behind the gate, a boolean SciPy matrix [queries, documents] (CSC); None without candidates."""
+        """``top_ranked`` behind the gate, a boolean SciPy matrix [queries, documents] (CSC), or None."""
         if self.top_ranked is None:
             return None
         known = set(doc_ids)
@@ -185,13 +187,12 @@ class SearchContext:
                     raise DataError(f"candidate document {document!r} of a reranking task is not in the corpus")
         return pairs_matrix(self.gate.admitted(self.top_ranked) if self.gate else self.top_ranked, query_ids, doc_ids)
 
-    def eligible(
-        self, query_ids: Sequence[str], doc_ids: Sequence[str]
-    ) -> Callable[[slice, Any], NDArray[np.bool_]] | None:
-        """A function that says which documents queries may see; None without a gate.
-
-        It gets a slice of the queries and numbers of documents.
-        """
+    def visible(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Visible | None:
+        """Which documents queries may see, hidden ones included; None if all may see all."""
+        candidates = self.candidates(query_ids, doc_ids)
+        if candidates is not None:
+            allowed = candidates.tocsr()
+            return lambda rows, numbers: np.asarray(allowed[rows][:, numbers].toarray())
         if self.gate is None:
             return None
         days, limits = self.gate.days(doc_ids), self.gate.limits(query_ids)
@@ -199,52 +200,37 @@ class SearchContext:
 
     @property
     def most_hidden(self) -> int:
-        """Largest number of hidden documents of a query."""
         return max(map(len, self.hidden.values()), default=0)
 
 
 class ArraySearch(ABC):
     """A search model of mteb whose ranking is a :class:`Run`; subclasses compute it.
 
-    Systems call each other through :meth:`rank`, which excludes hidden documents and those behind the gate. A subclass
-    that excludes hidden documents itself (it passes the context on, or never scores them) sets ``hides``; any other is
-    asked for more documents, which are then filtered. One that applies the gate itself sets ``gates``; any other is
-    asked for increasing depths until every query has all documents that it may see. One that splits documents itself
-    sets ``cuts_documents``.
+    Systems call each other through :meth:`rank`. A subclass that excludes hidden documents itself (it passes the
+    context on, or never scores them) sets ``hides``; any other is asked for more documents, which are then filtered.
+    One that splits documents itself sets ``cuts_documents``.
     """
 
     mteb_model_meta: ModelMeta
     corpus: Any = None
     doc_ids: list[str]
     hides = False
-    gates = False
     cuts_documents = False
     vector_bytes: int = 0
 
     @property
     def index_bytes(self) -> int:
         """Bytes of the index, of this system and of those inside it, where known."""
-        members = [
-            part for value in vars(self).values() for part in (value if isinstance(value, (list, tuple)) else [value])
-        ]
-        return self.vector_bytes + sum(part.index_bytes for part in members if isinstance(part, ArraySearch))
+        values = (value if isinstance(value, (list, tuple)) else [value] for value in vars(self).values())
+        inner = (member for member in chain.from_iterable(values) if isinstance(member, ArraySearch))
+        return self.vector_bytes + sum(system.index_bytes for system in inner)
 
-    def index(
-        self,
-        corpus: Dataset,
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        encode_kwargs: Any,
-        num_proc: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Set the corpus; expensive steps wait for the search."""
+    def index(self, corpus: Dataset, **options: Any) -> None:
+        """Set the corpus, with the arguments of mteb; expensive steps wait for the search."""
         self.doc_ids = ranked_ids(corpus["id"][:])
         self.corpus = corpus
         try:
-            self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
+            self.prepare(SearchContext.of(**options))
         except BaseException:
             self.corpus = None  # a failed index is not an index
             del self.doc_ids
@@ -265,74 +251,32 @@ class ArraySearch(ABC):
 
     @abstractmethod
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        """Rank the corpus for every query; without hidden documents if ``hides``."""
+        """Rank what every query may see of the corpus; without hidden documents if ``hides``."""
 
     def rank(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         """The best ``top_k`` documents of every query that it may see."""
         if self.hides or not context.hidden:
-            return self._public(queries, top_k, context).top(top_k)
-        return self._public(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
+            return self.search_run(queries, top_k, context).top(top_k)
+        return self.search_run(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Rankings with hidden documents excluded, as in :meth:`rank`, and included.
+        """Rankings with hidden documents excluded, as in :meth:`rank`, and included, from one search.
 
-        Both come from one search. A subclass whose scores depend on other documents (fusion normalises them, reranking
-        selects candidates by them) overrides this.
+        A subclass whose scores depend on other documents (fusion, reranking) overrides this.
         """
         if not context.hidden:
             run = self.rank(queries, top_k, context)
             return run, run
-        unfiltered = self._public(queries, top_k + context.most_hidden, replace(context, hidden={}))
+        unfiltered = self.search_run(queries, top_k + context.most_hidden, replace(context, hidden={}))
         return unfiltered.without(context.hidden).top(top_k), unfiltered.top(top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
         """Encode all texts of a search in the same calls, without searching."""
-        name = self.mteb_model_meta.name
-        raise ModelError(
-            f"{name} does not search by one vector a text, so nothing can be encoded ahead. Remedy: run it as it is"
-        )
+        problem = f"{self.mteb_model_meta.name} does not search by one vector a text, so nothing can be encoded ahead"
+        raise ModelError(f"{problem}. Remedy: run it as it is")
 
-    def _public(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        """:meth:`search_run` behind the gate, at increasing depths where needed."""
-        if (gate := context.gate) is None or self.gates:
-            return self.search_run(queries, top_k, context)
-        allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
-        blind = replace(context, gate=None, top_ranked=allowed)
-        query_ids = queries["id"][:]
-        open_rows, depth, done = np.arange(len(query_ids)), top_k, list[tuple[Any, Run]]()
-        while len(open_rows):
-            depth = min(depth, len(self.doc_ids))
-            if done:
-                self.ensure_indexed(self.corpus, blind)
-            found = self.search_run(queries.select(open_rows.tolist()) if done else queries, depth, blind)
-            seen = gate.filter(found).top(top_k)
-            enough = (
-                ((seen.docs >= 0).sum(axis=1) >= top_k)
-                | ((found.docs >= 0).sum(axis=1) < depth)
-                | (depth == len(self.doc_ids))
-            )
-            done.append((open_rows[enough], seen if enough.all() else seen.rows(np.flatnonzero(enough))))
-            open_rows, depth = open_rows[~enough], depth * _DEEPER
-        if not done:
-            return self.search_run(queries, top_k, blind)
-        run, order = Run.stacked([part for _, part in done]), np.concatenate([rows for rows, _ in done])
-        return run if len(done) == 1 else run.rows(np.argsort(order))
-
-    def search(
-        self,
-        queries: Dataset,
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        top_k: int,
-        encode_kwargs: Any,
-        top_ranked: Mapping[str, Sequence[str]] | None = None,
-        num_proc: int | None = None,
-        **kwargs: Any,
-    ) -> Results:
-        """The ranking in mteb's form."""
+    def search(self, queries: Dataset, *, top_k: int, **options: Any) -> Results:
+        """The ranking in mteb's form, with the arguments of mteb."""
         if not hasattr(self, "doc_ids"):
             raise ModelError("search was called before index")
-        context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
-        return self.rank(queries, top_k, context).to_dict()
+        return self.rank(queries, top_k, SearchContext.of(**options)).to_dict()

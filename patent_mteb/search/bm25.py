@@ -2,30 +2,16 @@
 
 ``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of the
 bm25s library). Both use the library's default method "lucene": idf = ln(1 + (N - df + 0.5) / (df + 0.5)) and tf / (tf +
-k1 (1 - b + b length / mean length)). The papers do not state their tokenisation. The default is that of the library's
-documentation and of mteb's wrapper: lower case, runs of two or more word characters, the library's 33 English stop
-words, Snowball's English stemmer. The WIPO-AT paper used the rank-bm25 package (§3.10) with another idf, so its figures
-are reproduced closely, not exactly.
+k1 (1 - b + b length / mean length)). The papers do not state their tokenisation; the default is that of the library's
+documentation and of mteb's wrapper. The WIPO-AT paper used the rank-bm25 package (§3.10) with another idf, so its
+figures are reproduced closely, not exactly.
 
-Scores are those of the library with the same settings. A term that occurs several times in a query is added once, times
-its frequency, so single-precision sums can differ in the last digit.
+Scores are those of the library, up to the last digit of sums in single precision. mteb's own wrapper differs: it
+appends documents without a term of the query in arbitrary order, so a relevant one may gain credit by accident; it
+scores only candidates among the top k of the corpus; and it guesses the language from the task.
 
-Differences from mteb's own wrapper (``mteb/baseline-bm25s``, k1 = 1.5):
-
-* A document without a term of the query (score 0) is not returned. mteb's wrapper appends such documents in arbitrary
-  order, so a relevant one may gain credit by accident.
-* Equal scores are ordered by document id, descending, also at the end of the ranking.
-* In a reranking task every candidate is scored; mteb's wrapper keeps candidates among the top k of the corpus only.
-* The language is a setting (English), not guessed from the task.
-* All settings, and the versions of bm25s, PyStemmer and Snowball, are part of the identity.
-* Title and text are joined by a blank, as for encoders, not by a line break; the tokens are the same.
-
-A model caches the indices and rankings of its last searches, up to 2 GiB and 512 MiB. Tasks on one view of a corpus
-share an index, and a task whose queries were all searched there reads their rankings.
-
-An index takes 8 bytes for each distinct word of a document, 1.5 GB for a million abstracts with claims. Weights are
-computed and searched in blocks of documents, from the document frequencies and the mean length of the whole corpus.
-Blocks beyond a limit are in a temporary file. Scores and order do not depend on the blocks.
+An index takes 8 bytes for each distinct word of a document. Its weights are computed and searched in blocks, from
+statistics of the whole corpus; blocks beyond a limit are in a temporary file.
 """
 
 from __future__ import annotations
@@ -53,13 +39,8 @@ from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
 from patent_mteb.store.settings import LiveIdentity
 
-__all__ = ["BM25", "BM25_METAS", "SETTINGS", "BM25Index", "BM25Settings", "bm25"]
-_AT_ONCE = 1 << 27
-"""Bytes of the weights of a block."""
-
-_IN_MEMORY = 1 << 28
-"""Bytes of weights, and of frequencies before, that stay in memory."""
-
+_AT_ONCE = 1 << 27  # bytes of the weights of a block
+_IN_MEMORY = 1 << 28  # bytes of weights, and of frequencies before, that stay in memory
 _ENTRY_BYTES = 8
 
 
@@ -81,26 +62,26 @@ class TermWeights:
             sums.append(np.asarray(block.sum(axis=1, dtype=np.float64)).ravel())
             frequency += np.bincount(block.indices, minlength=n_terms)
         lengths = np.concatenate(sums)
-        self.n_docs, self.nbytes = len(lengths), 0
+        self.n_docs, self.nbytes = len(lengths), 0  # of all weights, in memory or in a file
         mean_length = (lengths.mean() if len(lengths) else 0.0) or 1.0
         idf = np.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
         saturation = k1 * ((1 - b) + b * lengths / mean_length)
-        self._blocks = buffered_matrices(self._made(counts, idf, saturation))
 
-    def _made(self, counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Iterator[Any]:
-        first = 0
-        for group in _groups(counts):
-            last = first + sum(block.shape[0] for block in group)
-            weights = _weighted(group, idf, saturation[first:last])
-            self.nbytes += _size(weights)
-            yield weights
-            first = last
+        def blocks() -> Iterator[Any]:
+            first = 0
+            for group in _groups(counts):
+                last = first + sum(block.shape[0] for block in group)
+                weights = _weighted(group, idf, saturation[first:last])
+                self.nbytes += _size(weights)
+                yield weights
+                first = last
+
+        self._blocks = buffered_matrices(blocks())
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """Yield blocks: the number of the first document, and weights [terms, documents] (SciPy CSR)."""
         first = 0
-        for place in range(len(self._blocks)):
-            weights = self._blocks[place]
+        for weights in self._blocks:
             yield first, weights
             first += weights.shape[1]
 
@@ -177,6 +158,17 @@ class BM25Settings:
 _Corpus = tuple[str, BM25Settings]
 """Key of an index: content of a corpus, and settings."""
 
+_LISTS = {
+    "en": "EN",
+    "de": "GERMAN",
+    "fr": "FRENCH",
+    "es": "SPANISH",
+    "it": "ITALIAN",
+    "nl": "DUTCH",
+    "pt": "PORTUGUESE",
+}
+"""Stop words of a language -> name of the list in bm25s."""
+
 SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM25Settings()}
 """Named settings: DAPFAM §5.3, and the defaults of bm25s."""
 
@@ -184,20 +176,11 @@ SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM
 def _stop_words(name: str | None) -> frozenset[str]:
     import bm25s.tokenization as lists
 
-    names = {
-        "en": "EN",
-        "de": "GERMAN",
-        "fr": "FRENCH",
-        "es": "SPANISH",
-        "it": "ITALIAN",
-        "nl": "DUTCH",
-        "pt": "PORTUGUESE",
-    }
     if name is None:
         return frozenset()
-    if name not in names:
-        raise ValueError(f"no stop words {name!r}: choose one of {', '.join(names)}, or None")
-    return frozenset(getattr(lists, f"STOPWORDS_{names[name]}"))
+    if name not in _LISTS:
+        raise ValueError(f"no stop words {name!r}: choose one of {', '.join(_LISTS)}, or None")
+    return frozenset(getattr(lists, f"STOPWORDS_{_LISTS[name]}"))
 
 
 def _stem(algorithm: str | None) -> Callable[[str], str]:
@@ -217,25 +200,15 @@ class _Terms(dict[str, int]):
         super().__init__()
         self._stop = _stop_words(settings.stopwords)
         self._stem = _stem(settings.stemmer)
-        self._stems: dict[str, int] = {}
-        self._growing = True
+        self.stems: dict[str, int] = {}
+        self.growing = True
+        """If not, a word with an unknown stem is -1."""
 
     def __missing__(self, word: str) -> int:
-        term = -1 if word in self._stop else self._number(self._stem(word))
-        if self._growing:
-            self[word] = term
-        return term
-
-    def _number(self, stem: str) -> int:
-        return self._stems.setdefault(stem, len(self._stems)) if self._growing else self._stems.get(stem, -1)
-
-    def freeze(self) -> None:
-        """Number no further words: a word with an unknown stem is -1 from now on."""
-        self._growing = False
-
-    @property
-    def size(self) -> int:
-        return len(self._stems)
+        if not self.growing:
+            return -1 if word in self._stop else self.stems.get(self._stem(word), -1)
+        self[word] = -1 if word in self._stop else self.stems.setdefault(self._stem(word), len(self.stems))
+        return self[word]
 
 
 def _splitter(pattern: str) -> Callable[[str], list[str]]:
@@ -260,8 +233,8 @@ class BM25Index:
         self._split = _splitter(settings.token_pattern)
         self._terms = _Terms(settings)
         counts = buffered_matrices(self._counted(texts))
-        self._terms.freeze()
-        self.weights = TermWeights(counts, self._terms.size, settings.k1, settings.b)
+        self._terms.growing = False
+        self.weights = TermWeights(counts, len(self._terms.stems), settings.k1, settings.b)
 
     def _numbers(self, text: str) -> NDArray[np.int32]:
         words = self._split(text.lower())
@@ -275,9 +248,8 @@ class BM25Index:
         rows = [self._numbers(text) for text in texts]
         ends = np.cumsum([0, *map(len, rows)])
         flat = np.concatenate(rows) if rows else np.empty(0, np.int32)
-        matrix = scipy.sparse.csr_matrix(
-            (np.ones(len(flat), np.float32), flat, ends), shape=(len(rows), self._terms.size)
-        )
+        shape = (len(rows), len(self._terms.stems))
+        matrix = scipy.sparse.csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=shape)
         matrix.sum_duplicates()
         return matrix
 
@@ -300,19 +272,6 @@ class BM25Index:
         terms = self.terms(texts)
         return scipy.sparse.hstack([terms @ weights for _, weights in self.weights], "csr")
 
-    @property
-    def n_docs(self) -> int:
-        return self.weights.n_docs
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights, in memory or in a temporary file."""
-        return self.weights.nbytes
-
-    @property
-    def vocabulary_size(self) -> int:
-        return self._terms.size
-
 
 def _narrow(counts: Any) -> Any:
     """A matrix of frequencies in the smallest type that fits."""
@@ -329,7 +288,6 @@ class BM25(LiveIdentity, ArraySearch):
         threads: threads of a search; all cores by default. Scores do not depend on it.
     """
 
-    gates = True
     usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}
     _corpus: weakref.ref[Any] | None = None
 
@@ -355,8 +313,8 @@ class BM25(LiveIdentity, ArraySearch):
             self._content = (content_of(self.corpus), self.settings)
             index = self._indices.get(self._content)
             self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
-        self.vector_bytes = self._index.nbytes
-        self._indices.put(self._content, self._index, self._index.nbytes)
+        self.vector_bytes = self._index.weights.nbytes
+        self._indices.put(self._content, self._index, self.vector_bytes)
         self._rank = self.corpus_numbers()
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
@@ -364,16 +322,12 @@ class BM25(LiveIdentity, ArraySearch):
         if context.top_ranked is not None:
             return self._search(texts, query_ids, top_k, context)
         place = (*self._content, context.gate.identity if context.gate else "")
-        return self._runs.get_or_search(
-            place, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context)
-        )
+        search = partial(self._search, texts, query_ids, top_k, context)
+        return self._runs.get_or_search(place, query_ids, texts, top_k, search)
 
     def _search(self, texts: list[str], query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         best = TopK(query_ids, self.doc_ids, top_k)
-        candidates = context.candidates(query_ids, self.doc_ids)
-        allowed = None if candidates is None else candidates.tocsr()
-        eligible = context.eligible(query_ids, self.doc_ids)
-
+        visible = context.visible(query_ids, self.doc_ids)
         terms = self._index.terms(texts)
 
         def search(start: int, first: int, weights: Any) -> None:
@@ -381,48 +335,37 @@ class BM25(LiveIdentity, ArraySearch):
             for row in range(found.shape[0]):
                 entries = slice(found.indptr[row], found.indptr[row + 1])
                 docs, scores = self._rank[first + found.indices[entries]], found.data[entries]
-                if allowed is not None:
-                    seen = np.isin(docs, allowed[start + row].indices)
-                    docs, scores = docs[seen], scores[seen]
                 place = slice(start + row, start + row + 1)
-                best.add(place, scores[None], docs, eligible(place, docs) if eligible else None)
+                best.add(place, scores[None], docs, visible and visible(place, docs))
 
         with ThreadPoolExecutor(self.threads) as pool:
             for first, weights in self._index.weights:
-                for _ in pool.map(
-                    partial(search, first=first, weights=weights), range(0, len(texts), _QUERIES_AT_ONCE)
-                ):
-                    pass
+                block = partial(search, first=first, weights=weights)
+                list(pool.map(block, range(0, len(texts), _QUERIES_AT_ONCE)))
         return best.run()
 
 
 def _meta(name: str, settings: BM25Settings) -> ModelMeta:
     import Stemmer
 
-    revision = f"bm25s-{version('bm25s')}_pystemmer-{version('PyStemmer')}_snowball-{Stemmer.version()}"
-    return ModelMeta.create_empty(
-        overwrites={
-            "loader": _load,
-            "name": name,
-            "revision": revision,
-            "experiment_kwargs": {"method": "lucene", **asdict(settings)},
-            "model_type": ["sparse"],
-            "n_parameters": 0,
-            "n_embedding_parameters": 0,
-            "memory_usage_mb": 0,
-            "languages": ["eng-Latn"],  # of the stemmer and the stop words
-            "license": "apache-2.0",
-            "training_datasets": set(),
-            "use_instructions": False,
-            "open_weights": True,
-            "reference": "https://github.com/xhluca/bm25s",
-        }
-    )
+    about = {
+        "loader": _load,
+        "name": name,
+        "revision": f"bm25s-{version('bm25s')}_pystemmer-{version('PyStemmer')}_snowball-{Stemmer.version()}",
+        "experiment_kwargs": {"method": "lucene", **asdict(settings)},
+        "model_type": ["sparse"],
+        "languages": ["eng-Latn"],  # of the stemmer and the stop words
+        "license": "apache-2.0",
+        "training_datasets": set(),
+        "use_instructions": False,
+        "open_weights": True,
+        "reference": "https://github.com/xhluca/bm25s",
+    }
+    sizes = dict.fromkeys(("n_parameters", "n_embedding_parameters", "memory_usage_mb"), 0)
+    return ModelMeta.create_empty(overwrites=about | sizes)
 
 
-def _load(
-    name: str, revision: str | None = None, device: str | None = None, *, method: str = "lucene", **settings: Any
-) -> BM25:
+def _load(name: str, revision: Any = None, device: Any = None, *, method: str = "lucene", **settings: Any) -> BM25:
     settings.pop("digest", None)
     if method != "lucene":
         raise ValueError(f"BM25 is offered with the method 'lucene', not {method!r}")
@@ -434,16 +377,12 @@ def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
     if setting not in SETTINGS:
         raise ValueError(f"unknown BM25 setting {setting!r}: choose one of {', '.join(SETTINGS)}")
     if unknown := overrides.keys() - asdict(SETTINGS[setting]).keys():
-        raise ValueError(
-            f"BM25 has no parameter {', '.join(sorted(unknown))}: it has {', '.join(asdict(SETTINGS[setting]))}"
-        )
-    changed = "".join(
-        f"-{key}-{re.sub(r'[^A-Za-z0-9.]+', '', str(value)) or 'custom'}" for key, value in sorted(overrides.items())
-    )
+        known = ", ".join(asdict(SETTINGS[setting]))
+        raise ValueError(f"BM25 has no parameter {', '.join(sorted(unknown))}: it has {known}")
+    values = {key: re.sub(r"[^A-Za-z0-9.]+", "", str(value)) for key, value in sorted(overrides.items())}
+    changed = "".join(f"-{key}-{value or 'custom'}" for key, value in values.items())
     return BM25(replace(SETTINGS[setting], **overrides), f"patent-mteb/bm25-{setting}{changed}")
 
 
-BM25_METAS: tuple[ModelMeta, ...] = tuple(
-    _meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items()
-)
+BM25_METAS = tuple(_meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items())
 """The named settings as mteb model metas, for registration."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,8 @@ _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 def content_of(dataset: Any) -> str:
     """Hash of the rows of a data set: every column, in order."""
-    if dataset not in _CONTENTS:
-        _CONTENTS[dataset] = _hash_of(dataset)
-    return _CONTENTS[dataset]
-
-
-def _hash_of(dataset: Any) -> str:
+    if dataset in _CONTENTS:
+        return _CONTENTS[dataset]
     total = hashlib.blake2b(json.dumps(sorted(dataset.column_names)).encode(), digest_size=16)
     columns = dataset.select_columns(sorted(dataset.column_names)).with_format("arrow")
     sizes, end = text_bytes(dataset), 0
@@ -50,7 +46,8 @@ def _hash_of(dataset: Any) -> str:
         for batch in columns[start:end].combine_chunks().to_batches():
             total.update(batch.serialize())
         release_pages()
-    return total.hexdigest()
+    _CONTENTS[dataset] = total.hexdigest()
+    return _CONTENTS[dataset]
 
 
 class RunCache:
@@ -77,10 +74,18 @@ class RunCache:
         return run.top(top_k) if depth >= top_k else None
 
     def put(self, key: str, depth: int, run: Run) -> None:
-        """Cache a run that was computed to depth ``asked``."""
+        """Cache a run that was computed to ``depth``."""
         self._put_in_memory(key, depth, run)
-        if self.folder is not None:
-            self._write(key, self.folder / f"{key}.npz", depth, run)
+        if self.folder is None:
+            return
+        path = self.folder / f"{key}.npz"
+        arrays: dict[str, Any] = {"asked": np.int64(depth), **_arrays_of(run)}
+        checksum = np.uint64(_checksum(key, arrays))
+        try:
+            with replacing(path) as partial, partial.open("wb") as stream:
+                np.savez(stream, checksum=checksum, **arrays)  # first: a truncated zip directory loses its end
+        except OSError as error:
+            logger.warning("the run %s cannot be stored (%s); it stays in memory", path, error)
 
     def _put_in_memory(self, key: str, depth: int, run: Run) -> None:
         self._runs[key] = (depth, run)
@@ -89,33 +94,26 @@ class RunCache:
             forgotten, _ = self._runs.popitem(last=False)
             logger.info("run %s is no longer in memory (limit %s MB)", forgotten, self.memory_mb)
 
-    def _write(self, key: str, path: Path, depth: int, run: Run) -> None:
-        arrays: dict[str, Any] = {"asked": np.int64(depth), **_arrays_of(run)}
-        try:
-            with replacing(path) as partial, partial.open("wb") as stream:
-                np.savez(
-                    stream, checksum=np.uint64(_checksum(key, arrays)), **arrays
-                )  # first, because a truncated zip directory loses its end
-        except OSError as error:
-            logger.warning("the run %s cannot be stored (%s); it stays in memory", path, error)
-
     def _read(self, key: str) -> tuple[int, Run] | None:
         if self.folder is None or not (path := self.folder / f"{key}.npz").is_file():
             return None
         try:
             with np.load(path, allow_pickle=False) as stored:
-                if "checksum" not in stored.files and any(
-                    entry.comment or entry.extra for entry in stored.zip.infolist()
-                ):
-                    raise ValueError(
-                        "its list of arrays is damaged"
-                    )  # version 1 has no checksum; a comment there is swallowed entries
+                odd = any(entry.comment or entry.extra for entry in stored.zip.infolist())
+                if "checksum" not in stored.files and odd:  # version 1: a comment there is swallowed entries
+                    raise ValueError("its list of arrays is damaged")
                 arrays = {name: stored[name] for name in stored.files}
-            return _run_of(key, arrays)
+            checksum = arrays.pop("checksum", None)
+            if checksum is not None and int(checksum) != _checksum(key, arrays):
+                raise ValueError("wrong checksum")
+            depth = int(arrays.pop("asked"))
+            run = _stage(arrays, None, "run")
+            if depth < 0:
+                raise ValueError("a depth below 0")
+            return depth, run
         except Exception as error:  # any error of zipfile, zlib, NumPy or json, MemoryError included
-            logger.warning(
-                "the stored run %s cannot be used (%s: %s); it is computed again", path, type(error).__name__, error
-            )
+            message = "the stored run %s cannot be used (%s: %s); it is computed again"
+            logger.warning(message, path, type(error).__name__, error)
             return None
 
 
@@ -147,18 +145,6 @@ def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
     return int.from_bytes(total.digest(), "little")
 
 
-def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
-    """Return the run in the arrays of a file, and its depth."""
-    checksum = arrays.pop("checksum", None)
-    if checksum is not None and int(checksum) != _checksum(key, arrays):
-        raise ValueError("wrong checksum")
-    depth = int(arrays.pop("asked"))
-    run = _stage(arrays, None, "run")
-    if depth < 0:
-        raise ValueError("a depth below 0")
-    return depth, run
-
-
 def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
     """Return a run from its arrays, with its first stages."""
     below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
@@ -167,12 +153,8 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
         raise ValueError(f"its {what} holds {', '.join(sorted(stage)) or 'nothing'}")
     if "ids" in stage:
         query_ids, doc_ids, task = json.loads(stage["ids"].tobytes())
-        words = [*query_ids, *doc_ids, task]
-        if (
-            not all(isinstance(word, str) for word in words)
-            or len(set(query_ids)) < len(query_ids)
-            or ranked_ids(doc_ids) != doc_ids
-        ):
+        texts = all(isinstance(word, str) for word in (*query_ids, *doc_ids, task))
+        if not texts or len(set(query_ids)) < len(query_ids) or ranked_ids(doc_ids) != doc_ids:
             raise ValueError("its ids are not those of queries and of a ranked corpus")
     elif known is not None:
         query_ids, doc_ids, task = known.query_ids, known.doc_ids, known.task
@@ -187,13 +169,8 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
 def _checked(run: Run, what: str) -> Run:
     """Return a run, or raise an error if it is invalid."""
     docs, scores, parts = run.docs, run.scores, run.parts
-    if (
-        docs.ndim != 2
-        or docs.shape != scores.shape
-        or len(docs) != len(run.query_ids)
-        or docs.dtype != np.int32
-        or scores.dtype != np.float32
-    ):
+    typed = docs.dtype == np.int32 and scores.dtype == np.float32
+    if not typed or docs.ndim != 2 or docs.shape != scores.shape or len(docs) != len(run.query_ids):
         raise ValueError(f"its {what} has {docs.dtype} documents {docs.shape} and {scores.dtype} scores {scores.shape}")
     if parts is not None and (parts.shape != docs.shape or parts.dtype != np.int32):
         raise ValueError(f"its {what} has {parts.dtype} parts {parts.shape}")
@@ -212,18 +189,11 @@ def _checked(run: Run, what: str) -> Run:
 _NO_EFFECT = {"batch_size", "batch_tokens", "show_progress_bar"}
 
 
-def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] | None:
-    return None if pairs is None else {query: sorted(documents) for query, documents in pairs.items()}
-
-
 def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
-    """Identity of a search; searches with the same key have the same result.
-
-    It covers model, task, split, subset, every row of corpus and queries, candidates, hidden documents, the dates of
-    the gate, and the encoding arguments other than batch size and progress bar.
-    """
+    """Identity of a search; searches with the same key have the same result."""
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
-    pairs = [_listed(context.top_ranked), _listed(context.hidden)]
+    candidates = context.top_ranked and {query: sorted(listed) for query, listed in context.top_ranked.items()}
+    pairs = [candidates, {query: sorted(listed) for query, listed in context.hidden.items()}]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
     gate = [context.gate.identity] if context.gate else []  # keys without a gate are those of older versions
     return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, *gate], 32)
@@ -233,7 +203,6 @@ class Cached(ArraySearch):
     """A search model with a cache: the same task and data are searched once, to the greatest depth so far."""
 
     hides = True
-    gates = True
 
     def __init__(self, model: MTEBModels, cache: RunCache | None = None) -> None:
         self.model = model
@@ -257,15 +226,14 @@ class Cached(ArraySearch):
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Both rankings, each cached under its own context."""
         meta = live_meta(self.model)
-        keys = [
-            search_key(meta, self._corpus_content, queries, each) for each in (context, replace(context, hidden={}))
-        ]
-        known = [self.cache.get(key, top_k) for key in keys]
-        if known[0] is not None and known[1] is not None:
-            return known[0], known[1]
+        contexts = context, replace(context, hidden={})
+        keys = [search_key(meta, self._corpus_content, queries, each) for each in contexts]
+        seen, unfiltered = (self.cache.get(key, top_k) for key in keys)
+        if seen is not None and unfiltered is not None:
+            return seen, unfiltered
         self._system.ensure_indexed(self.corpus, context)
         runs = self._system.rank_both(queries, top_k, context)
-        missing = {key: run for key, run, cached_run in zip(keys, runs, known, strict=True) if cached_run is None}
+        missing = {key: run for key, run, known in zip(keys, runs, (seen, unfiltered), strict=True) if known is None}
         for key, run in missing.items():  # both keys are the same if nothing is hidden
             self.cache.put(key, top_k, run)
         return runs

@@ -1,14 +1,8 @@
 """Candidates of a first stage in files, which replace its search in reranking.
 
-A folder has the candidates of one system for any number of tasks. For each task it holds
-
-* ``<Task>.<hash>.run``: the best k documents of every query that it may see, in TREC form, best first;
-* ``<Task>.<hash>.whole.run``: the best k with nothing hidden (the paper's protocol), where anything is hidden;
-* ``<Task>.json``: the manifest, written last: task and revision of its data, digests of queries, documents, hidden
-  documents and gate, the system with all its settings, k, recall at k, and the hashes of both runs.
-
-Candidates of other data, of another gate, of a run that the manifest does not name, and a depth beyond k are refused.
-The settings of the system and k are part of the identity of all results on these candidates.
+A folder has the candidates of one system for any number of tasks: ``<Task>.<hash>.run`` (TREC form),
+``<Task>.<hash>.whole.run`` with nothing hidden, where anything is hidden, and the manifest ``<Task>.json``, written
+last. Its system and k are part of the identity of all results on these candidates.
 """
 
 from __future__ import annotations
@@ -50,9 +44,7 @@ def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchCon
         "revision": context.task_metadata.revision,
         "queries": {"n": len(queries), "digest": digest(sorted(queries), 32)},
         "documents": {"n": len(documents), "digest": digest(sorted(documents), 32)},
-        "hidden": digest(
-            [[query, sorted(context.hidden[query])] for query in sorted(context.hidden) if context.hidden[query]], 32
-        ),
+        "hidden": digest([[query, sorted(hidden)] for query, hidden in sorted(context.hidden.items()) if hidden], 32),
         "gate": context.gate.identity if context.gate else None,
     }
 
@@ -64,7 +56,7 @@ def system_of(meta: ModelMeta) -> dict[str, Any]:
 
 def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
     """Manifest of the candidates of a task, None if there are none."""
-    path = _manifest(folder, task)
+    path = folder / f"{task}.json"
     if not path.exists():
         return None
     found = load_json(path)
@@ -72,9 +64,8 @@ def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
         remedy = "write them again, into an empty folder"
         raise DataError(f"not a manifest of candidates: {problem}", path=path, remedy=remedy)
     if found["format"] != _FORMAT:
-        raise DataError(
-            f"candidates of format {found['format']}, not {_FORMAT}", path=path, remedy="write the candidates again"
-        )
+        problem = f"candidates of format {found['format']}, not {_FORMAT}"
+        raise DataError(problem, path=path, remedy="write the candidates again")
     return dict(found)
 
 
@@ -111,7 +102,7 @@ def write_candidates(
     files = {_SEEN: _write(folder, task, "", seen)}
     if unfiltered is not seen:
         files[_WHOLE] = _write(folder, task, ".whole", unfiltered)
-    path = _manifest(folder, task)
+    path = folder / f"{task}.json"
     about = {"format": _FORMAT, "task": task, "data": dict(data), "system": system_of(system), "k": k, "files": files}
     write_json(path, {**about, **facts})
     names = {entry["name"] for entry in files.values()}
@@ -121,10 +112,6 @@ def write_candidates(
     return path
 
 
-def _manifest(folder: Path, task: str) -> Path:
-    return folder / f"{task}.json"
-
-
 def _hash(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -132,10 +119,9 @@ def _hash(path: Path) -> str:
 
 def _write(folder: Path, task: str, what: str, run: Run) -> dict[str, str]:
     """Write a run under the hash of its content, so that older manifests stay valid."""
-    content = hashlib.sha256(
-        digest([run.query_ids, run.doc_ids], 64).encode() + run.docs.tobytes() + run.scores.tobytes()
-    )
-    place = folder / f"{task}.{content.hexdigest()[:12]}{what}.run"
+    ids = digest([run.query_ids, run.doc_ids], 64).encode()
+    content = hashlib.sha256(ids + run.docs.tobytes() + run.scores.tobytes()).hexdigest()
+    place = folder / f"{task}.{content[:12]}{what}.run"
     run.save(place, tag="candidates")
     return {"name": place.name, "sha256": _hash(place)}
 
@@ -144,34 +130,22 @@ class Candidates(ArraySearch):
     """Candidates in a folder as a first stage: ``Reranked(Candidates(folder), ...)``."""
 
     hides = True
-    gates = True
     cuts_documents = True
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
-        found = [
-            manifest for path in sorted(self.folder.glob("*.json")) if (manifest := manifest_of(self.folder, path.stem))
-        ]
+        manifests = (manifest_of(self.folder, path.stem) for path in sorted(self.folder.glob("*.json")))
+        found = [manifest for manifest in manifests if manifest]
         if not found:
-            raise DataError(
-                "there are no candidates",
-                path=self.folder,
-                remedy="write them: patent-mteb runs candidates -t TASK -m MODEL --out DIR",
-            )
+            remedy = "write them: patent-mteb runs candidates -t TASK -m MODEL --out DIR"
+            raise DataError("there are no candidates", path=self.folder, remedy=remedy)
         if len({digest([one["system"], one["k"]]) for one in found}) > 1:
-            raise DataError(
-                f"the candidates of {found[0]['task']} and others are of several systems or depths",
-                path=self.folder,
-                remedy="keep a folder for each system and depth",
-            )
+            problem = f"the candidates of {found[0]['task']} and others are of several systems or depths"
+            raise DataError(problem, path=self.folder, remedy="keep a folder for each system and depth")
         self.k = int(found[0]["k"])
         self.tasks = [str(one["task"]) for one in found]
         system = dict(found[0]["system"])
-        about = {
-            "name": system.pop("name"),
-            "revision": system.pop("revision"),
-            "embed_dim": system.pop("embed_dim", None),
-        }
+        about = {name: system.pop(name, None) for name in ("name", "revision", "embed_dim")}
         part = ModelMeta.create_empty(overwrites={**about, "experiment_kwargs": system or None})
         self.mteb_model_meta = compose_meta("candidates", [part], {"k": self.k}, tag=str(self.k))
 
@@ -186,28 +160,18 @@ class Candidates(ArraySearch):
     def _read(self, which: str, query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         task = context.task_metadata.name
         manifest = manifest_of(self.folder, task)
-        path = _manifest(self.folder, task)
+        path = self.folder / f"{task}.json"
         if manifest is None:
             name, limit, n = task.rpartition(".limit")
-            command = (
-                f"patent-mteb runs candidates -t {name} --limit {n}"
-                if limit
-                else f"patent-mteb runs candidates -t {task}"
-            )
-            raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=f"write them: {command}")
+            remedy = "write them: patent-mteb runs candidates -t " + (f"{name} --limit {n}" if limit else task)
+            raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=remedy)
         if top_k > self.k and self.k < len(self.doc_ids):
-            raise DataError(
-                f"the candidates are the best {self.k}, and {top_k} are requested",
-                path=path,
-                remedy="write more of them",
-            )
+            problem = f"the candidates are the best {self.k}, and {top_k} are requested"
+            raise DataError(problem, path=path, remedy="write more of them")
         now = data_of(query_ids, self.doc_ids, context)
         if other := [message for name, message in _NAMES.items() if manifest["data"].get(name) != now[name]]:
-            raise DataError(
-                f"the candidates of {task} are of {', '.join(other)}",
-                path=path,
-                remedy="write them again, on these data",
-            )
+            problem = f"the candidates of {task} are of {', '.join(other)}"
+            raise DataError(problem, path=path, remedy="write them again, on these data")
         entry = manifest["files"].get(which) or manifest["files"][_SEEN]
         run = self.folder / Path(str(entry["name"])).name
         if not run.is_file() or _hash(run) != entry["sha256"]:

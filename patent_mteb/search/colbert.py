@@ -36,11 +36,8 @@ class Checkpoint:
 
     Attributes:
         source: directory, or name on the hub.
-        name: mteb model name, ``org/name``.
-        revision: commit on the hub, or a hash of a directory's content.
-        format: the library that saved it. PyLate: a projection module and ``query_prefix``/``document_prefix``.
-            Stanford: architecture ``HF_ColBERT``, projection inside the weights, ``artifact.metadata``.
-            sentence-transformers: ``MultiVectorEncoder``.
+        name, revision: as in mteb; the revision of a directory is a hash of its content.
+        format: the library that saved it.
         query_marker, document_marker: text of the token that marks queries and documents (``[Q] ``, ``[unused0] ``),
             empty if there is none.
         prompts: stored prompts without their markers.
@@ -91,9 +88,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
     if settings.get("model_type") == "MultiVectorEncoder":
         kind: CheckpointFormat = "sentence-transformers"
-        markers = [
-            match[0] if (match := _LEADING_MARKER.match(stored.get(role, ""))) else "" for role in ("query", "document")
-        ]
+        matches = [_LEADING_MARKER.match(stored.get(role, "")) for role in ("query", "document")]
+        markers = [match[0] if match else "" for match in matches]
     elif settings.get("model_type") == "ColBERT" or {"query_prefix", "document_prefix"} <= settings.keys():
         kind = "pylate"
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
@@ -105,10 +101,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     elif "HF_ColBERT" in (config.get("architectures") or []):
         kind = "stanford"
         artifact: dict[str, Any] = read("artifact.metadata") or {}
-        markers = [
-            (artifact.get("query_token_id") or "[unused0]") + " ",
-            (artifact.get("doc_token_id") or "[unused1]") + " ",
-        ]
+        defaults = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]"}
+        markers = [f"{artifact.get(name) or default} " for name, default in defaults.items()]
     else:
         what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
         raise ModelError(
@@ -119,16 +113,13 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
 
     if Path(source).is_dir():
         if revision is not None:
-            raise ModelError(
-                f"'{source}' is a directory, which has no revision '{revision}'. Remedy: leave the revision out."
-            )
+            problem = f"'{source}' is a directory, which has no revision '{revision}'"
+            raise ModelError(f"{problem}. Remedy: leave the revision out.")
         name, revision = local_name(Path(source)), content_revision(Path(source))
     else:
         name, revision = source, revision or _commit(next(iter(found.values())))
-    prompts = {
-        role: text.removeprefix(markers[0] if role == "query" else markers[1] if role == "document" else "")
-        for role, text in stored.items()
-    }
+    marker_of = dict(zip(("query", "document"), markers, strict=True))
+    prompts = {role: text.removeprefix(marker_of.get(role, "")) for role, text in stored.items()}
     size = backbone.get("vocab_size")
     return Checkpoint(
         source=source,
@@ -144,8 +135,7 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
 
 
 def _commit(path: str) -> str:
-    """Commit of a file in the hub's local cache, ``.../snapshots/<commit>/...``."""
-    parts = Path(path).parts
+    parts = Path(path).parts  # of the hub's local cache, .../snapshots/<commit>/...
     if "snapshots" not in parts:
         raise ModelError(f"the revision of {path} is unknown. Remedy: name the revision (a commit of the repository).")
     return parts[parts.index("snapshots") + 1]
@@ -196,16 +186,17 @@ class Overrides:
     attend_to_expansion: bool | None = None
     trust_remote_code: bool = False
 
+    def markers(self, checkpoint: Checkpoint) -> tuple[str, str]:
+        """Markers of queries and documents in force."""
+        return (
+            checkpoint.query_marker if self.query_marker is None else self.query_marker,
+            checkpoint.document_marker if self.document_marker is None else self.document_marker,
+        )
+
 
 # Settings of mteb's own entry; the checkpoint's files do not carry them all.
-KNOWN_SETTINGS = {
-    "jinaai/jina-colbert-v2": Overrides(
-        query_marker="[QueryMarker] ",
-        document_marker="[DocumentMarker] ",
-        attend_to_expansion=True,
-        trust_remote_code=True,
-    )
-}
+_JINA = Overrides("[QueryMarker] ", "[DocumentMarker] ", attend_to_expansion=True, trust_remote_code=True)
+KNOWN_SETTINGS = {"jinaai/jina-colbert-v2": _JINA}
 
 
 class TokenEncoder(Protocol):
@@ -241,10 +232,7 @@ class _PyLateEncoder:
                 f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder, which PyLate cannot"
                 " load. Remedy: use an environment with sentence-transformers >= 6."
             )
-        markers = (
-            checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
-            checkpoint.document_marker if overrides.document_marker is None else overrides.document_marker,
-        )
+        markers = overrides.markers(checkpoint)
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
         self.volatile = frozenset({"max_seq_length"})
@@ -270,14 +258,8 @@ class _PyLateEncoder:
         self.document_length = model.document_length
 
     def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
-        found = self.model.encode(
-            texts,
-            is_query=is_query,
-            prompt=prompt or None,
-            batch_size=batch_size,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        options = {"batch_size": batch_size, "show_progress_bar": False, "convert_to_numpy": True}
+        found = self.model.encode(texts, is_query=is_query, prompt=prompt or None, **options)
         return [np.asarray(vectors, dtype=np.float32) for vectors in found]
 
 
@@ -286,36 +268,26 @@ class _SentenceTransformersEncoder:
         from sentence_transformers import MultiVectorEncoder
         from sentence_transformers.base.modules import Transformer
 
-        model = MultiVectorEncoder(
-            checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code
-        )
+        options = {"revision": revision, "device": device, "trust_remote_code": overrides.trust_remote_code}
+        model = MultiVectorEncoder(checkpoint.source, **options)
         self.model, self.volatile = model, frozenset[str]()
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion
         if expansion is not None:
             changes = {"length": overrides.query_length, "attend": overrides.attend_to_expansion}
-            backbone.query_expansion = {
-                **expansion,
-                **{key: value for key, value in changes.items() if value is not None},
-            }
+            replaced = {key: value for key, value in changes.items() if value is not None}
+            backbone.query_expansion = {**expansion, **replaced}
         elif overrides.query_length is not None:
             backbone.query_length = overrides.query_length
         if overrides.document_length is not None:
             backbone.document_length = overrides.document_length
         elif backbone.document_length is None and checkpoint.format != "sentence-transformers":
             backbone.document_length = 180  # PyLate's default
-        self._markers = (
-            checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
-            checkpoint.document_marker if overrides.document_marker is None else overrides.document_marker,
-        )
+        self._markers = overrides.markers(checkpoint)
         if checkpoint.format != "sentence-transformers":
-            _check_markers(
-                checkpoint,
-                self._markers,
-                [self._marker_token(marker) for marker in self._markers],
-                model.tokenizer.unk_token_id,
-            )
+            tokens = [self._marker_token(marker) for marker in self._markers]
+            _check_markers(checkpoint, self._markers, tokens, model.tokenizer.unk_token_id)
         model.float()
         if (dimension := model.get_embedding_dimension()) is None:
             raise ModelError(f"'{checkpoint.source}' does not say how many dimensions its token vectors have.")
@@ -327,9 +299,8 @@ class _SentenceTransformersEncoder:
         from sentence_transformers.base.modules import Normalize
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
-        if checkpoint.format == "sentence-transformers" or any(
-            isinstance(module, MultiVectorMask) for module in self.model
-        ):
+        complete = any(isinstance(module, MultiVectorMask) for module in self.model)
+        if complete or checkpoint.format == "sentence-transformers":
             return
         mask = MultiVectorMask(skiplist_words=list(checkpoint.skip_words))
         mask.resolve_with_tokenizer(self.model.tokenizer)
@@ -344,10 +315,8 @@ class _SentenceTransformersEncoder:
         for text in (marker, marker.strip()):
             if text and text in tokenizer.get_vocab():
                 if tokenizer.tokenize(text) != [text]:
-                    token = AddedToken(text, normalized=False, special=True)
-                    tokenizer.add_special_tokens(
-                        {"additional_special_tokens": [token]}, replace_additional_special_tokens=False
-                    )
+                    added = {"additional_special_tokens": [AddedToken(text, normalized=False, special=True)]}
+                    tokenizer.add_special_tokens(added, replace_additional_special_tokens=False)
                 return int(tokenizer.convert_tokens_to_ids(text))
         return None
 
@@ -359,19 +328,14 @@ class _SentenceTransformersEncoder:
         return [np.asarray(vectors, dtype=np.float32) for vectors in found]
 
 
-_ENCODERS: dict[Backend, Callable[..., TokenEncoder]] = {
-    "pylate": _PyLateEncoder,
-    "sentence-transformers": _SentenceTransformersEncoder,
-}
-
-
 def load_encoder(
     checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
 ) -> TokenEncoder:
     """Load the weights of a checkpoint."""
     from safetensors import SafetensorError
 
+    encoder: Callable[..., TokenEncoder] = _PyLateEncoder if backend == "pylate" else _SentenceTransformersEncoder
     try:
-        return _ENCODERS[backend](checkpoint, overrides, device, revision)
+        return encoder(checkpoint, overrides, device, revision)
     except (KeyError, OSError, RuntimeError, SafetensorError, ValueError) as error:
         raise ModelError(f"{backend} cannot load '{checkpoint.source}': {error}") from error

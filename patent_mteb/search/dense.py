@@ -1,17 +1,9 @@
 """Exact search with the vectors of an encoder, on arrays.
 
-Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper`` (chunks of 50,000 documents). So is
-the ranking, up to the last bits of single-precision sums and documents tied by them. mteb makes a Python object for
-each query and rank, which takes most of its time; here a ranking is a :class:`~patent_mteb.search.run.Run` from the
-start (:mod:`patent_mteb.search.nearest`).
-
-**Similarity.** It is the model's own. If it is cosine or inner product, a matrix product replaces it. This is verified
-on vectors of the model, the shortest and longest included, and not read from its description. Any other similarity
-(scaled, token by token, in half precision) is called block by block.
-
-**Shared rankings.** Tasks with the same queries and corpus (ALL, IN and OUT of DAPFAM) share rankings of the last
-searches by the content of their vectors, whichever prompts, settings or models these come from. The cache has 256 MiB
-and holds rankings of corpora whose vectors fit into memory.
+Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper``. So is the ranking, up to the last
+bits of single-precision sums and documents tied by them. A similarity that is cosine or inner product, as verified on
+vectors of the model, is replaced by a matrix product (:mod:`patent_mteb.search.nearest`); any other is called block by
+block. Tasks with the same queries and corpus (ALL, IN and OUT of DAPFAM) share rankings by the content of the vectors.
 """
 
 from __future__ import annotations
@@ -49,18 +41,15 @@ from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, i
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch import Tensor
-    from torch.utils.data import DataLoader
 
 
 CHUNK_DOCUMENTS = 50_000
 """Documents encoded in one call, as in mteb: the last bits depend on the batch."""
-CHUNK_BYTES = 1 << 30
-"""Largest text bytes of a chunk; corpora of ordinary documents stay below it."""
+CHUNK_BYTES = 1 << 30  # of texts; corpora of ordinary documents stay below it
 _VECTOR_BYTES = 2_048_000_000
 _PROBED = 8
 _AGREEMENT = 1e-5
-_SINGLE = 4
-"""Bytes of a single-precision number, the type of all vectors in a search."""
+_SINGLE = 4  # bytes of a single-precision number, the type of all vectors in a search
 RANKINGS = RankingCache(1 << 28)
 """Rankings of this process by the content of their vectors."""
 
@@ -69,7 +58,6 @@ class DenseSearch(ArraySearch):
     """An encoder as a search model; see the module."""
 
     hides = True
-    gates = True
     way = "exact"
 
     def __init__(
@@ -82,14 +70,10 @@ class DenseSearch(ArraySearch):
         timer: Any = None,
     ) -> None:
         if not is_encoder(model):
-            raise ModelError(
-                f"{type(model).__name__} is not an encoder, or has its own search. Remedy: search with the model itself"
-            )
-        self.model = model
-        self.half = half
+            problem = f"{type(model).__name__} is not an encoder, or has its own search"
+            raise ModelError(f"{problem}. Remedy: search with the model itself")
+        self.model, self.half, self.score_mb, self.timer = model, half, score_mb, timer
         self.vectors_mb = portion(1 / 3, _VECTOR_BYTES) / 1e6 if vectors_mb is None else vectors_mb
-        self.score_mb = score_mb
-        self.timer = timer
         self.mteb_model_meta = model.mteb_model_meta
 
     def prepare(self, context: SearchContext) -> None:
@@ -111,28 +95,14 @@ class DenseSearch(ArraySearch):
         for numbers, vectors in self._blocks(context):
             self.vector_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
-                block = DocumentBlock(
-                    numbers,
-                    hidden[:, numbers],
-                    None if allowed is None else allowed[:, numbers],
-                    None if dates is None else (dates[0][numbers], dates[1]),
-                )
+                block = DocumentBlock(np.arange(len(self.doc_ids)), hidden, allowed, dates).select(numbers)
                 kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
                 if kind is not None and allowed is None and len(numbers) == len(self._number):
-                    place = (
-                        kind,
-                        self.half,
-                        self.way,
-                        _digest_of_corpus(self.corpus["id"][:], vectors),
-                        gate.identity if gate else "",
-                    )
-                    return RANKINGS.get_or_search(
-                        place,
-                        query_ids,
-                        _digests(theirs, hidden.tocsr()),
-                        top_k,
-                        partial(self._ranked, best, theirs, vectors, block, kind),
-                    )
+                    content = _digest_of_corpus(self.corpus["id"][:], vectors)
+                    place = (kind, self.half, self.way, content, gate.identity if gate else "")
+                    search = partial(self._ranked, best, theirs, vectors, block, kind)
+                    digests = _digests(theirs, hidden.tocsr())
+                    return RANKINGS.get_or_search(place, query_ids, digests, top_k, search)
                 self.rank_block(best, theirs, vectors, block, kind)
         return best.run()
 
@@ -155,63 +125,56 @@ class DenseSearch(ArraySearch):
             first = part.stop
 
     def _phase(self, name: str, context: SearchContext) -> Any:
-        return (
-            contextlib.nullcontext()
-            if self.timer is None
-            else self.timer(name, split=context.hf_split, subset=context.hf_subset)
-        )
+        if self.timer is None:
+            return contextlib.nullcontext()
+        return self.timer(name, split=context.hf_split, subset=context.hf_subset)
 
     def _blocks(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
         """Yield numbers and vectors (in chunks) of as many documents as fit into memory."""
-        first, size = 0, len(self._number)
+        first, size, most = 0, len(self._number), self.vectors_mb * 1e6
         while first < size:
             chunks: list[Any] = []
-            last = first
             with self._phase("Encoding corpus", context):
-                while last < size and (
-                    not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.vectors_mb)
-                ):
-                    part = next(self._chunks(last))
+                for part in self._chunks(first):
+                    if chunks and (not is_plain(chunks[0]) or sum(chunk.nbytes for chunk in chunks) >= most):
+                        break
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
             yield self._number[first:last], chunks
             first = last
 
     def _encode(self, table: Dataset, kind: PromptType, context: SearchContext) -> Any:
-        """Vectors in the form that the model returns."""
-        loader = _loader(table, context)
-        with phase("encode"):
-            vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
-        return checked_vectors(
-            vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}"
-        )
+        from torch.utils.data import DataLoader
+
+        workers = context.num_proc if context.num_proc is not None and context.num_proc > 1 else 0
+        loader = DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)
+        return encoded(self.model, loader, kind, len(table), context)
 
     def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
         """Offer documents to ``best``; ``kind`` is the similarity, None for the model's own."""
-        if kind is not None:
-            theirs = joined([queries], kind)
-            if block.allowed is not None:
-                add_pairs(best, theirs, joined(chunks, kind), block.numbers, block.allowed > block.hidden)
-            elif block.dates is None:
-                add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden, self.half)
-            else:
-                days, limits = block.dates
-                by_day = np.argsort(days, kind="stable")
-                seen = np.searchsorted(days[by_day], limits, side="left")
-                ours = joined(chunks, kind, np.argsort(by_day))
-                add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], self.half, seen)
+        if kind is None:
+            start = 0
+            for vectors in chunks:
+                count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
+                self._rank_by_model(best, queries, vectors, block.select(slice(start, start + count)))
+                start += count
             return
-        start = 0
-        for vectors in chunks:
-            count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-            self._rank_by_model(best, queries, vectors, block.select(slice(start, start + count)))
-            start += count
+        theirs = joined([queries], kind)
+        if block.allowed is not None:
+            add_pairs(best, theirs, joined(chunks, kind), block.numbers, block.allowed > block.hidden)
+        elif block.dates is None:
+            add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden, self.half)
+        else:  # in the order by date, the documents that a query may see are a prefix
+            days, limits = block.dates
+            by_day = np.argsort(days, kind="stable")
+            seen = np.searchsorted(days[by_day], limits, side="left")
+            ours = joined(chunks, kind, np.argsort(by_day))
+            add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], self.half, seen)
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
-        """``cosine`` or ``dot`` if that is the model's similarity, else None.
+        """``cosine`` or ``dot`` if that is the model's similarity on some vectors, else None.
 
-        It is tested on some vectors, the shortest and longest included. For vectors of length 1 the closer of the two
-        counts, which may match to the last bit.
+        For vectors of length 1 the closer of the two counts, which may match to the last bit.
         """
         ours, theirs = _chosen([queries]), _chosen(chunks)
         if ours.shape[1] != theirs.shape[1]:
@@ -236,13 +199,11 @@ class DenseSearch(ArraySearch):
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
-            expected = (rows.stop - rows.start, len(numbers))
+            expected, name = (rows.stop - rows.start, len(numbers)), self.mteb_model_meta.name
             if scores.shape != expected:
-                raise ModelError(
-                    f"model {self.mteb_model_meta.name} gave similarities of shape {scores.shape} instead of {expected}"
-                )
+                raise ModelError(f"model {name} gave similarities of shape {scores.shape} instead of {expected}")
             if not np.isfinite(scores).all():
-                raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
+                raise ModelError(f"model {name} gave a similarity that is not a finite number")
             best.add(rows, scores, numbers, block.visible(rows))
 
 
@@ -262,8 +223,7 @@ class DocumentBlock:
     allowed: Any
     dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
-    def select(self, documents: slice) -> DocumentBlock:
-        """Some of the documents."""
+    def select(self, documents: slice | NDArray[np.int64]) -> DocumentBlock:
         allowed = None if self.allowed is None else self.allowed[:, documents]
         dates = None if self.dates is None else (self.dates[0][documents], self.dates[1])
         return DocumentBlock(self.numbers[documents], self.hidden[:, documents], allowed, dates)
@@ -293,10 +253,6 @@ def _digests(queries: Any, hidden: Any) -> list[str]:
     pairs = zip(hidden.indptr, hidden.indptr[1:], strict=False)
     unseen = (hidden.indices[start:end].tobytes() for start, end in pairs)
     return [xxhash.xxh3_128_hexdigest(row.tobytes() + documents) for row, documents in zip(rows, unseen, strict=True)]
-
-
-def _megabytes(vectors: Any) -> float:
-    return float(vectors.nbytes / 1e6)
 
 
 def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
@@ -331,18 +287,19 @@ def _chosen(chunks: list[Any]) -> Any:
     return torch.cat(rows)
 
 
+def encoded(model: EncoderProtocol, loader: Any, kind: PromptType, n_texts: int, context: SearchContext) -> Any:
+    """Checked vectors of texts, in the form that the model returns."""
+    with phase("encode"):
+        vectors = model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+    blame = f"model {model.mteb_model_meta.name} on task {context.task_metadata.name}"
+    return checked_vectors(vectors, n_texts, blame)
+
+
 def score_array(values: Any) -> NDArray[np.float32]:
     """Scores as a NumPy array, from NumPy or torch in any precision."""
     if hasattr(values, "detach"):
         values = values.detach().float().cpu().numpy()
     return np.asarray(values, np.float32)
-
-
-def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
-    from torch.utils.data import DataLoader
-
-    workers = context.num_proc if context.num_proc is not None and context.num_proc > 1 else 0
-    return DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:
@@ -359,11 +316,8 @@ def _corpus_table(corpus: Dataset) -> Dataset:
 
 def _query_table(queries: Dataset) -> Dataset:
     """The columns of queries that mteb passes to encoders."""
-    table = {
-        "id": queries["id"][:],
-        "text": query_texts(queries),
-        "query": query_texts(queries.select_columns(["text"])),
-    }
+    bare = query_texts(queries.select_columns(["text"]))
+    table = {"id": queries["id"][:], "text": query_texts(queries), "query": bare}
     if "instruction" in queries.column_names and None not in (instructions := queries["instruction"][:]):
         table["instruction"] = instructions
     return text_dataset(table)

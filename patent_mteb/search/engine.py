@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchEncoderWrapper, SearchProtocol
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 FAST_VARIABLE = "PATENT_MTEB_FAST"
+_DEEPER = 8
 
 
 def on_arrays() -> bool:
@@ -53,13 +55,34 @@ class MtebSearch(ArraySearch):
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
         """Always index: mteb's wrapper of encoders drops its corpus after each search."""
-        self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
+        self.corpus = None
+        super().ensure_indexed(corpus, context)
 
     def prepare(self, context: SearchContext) -> None:
         options: Any = {"encode_kwargs": context.encode_kwargs, "num_proc": context.num_proc}
         self.model.index(self.corpus, **context.encoding(), **options)
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        """The model's ranking; with a gate, at increasing depths until every query has what it may see."""
+        if (gate := context.gate) is None:
+            return self._search(queries, top_k, context)
+        allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
+        blind = replace(context, gate=None, top_ranked=allowed)
+        open_rows, depth, done = np.arange(len(queries)), top_k, list[tuple[Any, Run]]()
+        while len(open_rows) or not done:
+            depth = min(depth, len(self.doc_ids))
+            if done:
+                self.ensure_indexed(self.corpus, blind)
+            found = self._search(queries.select(open_rows.tolist()) if done else queries, depth, blind)
+            seen = gate.filter(found).top(top_k)
+            n_found, n_seen = ((run.docs >= 0).sum(axis=1) for run in (found, seen))
+            enough = (n_seen >= top_k) | (n_found < depth) | (depth == len(self.doc_ids))
+            done.append((open_rows[enough], seen if enough.all() else seen.rows(np.flatnonzero(enough))))
+            open_rows, depth = open_rows[~enough], depth * _DEEPER
+        run, order = Run.stacked([part for _, part in done]), np.concatenate([rows for rows, _ in done])
+        return run if len(done) == 1 else run.rows(np.argsort(order))
+
+    def _search(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         options: Any = context.as_kwargs()
         return Run.from_dict(self.model.search(queries, top_k=top_k, **options), queries["id"][:], self.doc_ids)
 
@@ -68,9 +91,7 @@ class AsMteb:
     """A search on arrays for mteb's evaluation; its last rankings, with and without hidden documents."""
 
     def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:
-        self.system = system
-        self.hidden = hidden
-        self.gate = gate
+        self.system, self.hidden, self.gate = system, hidden, gate
         self.run: Run | None = None
         self.unfiltered: Run | None = None
         self.mteb_model_meta = system.mteb_model_meta
@@ -78,22 +99,8 @@ class AsMteb:
     def index(self, corpus: Dataset, **kwargs: Any) -> None:
         self.system.index(corpus, **kwargs)
 
-    def search(
-        self,
-        queries: Dataset,
-        *,
-        task_metadata: Any,
-        hf_split: str,
-        hf_subset: str,
-        top_k: int,
-        encode_kwargs: Any,
-        top_ranked: Mapping[str, Sequence[str]] | None = None,
-        num_proc: int | None = None,
-        **kwargs: Any,
-    ) -> Results:
-        context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
-        run, self.unfiltered = self.system.rank_both(
-            queries, top_k, replace(context, hidden=self.hidden, gate=self.gate)
-        )
-        self.run = replace(run, task=task_metadata.name)
+    def search(self, queries: Dataset, *, top_k: int, **options: Any) -> Results:
+        context = replace(SearchContext.of(**options), hidden=self.hidden, gate=self.gate)
+        run, self.unfiltered = self.system.rank_both(queries, top_k, context)
+        self.run = replace(run, task=context.task_metadata.name)
         return self.run.to_dict()

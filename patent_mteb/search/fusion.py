@@ -1,30 +1,15 @@
 """Fusion of two rankings: interpolation of normalised scores, and RRF.
 
-* :class:`Linear` (WIPO-AT §3.3.2, equation 1): ``alpha * second + (1 - alpha) * first``. ``first`` is the lexical
-  system and ``second`` the dense one, so alpha is the weight of the dense system. Scores are min-max normalised for
-  each query over the documents that a system returned: the best gets 1, the worst 0.
+* :class:`Linear` (WIPO-AT §3.3.2, equation 1): ``alpha * second + (1 - alpha) * first`` of scores that are min-max
+  normalised for each query over the documents that a system returned. ``second`` is the dense system.
 * :class:`RRF`, reciprocal rank fusion (WIPO-AT equation 2; DAPFAM §5.5): the sum of ``1 / (k + rank)`` over both
   systems, ranks from 1. DAPFAM uses k = 60 for documents and k = 30 for passages, out of 10, 30, 60 and 100.
 
-**A document that only one system returned** gets nothing from the other: no summand in RRF, 0 in the interpolation, as
-the worst returned document. If all documents of a system have the same score (a single one, for example), each gets 1,
-so that they differ from documents that were not found. (ranx gives 0, mteb's HybridSearch 0.5.) Ties are ranked by
-document id, descending, as in mteb.
-
-**Depth.** Each system ranks ``depth`` documents (1,000 by default) regardless of the task, so that a score does not
-depend on the largest cut-off of the task. The minimum of the normalisation is the score at that depth, which the papers
-do not state. A task that requests more than ``depth`` documents gets those that either system returned.
-
-**Hidden documents**, such as a query's own family, are excluded before normalisation, because they would be the best of
-both systems and compress all other scores. Both systems get the context of the search, which hides them.
-
-Fused scores are summed in double and stored in single precision, as in every run, so that sums that differ only by
-rounding are equal.
-
-**Sweeps.** A measure depends only on the ranks of the judged documents, and such a rank is a count: of the documents
-with a higher fused score, and of those with an equal score and a higher id. :func:`sweep_scores` counts them in a few
-passes over the fused scores, without sorting; the ranks equal those of :func:`sweep`. nAUC needs the scores of whole
-rankings, and so do stored runs: these need :func:`sweep`.
+A document that only one system returned gets nothing from the other. If all documents of a system have the same score,
+each gets 1, so that they differ from documents that were not found. (ranx gives 0, mteb's HybridSearch 0.5.) Each
+system ranks ``depth`` documents regardless of the task, so that a score does not depend on the largest cut-off of the
+task. Hidden documents are excluded before normalisation, because they would compress all other scores. Fused scores are
+summed in double and stored in single precision, so that sums that differ only by rounding are equal.
 """
 
 from __future__ import annotations
@@ -50,8 +35,6 @@ from patent_mteb.search.run import Run
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
-
-__all__ = ["RRF", "Fusion", "Hybrid", "Linear", "fuse", "min_max", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -167,10 +150,8 @@ class Matched:
 
     def scores(self, setting: Fusion) -> Scores:
         """Fused scores under a setting, in double precision."""
-        depth, parts = (
-            self.first.depth,
-            (self._by_rank(setting.k) if isinstance(setting, RRF) else self._weighted(setting.alpha)),
-        )
+        depth = self.first.depth
+        parts = self._by_rank(setting.k) if isinstance(setting, RRF) else self._weighted(setting.alpha)
 
         def fused(rows: slice) -> NDArray[np.float64]:
             values = np.empty(self.docs[rows].shape)
@@ -237,10 +218,8 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
             np.putmask(scores[rows], best < 0, 0.0)
 
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)):
-            pass
-    filled = int((docs >= 0).sum(axis=1).max(initial=0))
-    return Run(pair.first.query_ids, pair.first.doc_ids, docs[:, :filled], scores[:, :filled])
+        list(pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)))
+    return Run(pair.first.query_ids, pair.first.doc_ids, docs, scores).trimmed()
 
 
 def _numbers(keys: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -292,7 +271,6 @@ class Hybrid(ArraySearch):
     """
 
     hides = True
-    gates = True
 
     def __init__(
         self,
@@ -309,10 +287,8 @@ class Hybrid(ArraySearch):
         self.fusion = _setting(method, alpha, k)
         self.depth = depth
         self._systems = (engine(first), engine(second))
-        parts = [first.mteb_model_meta, second.mteb_model_meta]
-        self.mteb_model_meta = compose_meta(
-            "hybrid", parts, {**self.fusion.settings, "depth": depth}, tag=self.fusion.tag
-        )
+        parts, settings = [first.mteb_model_meta, second.mteb_model_meta], {**self.fusion.settings, "depth": depth}
+        self.mteb_model_meta = compose_meta("hybrid", parts, settings, tag=self.fusion.tag)
 
     @classmethod
     def sweep(
@@ -352,7 +328,11 @@ def sweep_scores(
     measures: Sequence[str],
     top_k: int = 1000,
 ) -> list[QueryScores]:
-    """Per-query scores of two runs under many settings, as of :func:`sweep`."""
+    """Per-query scores of two runs under many settings, as of :func:`sweep`.
+
+    A measure depends only on the ranks of the judged documents, which are counted without sorting: the documents with a
+    higher fused score, and those with an equal score and a higher id.
+    """
     number = {document: place for place, document in enumerate(first.doc_ids)}
     judged = Judgements.of(qrels, first.query_ids, number)
     scored = np.unique(judged.query[judged.gain > 0])
@@ -374,14 +354,9 @@ def sweep_ranks(
         ends = np.searchsorted(judged.query[order], [start, start + _ROWS_AT_ONCE])
         pairs = order[slice(*ends)]
         part = Judgements(_ROWS_AT_ONCE, judged.query[pairs] - start, judged.document[pairs], judged.gain[pairs])
-        ranks[:, pairs] = _counted(Matched.of(_some(first, rows), _some(second, rows)), settings, part, top_k)
+        some = (Run(run.query_ids[rows], run.doc_ids, run.docs[rows], run.scores[rows]) for run in (first, second))
+        ranks[:, pairs] = _counted(Matched.of(*some), settings, part, top_k)
     return ranks
-
-
-def _some(run: Run, rows: slice) -> Run:
-    return replace(
-        run, query_ids=run.query_ids[rows], docs=run.docs[rows], scores=run.scores[rows], parts=None, first_stage=None
-    )
 
 
 def _counted(pair: Matched, settings: Sequence[Fusion], judged: Judgements, top_k: int) -> NDArray[np.int64]:

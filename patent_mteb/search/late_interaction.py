@@ -33,7 +33,6 @@ from patent_mteb.search.colbert import (
     TokenEncoder,
     choose_backend,
     inspect_checkpoint,
-    is_late_interaction,
     load_encoder,
 )
 from patent_mteb.search.maxsim import MEMORY_BUDGET, Queries, ScoreDtype, Scorer, check_tokens
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
     from patent_mteb.store import EmbeddingStore
 
-__all__ = ["METAS", "LateInteraction", "TokenPrecision", "is_late_interaction", "late_interaction"]
 _AT_ONCE = 512
 
 
@@ -92,25 +90,8 @@ class TokenStore:
         return [values[start:stop] for start, stop in pairwise(offsets)]
 
 
-Tokens = Sequence[NDArray[np.float32]]
-
-
-def add_all(
-    best: TopK,
-    scorer: Scorer,
-    queries: Sequence[Queries],
-    documents: Tokens,
-    numbers: NDArray[np.int64],
-    eligible: Callable[[slice, Any], NDArray[np.bool_]] | None = None,
-) -> None:
-    """Offer every document of a chunk to every query."""
-    bags = scorer.bags(documents)
-    for part in queries:
-        best.add(part.rows, scorer(part, bags, len(documents)), numbers, eligible and eligible(part.rows, numbers))
-
-
 def add_pairs(
-    best: TopK, scorer: Scorer, queries: Queries, documents: Tokens, numbers: NDArray[np.int64], pairs: Any
+    best: TopK, scorer: Scorer, queries: Queries, documents: Sequence[Any], numbers: NDArray[np.int64], pairs: Any
 ) -> None:
     """Offer candidate pairs: each document is multiplied by the tokens of the queries that have it."""
     import scipy.sparse
@@ -130,12 +111,6 @@ def add_pairs(
 TokenPrecision = Literal["float32", "int8"]
 
 
-def _default_device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 class LateInteraction(LiveIdentity, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
@@ -144,9 +119,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
     a document, hence without the query's [MASK] expansion (WIPO-AT section 3.3.4). The formula of the paper does not
     normalise the mean, and neither does this. ``similarity`` compares means by cosine.
 
-    Prompts are resolved as for every mteb model (``{task}-{query|document}``, ``{task}``, ``{type}-...``, ``{type}``,
-    ``query`` or ``document``) and follow the query or document marker. Without any, the stored prompts of the
-    checkpoint apply; ``encode`` falls back to the document prompt, because it encodes documents.
+    Prompts are resolved as for every mteb model and follow the query or document marker. Without any, the stored
+    prompts of the checkpoint apply; ``encode`` falls back to the document prompt, because it encodes documents.
 
     Args:
         model_name: directory of a checkpoint, or its name on the hub.
@@ -167,8 +141,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
             entry of the checkpoint, which searches an approximate index.
     """
 
-    gates = True
-
     def __init__(
         self,
         model_name: str | Path,
@@ -188,21 +160,20 @@ class LateInteraction(LiveIdentity, ArraySearch):
         trust_remote_code: bool = False,
         maxsim: Literal["exact"] = "exact",
     ) -> None:
+        import torch
+
         if dtype not in get_args(ScoreDtype):
             raise ModelError(f"unknown dtype '{dtype}'. Remedy: one of {', '.join(get_args(ScoreDtype))}.")
-        if vectors not in get_args(TokenPrecision):
-            raise ModelError(
-                f"unknown token vectors '{vectors}'. Remedy: one of {', '.join(get_args(TokenPrecision))}."
-            )
+        if vectors not in (known := get_args(TokenPrecision)):
+            raise ModelError(f"unknown token vectors '{vectors}'. Remedy: one of {', '.join(known)}.")
         if maxsim != "exact":
             raise ModelError(f"unknown maxsim '{maxsim}'. Remedy: 'exact' is the only kind.")
         if memory_budget < 1 << 20:
-            raise ModelError(
-                f"a memory budget of {memory_budget} bytes is too small. Remedy: at least {1 << 20} (1 MiB)."
-            )
+            problem = f"a memory budget of {memory_budget} bytes is too small"
+            raise ModelError(f"{problem}. Remedy: at least {1 << 20} (1 MiB).")
         self.backend: Backend = choose_backend(backend)
         self.checkpoint = inspect_checkpoint(model_name, revision)
-        self.device = device or _default_device()
+        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.dtype: ScoreDtype = dtype
         self.memory_budget = memory_budget
         given: dict[str, Any] = {
@@ -213,25 +184,18 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "attend_to_expansion": attend_to_expansion,
         }
         given = {key: value for key, value in given.items() if value is not None}
-        overrides = replace(
-            KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code)), **given
-        )
+        own = KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code))
+        overrides = replace(own, **given)
         self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
         self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
         self._codec = Scaled() if vectors == "int8" else None
         self._token_store: TokenStore | None = None
         self._settings = given
         experiment = {"dtype": dtype, "maxsim": maxsim, **given}
-        if self._codec:
-            experiment["vectors"] = vectors
-        if model_prompts:
-            experiment["model_prompts"] = dict(model_prompts)
-        self.mteb_model_meta = _model_meta(
-            self.checkpoint,
-            experiment,
-            {"backend": self.backend, "trust_remote_code": overrides.trust_remote_code},
-            self._encoder,
-        )
+        experiment |= {"vectors": vectors} if self._codec else {}
+        experiment |= {"model_prompts": dict(model_prompts)} if model_prompts else {}
+        loading = {"backend": self.backend, "trust_remote_code": overrides.trust_remote_code}
+        self.mteb_model_meta = _model_meta(self.checkpoint, experiment, loading, self._encoder)
         note(self)
 
     def encode_tokens(
@@ -240,10 +204,10 @@ class LateInteraction(LiveIdentity, ArraySearch):
         """Token vectors of each text, (tokens, dim) float32; ``prompt`` comes between marker and text."""
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
+            if not some:
+                return []
             with phase("encode"):
-                return (
-                    self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
-                )
+                return self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size)
 
         if self._token_store is None:
             found = encode(list(texts))
@@ -263,13 +227,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
         from patent_mteb.store.store import open_store
 
         other = copy.copy(self)
-        space = {
-            "model": self.checkpoint.name,
-            "revision": self.checkpoint.revision,
-            "settings": self._settings,
-            "vectors": f"tokens by {self.backend}",
-        }
-        other._token_store = TokenStore(open_store(store), space, dtype, self._codec)
+        identity = {"model": self.checkpoint.name, "revision": self.checkpoint.revision, "settings": self._settings}
+        identity["vectors"] = f"tokens by {self.backend}"
+        other._token_store = TokenStore(open_store(store), identity, dtype, self._codec)
         if dtype != "float32" and self._codec is None:
             experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
             other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})
@@ -279,10 +239,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def store_settings(self) -> dict[str, Any]:
         """Current settings that determine token vectors, besides the weights."""
         network, volatile = self._encoder.model, self._encoder.volatile
-        lengths = {
-            name: getattr(network, name, None)
-            for name in {"max_seq_length", "query_length", "document_length"} - volatile
-        }
+        names = {"max_seq_length", "query_length", "document_length"} - volatile
+        lengths = {name: getattr(network, name, None) for name in names}
         parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
         return {**lengths, "modules": [{name: value for name, value in part if name not in volatile} for part in parts]}
 
@@ -305,9 +263,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
         step = self._documents_per_chunk()
         means = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
         for start in tqdm(range(0, len(texts), step), desc="Encoding", disable=not progress):
-            tokens = self.encode_tokens(
-                texts[start : start + step], is_query=False, prompt=prompt, batch_size=batch_size
-            )
+            some = texts[start : start + step]
+            tokens = self.encode_tokens(some, is_query=False, prompt=prompt, batch_size=batch_size)
             check_tokens(tokens, "text", start)
             means[start : start + len(tokens)] = [vectors.mean(axis=0) for vectors in tokens]
         return means
@@ -327,41 +284,37 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         """Rank by exact MaxSim; with candidates, only these are encoded and scored."""
         batch_size, progress = _encode_settings(context.encode_kwargs)
-        prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}
-        tokens = self.encode_tokens(
-            query_texts(queries), is_query=True, prompt=prompts[PromptType.query], batch_size=batch_size
-        )
+
+        def encoded(texts: list[str], kind: PromptType) -> list[NDArray[np.float32]]:
+            prompt = get_prompt(self.model_prompts, context.task_metadata, kind) or ""
+            return self.encode_tokens(texts, is_query=kind == PromptType.query, prompt=prompt, batch_size=batch_size)
+
+        tokens = encoded(query_texts(queries), PromptType.query)
         check_tokens(tokens, "query")
         corpus_ids = self.corpus["id"][:]
         numbers = self.corpus_numbers()
         best = TopK(queries["id"][:], self.doc_ids, top_k)
         wanted = context.candidates(best.query_ids, corpus_ids)
-        eligible = context.eligible(best.query_ids, self.doc_ids)
+        visible = context.visible(best.query_ids, self.doc_ids)
         positions = np.arange(len(corpus_ids)) if wanted is None else np.flatnonzero(np.diff(wanted.indptr))
         scorer = Scorer(self.dtype, self.device, self.memory_budget)
         parts = scorer.queries(tokens) if wanted is None else [scorer.joined(tokens)] if len(positions) else []
         step = self._documents_per_chunk(max((len(part.lengths) for part in parts), default=1) if wanted is None else 1)
         for start in tqdm(range(0, len(positions), step), desc="MaxSim search", disable=not progress):
             chunk = positions[start : start + step]
-            found = self.encode_tokens(
-                [document_text(row) for row in self.corpus.select(chunk)],
-                is_query=False,
-                prompt=prompts[PromptType.document],
-                batch_size=batch_size,
-            )
+            found = encoded([document_text(row) for row in self.corpus.select(chunk)], PromptType.document)
             check_tokens(found, "document", start)
-            if wanted is None:
-                add_all(best, scorer, parts, found, numbers[chunk], eligible)
-            else:
-                add_pairs(best, scorer, parts[0], found, numbers[chunk], wanted[:, chunk])
+            shown = numbers[chunk]
+            if wanted is not None:
+                add_pairs(best, scorer, parts[0], found, shown, wanted[:, chunk])
+                continue
+            bags = scorer.bags(found)
+            for part in parts:
+                best.add(part.rows, scorer(part, bags, len(found)), shown, visible and visible(part.rows, shown))
         return best.run()
 
     def _documents_per_chunk(self, n_queries: int = 1) -> int:
-        """Documents encoded at a time.
-
-        Half of the budget is for their token vectors, once as encoded and once padded. A quarter is for the scores of
-        the largest query bag and their ranking (48 bytes a pair).
-        """
+        """Documents encoded at a time: half of the budget for vectors, a quarter for scores (48 bytes a pair)."""
         vectors = 2 * 4 * (self._encoder.document_length or 512) * self._encoder.dimension
         return max(1, min(self.memory_budget // 2 // vectors, self.memory_budget // 4 // (48 * n_queries)))
 
@@ -369,10 +322,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
 def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
     """Batch size and progress bar in mteb's encode_kwargs."""
     if kwargs.get("precision") not in (None, "float32"):
-        raise ModelError(
-            f"late interaction has no precision={kwargs['precision']!r}. Remedy: leave it out; dtype='bfloat16' of the"
-            " model makes the search faster."
-        )
+        remedy = "leave it out; dtype='bfloat16' of the model makes the search faster"
+        raise ModelError(f"late interaction has no precision={kwargs['precision']!r}. Remedy: {remedy}.")
     return int(kwargs.get("batch_size", 32)), bool(kwargs.get("show_progress_bar", True))
 
 
@@ -383,10 +334,8 @@ def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> d
         names = (("query", ("query",)), ("document", ("document", "passage", "corpus")))
         return {role: next((chosen[alias] for alias in aliases if alias in chosen), "") for role, aliases in names}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
-        raise ModelError(
-            f"the prompt '{wrong[0]}' is not a text. Remedy: give one text for each key, such as"
-            " 'PatentCitationRetrieval-query'."
-        )
+        remedy = "give one text for each key, such as 'PatentCitationRetrieval-query'"
+        raise ModelError(f"the prompt '{wrong[0]}' is not a text. Remedy: {remedy}.")
     try:
         AbsEncoder.validate_task_to_prompt_name(dict(given))
     except KeyError as error:
@@ -432,16 +381,9 @@ def late_interaction(
     dtype: ScoreDtype = "float32",
     **settings: Any,
 ) -> LateInteraction:
-    """Exact late-interaction search with a checkpoint of the hub or a directory.
+    """Exact late-interaction search with a checkpoint of the hub or a directory; see :class:`LateInteraction`.
 
-    The three models of the WIPO-AT paper (jinaai/jina-colbert-v2, colbert-ir/colbertv2.0,
-    answerdotai/answerai-colbert-small-v1) get the revision that mteb or this package has pinned, and the settings they
-    need.
-
-    Args:
-        model_name_or_dir: name on the hub or directory.
-        revision: commit on the hub; None is the pinned one, or the one in the local cache. A directory has none.
-        backend, dtype, settings: see :class:`LateInteraction`.
+    Without a revision, a model of the hub gets the one that mteb or this package has pinned, else the one in the cache.
     """
     import mteb
 
@@ -455,7 +397,7 @@ def late_interaction(
     return LateInteraction(model_name_or_dir, revision, backend=backend, dtype=dtype, **settings)
 
 
-METAS: tuple[ModelMeta, ...] = (
+METAS = (
     ModelMeta(
         loader=LateInteraction,
         name="answerdotai/answerai-colbert-small-v1",

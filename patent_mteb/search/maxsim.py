@@ -1,14 +1,9 @@
 """The MaxSim kernel: exact blocked matrix products over token vectors.
 
-It runs on CPU and CUDA. Score(q, d) is the sum over the query tokens of the largest dot product with a document token
-(Khattab and Zaharia 2020; WIPO-AT section 3.3.4, equation 3). Documents of similar length are padded to the same length
-and scored together: one matrix product of their token vectors with those of many queries, the maximum over the tokens
-of each document while the products are in the cache, and the sum over the tokens of each query.
-``benchmarks/maxsim.py`` compares the time with that of the matrix product alone.
-
-**Precision.** In float32 everything is float32. In bfloat16 the token vectors are rounded to 8 significant bits. A dot
-product is summed in float32 inside the matrix product and rounded to bfloat16 at its end, the maximum rounds nothing,
-and the sum over the query tokens is float32.
+Score(q, d) is the sum over the query tokens of the largest dot product with a document token (Khattab and Zaharia 2020;
+WIPO-AT section 3.3.4, equation 3). Documents of similar length are padded and scored together: one matrix product with
+the tokens of many queries, the maximum over the tokens of each document while the products are in the cache, and the
+sum over the tokens of each query. In bfloat16, token vectors and dot products are rounded; sums are in float32.
 
 **Maximum.** The bits of floating-point numbers of the same sign, read as integers, order like the numbers (negative
 ones in reverse). Processors find the largest integer much faster (ten times for bfloat16, which torch converts first).
@@ -36,16 +31,14 @@ ScoreDtype = Literal["float32", "bfloat16"]
 MEMORY_BUDGET = 1 << 30
 """Default working memory of a search in bytes: document tokens, products, scores."""
 
-# Similarities of one matrix product. On a CPU they should stay in the cache between the product and the maximum; a GPU
-# wants
-# them large. Measured in benchmarks/maxsim.py.
+# Similarities of one matrix product (measured in benchmarks/maxsim.py): on a CPU they should stay in the cache between
+# the product and the maximum; a GPU wants them large.
 _BLOCK_ELEMENTS = {"cpu": 614_400, "cuda": 1 << 27}
 _BAG_VECTORS = {"cpu": 1_200, "cuda": 1 << 16}
 _QUERY_VECTORS = 1 << 15
 _LANES = 64
 _PADDING = 1.04
-_LARGEST = 1e17
-"""Products of such values fit into single precision for any model width."""
+_LARGEST = 1e17  # products of such values fit into single precision for any model width
 
 
 @dataclass(frozen=True)
@@ -187,19 +180,16 @@ class Scorer:
         import torch
 
         if not -_LARGEST <= vectors.min() <= vectors.max() <= _LARGEST:
-            raise ModelError(
-                "a MaxSim score is not a finite number: the model returned token vectors with NaN or values beyond"
-                f" {_LARGEST:g}."
-            )
+            problem = f"the model returned token vectors with NaN or values beyond {_LARGEST:g}"
+            raise ModelError(f"a MaxSim score is not a finite number: {problem}.")
         return torch.from_numpy(vectors).to(device=self.device, dtype=self._dtype)
 
     def _sums(self, best: torch.Tensor, lengths: NDArray[np.int64]) -> torch.Tensor:
         """Sums in float32 of consecutive groups of numbers."""
         import torch
 
-        sums: torch.Tensor = torch.segment_reduce(
-            best.view(-1).float(), "sum", lengths=torch.from_numpy(lengths).to(self.device)
-        )
+        counts = torch.from_numpy(lengths).to(self.device)
+        sums: torch.Tensor = torch.segment_reduce(best.view(-1).float(), "sum", lengths=counts)
         return sums
 
     def _view(self, rows: int, columns: int) -> torch.Tensor:
@@ -211,9 +201,8 @@ class Scorer:
 def _finite(scores: torch.Tensor) -> NDArray[np.float32]:
     found: NDArray[np.float32] = scores.cpu().numpy()
     if not np.isfinite(found).all():
-        raise ModelError(
-            "a MaxSim score is not a finite number: the model returned token vectors with NaN or infinity."
-        )
+        problem = "the model returned token vectors with NaN or infinity"
+        raise ModelError(f"a MaxSim score is not a finite number: {problem}.")
     return found
 
 
@@ -221,10 +210,8 @@ def check_tokens(tokens: Sequence[NDArray[np.float32]], what: str, first: int = 
     """Refuse texts without token vectors."""
     for position, vectors in enumerate(tokens):
         if vectors.ndim != 2 or not len(vectors):
-            raise ModelError(
-                f"{what} number {first + position + 1} has no token vectors (shape {vectors.shape}), so it has no"
-                " score."
-            )
+            problem = f"{what} number {first + position + 1} has no token vectors (shape {vectors.shape})"
+            raise ModelError(f"{problem}, so it has no score.")
 
 
 def maxsim(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -65,53 +64,24 @@ class RankingCache:
         self, corpus: Hashable, query_ids: Sequence[str], texts: Sequence[str], top_k: int, search: Callable[[], Run]
     ) -> Run:
         """Rankings from an earlier search of these queries that was as deep, else from ``search``."""
-        requested = tuple(
-            (query, xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass")))
-            for query, text in zip(query_ids, texts, strict=True)
-        )
+        digests = (xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass")) for text in texts)
+        requested = tuple(zip(query_ids, digests, strict=True))
+        wanted = set(requested)
         with self._lock:
-            known = self._known(corpus, requested, top_k)
-        if known is not None:
-            before, run = known
-            place = {query: row for row, query in enumerate(before)}
-            return _rows(run, [place[query] for query in requested], list(query_ids), top_k)
+            for key in self._runs:
+                where, depth, before = key
+                deep_enough = where == corpus and depth >= top_k and wanted <= set(before)
+                if deep_enough and (run := self._runs.get(key)):
+                    place = {query: row for row, query in enumerate(before)}
+                    return run.rows(np.array([place[query] for query in requested], np.int64)).top(top_k).trimmed()
         found = search()
         with self._lock:
             self._runs.put((corpus, top_k, requested), found, found.nbytes)
         return found
 
-    def _known(self, corpus: Hashable, requested: _Queries, top_k: int) -> tuple[_Queries, Run] | None:
-        wanted = set(requested)
-        for key in self._runs:
-            where, depth, before = key
-            if (
-                where == corpus
-                and depth >= top_k
-                and wanted <= set(before)
-                and (run := self._runs.get(key)) is not None
-            ):
-                return before, run
-        return None
-
-
-def _rows(run: Run, rows: list[int], query_ids: list[str], top_k: int) -> Run:
-    """Some rankings of a run, as a search for them alone would return them."""
-    docs = run.docs[rows, :top_k]
-    width = int((docs >= 0).sum(axis=1).max(initial=0))
-    return replace(
-        run,
-        query_ids=query_ids,
-        docs=np.ascontiguousarray(docs[:, :width]),
-        scores=np.ascontiguousarray(run.scores[rows, :width]),
-    )
-
 
 class CachedEncoder:
-    """An encoder with a cache in memory; all but ``encode`` is the wrapped model's.
-
-    For a task that searches the same texts twice without an embedding store. New texts are encoded in the batches of
-    the unwrapped model.
-    """
+    """An encoder with a cache, for a task that searches the same texts twice; all but ``encode`` is the model's."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

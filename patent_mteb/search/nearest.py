@@ -1,11 +1,9 @@
 """Exact nearest documents by inner product, in blocks, partly in half precision.
 
-**Algorithm.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor
-that more than k documents of the corpus will reach. The corpus is scored in blocks; about twice k documents a query
-reach the floor, and only these are ranked. No array of size queries x documents exists, and no block is sorted.
-
-**Exactness.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query with
-fewer, or with too many (thousands of equal scores, a zero vector), is ranked over the whole corpus instead.
+**Algorithm.** From a sample of the documents, each query gets a floor that more than k documents of the corpus will
+reach. The corpus is scored in blocks; only documents that reach the floor, about twice k a query, are ranked. If k
+documents or more reach it, the k best are among them, whatever the sample was. A query with fewer, or with too many
+(thousands of equal scores, a zero vector), is ranked over the whole corpus instead.
 
 **Half precision.** bfloat16 products are twice as fast on processors with bfloat16 units, but misorder close documents,
 so they only select candidates. Let ``t`` be the true product of a unit query and a document minus the mean of the
@@ -24,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,27 +43,6 @@ Keys = NDArray[Any]
 """Sortable scores: float32, or the bits of positive bfloat16 as int16."""
 
 
-class Scorer(Protocol):
-    """Scores of documents at one precision, and the candidates that they leave."""
-
-    lowest: Any
-    highest: Any
-    final: bool
-    """Whether the keys are the final scores."""
-
-    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
-        """[documents, queries of rows], valid until the next call."""
-        ...
-
-    def floor(self, rows: slice, reached: Keys) -> Keys:
-        """[queries] least keys of candidates if k documents reach ``reached``; ``highest`` if there is no floor."""
-        ...
-
-    def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
-        """[pairs] in single precision; ``found`` numbers its queries from ``rows``."""
-        ...
-
-
 class _Product:
     """Matrix products in reused memory: new pages cost a tenth of the time."""
 
@@ -84,27 +61,34 @@ class _Product:
 class Single:
     """Single precision: the keys are the final scores."""
 
-    lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
+    lowest: Any = np.float32(-np.inf)
+    highest: Any = np.float32(np.inf)
+    final = True
 
     def __init__(self, queries: Tensor, documents: Tensor) -> None:
         self.queries, self.documents = queries, documents
         self._product = _Product()
 
     def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        """[documents, queries of rows], valid until the next call."""
         keys: Keys = self._product(self.documents[documents], self.queries[rows]).numpy()
         return keys
 
     def floor(self, rows: slice, reached: Keys) -> Keys:
+        """[queries] least keys of candidates if k documents reach ``reached``; ``highest`` if there is no floor."""
         return reached
 
     def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
+        """[pairs] in single precision; ``found`` numbers its queries from ``rows``."""
         return found.key
 
 
 class Half:
     """bfloat16 of unit queries and of centred documents of length 1 at most."""
 
-    lowest, highest, final = np.int16(-32768), np.int16(32767), False
+    lowest: Any = np.int16(-32768)
+    highest: Any = np.int16(32767)
+    final = False
 
     def __init__(self, queries: Tensor, documents: Tensor) -> None:
         import torch
@@ -115,14 +99,11 @@ class Half:
         self._mean = documents.mean(dim=0)
         span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
         self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
-        lost = [
-            _round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)
-        ]
+        centred = ((part, (block - self._mean) / span) for part, block in _blocks(documents))
+        lost = [_round(self.documents, part, block).max().item() for part, block in centred]
         self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
         units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
-        lost_of_queries = (
-            torch.cat([_round(self.queries, part, unit) for part, unit in units]).numpy().astype(np.float64)
-        )
+        lost_of_queries = torch.cat([_round(self.queries, part, unit) for part, unit in units]).double().numpy()
         longest = span + float(self._mean.norm())
         summing = 2 * (width + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
         self._error = lost_of_queries * (1 + max(lost)) + max(lost) + summing
@@ -144,6 +125,10 @@ class Half:
         queries, documents = self._exact
         starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
         return dots(documents, queries[rows], starts, found.query)
+
+
+Scorer = Single | Half
+"""Scores of documents at one precision, and the candidates that they leave."""
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:
@@ -185,10 +170,9 @@ def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[A
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
-        index = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
-        chosen = torch.sparse_csr_tensor(
-            *index, torch.zeros(len(columns)), size=(len(first), len(second)), check_invariants=False
-        )
+        rows, where = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
+        nothing, shape = torch.zeros(len(columns)), (len(first), len(second))
+        chosen = torch.sparse_csr_tensor(rows, where, nothing, size=shape, check_invariants=False)
         products: NDArray[np.float32] = torch.sparse.sampled_addmm(chosen, first, second.T, beta=0.0).values().numpy()
     return products
 
@@ -314,33 +298,26 @@ class _Search:
         spans[-1] = slice(spans[-1].start, rows.stop)
         local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
         floors = [floor[span] for span in local]
-        parts: list[tuple[Pairs, ...]] = []
+        parts: list[list[Pairs]] = []
         for start in range(0, max(int(self.seen[rows].max()), 1), DOCUMENTS_AT_ONCE):
             keys = scorer.keys(rows, slice(start, start + DOCUMENTS_AT_ONCE))
             _hide(keys, hidden, start, scorer.lowest)
             left = self.seen[rows] - start
             _hide_later(keys, left, scorer.lowest)
             here = np.where(left > 0, floor, scorer.highest)
-            parts.append(
-                tuple(
-                    pool.map(
-                        _reaching, [keys[:, span] for span in local], [here[span] for span in local], repeat(start)
-                    )
-                )
-            )
+            keys_of, floor_of = [keys[:, span] for span in local], [here[span] for span in local]
+            parts.append(list(pool.map(_reaching, keys_of, floor_of, repeat(start))))
         selected = list(pool.map(self._selected, repeat(scorer), spans, floors, zip(*parts, strict=True)))
         scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, selected, strict=True)]
-        for _ in pool.map(self._rank, spans, [found for _, found in selected], scores):
-            pass
+        list(pool.map(self._rank, spans, [found for _, found in selected], scores))
         return np.concatenate([done for done, _ in selected])
 
     def _selected(
         self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Pairs]
     ) -> tuple[NDArray[np.bool_], Pairs]:
         """Queries whose k best reached the floor, and the pairs that can be among them."""
-        found = Pairs(
-            *(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key"))
-        )
+        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key"))
+        found = Pairs(*columns)
         k, size = self.best.k, rows.stop - rows.start
         if scorer.final:
             done = np.bincount(found.query, minlength=size) >= k
@@ -377,8 +354,7 @@ class _Search:
                     allowed[np.repeat(np.arange(len(rows)), np.diff(some.indptr)), some.indices] = False
                 self.best.add(slice(rows[0], rows[-1] + 1), scores[part], self.numbers, allowed)
 
-            for _ in pool.map(add, _neighbours(batch, max(1, _KEYS_AT_ONCE // len(self.numbers)))):
-                pass
+            list(pool.map(add, _neighbours(batch, max(1, _KEYS_AT_ONCE // len(self.numbers)))))
 
 
 def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
@@ -392,9 +368,8 @@ def _check(queries: Tensor, documents: Tensor) -> None:
     """Refuse vectors whose products may exceed single precision."""
     first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
     if not first * second * queries.shape[1] < _LARGEST:
-        raise ModelError(
-            f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision"
-        )
+        problem = f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision"
+        raise ModelError(problem)
 
 
 def add_nearest(

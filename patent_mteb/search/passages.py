@@ -1,33 +1,16 @@
 """Passage retrieval: documents are split, and passage scores are aggregated.
 
-``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4); ``model`` is any mteb
-encoder, or BM25. ``Passages(model, splitter=Sections("sections"))`` uses the sections in the corpus, of which the best
-counts (PatentMap's Claims -> All: title with abstract, claims, and description of a document are three vectors).
-:class:`BestSection` gives the same scores for every search model, late interaction included. With it the model keeps
-its identity, because the form of the documents belongs to the task, and the run states the section by which each
-document was found.
+``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4), ``Passages(model,
+splitter=Sections("sections"))`` over the sections in the corpus (PatentMap's Claims -> All). :class:`BestSection` gives
+the scores of the latter for every search model; the form of the documents belongs to the task there.
 
-**Windows.** A window has ``tokens`` tokens of the model's own tokenizer, without special tokens; for BM25 a token is a
-run of word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM states no stride; the default
-is ``stride = tokens``, no overlap. The last window ends with the text. It may be shorter, and is dropped only if the
-window before it has reached the end already. The passage is the original text between the boundaries, without outer
-blanks, so a boundary may be inside a word. A passage cut there can have a few tokens more or fewer when it is tokenised
-alone. A text without tokens is one passage. Prompts apply to each passage.
+**Windows.** DAPFAM states no stride; by default windows do not overlap. The last window ends with the text. It may be
+shorter, and is dropped only if the window before it has reached the end already. A passage is the original text between
+the boundaries, so a boundary may be inside a word.
 
-**Exactness and memory.** All passages of a document count, for every aggregation. The corpus is processed in chunks of
-whole documents with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations. In memory
-are texts and vectors of one chunk, ``score_mb`` MB of scores (a few times that during aggregation), and the best
-``top_k`` documents of each query (8 bytes an entry). A document with more passages is a chunk of its own. BM25 holds
-its index of all passages.
-
-**BM25.** idf and mean length are those of the passages. A document without a passage that shares a term with the query
-is not returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over
-dense vectors, Table 20, avg_top3 is close to maxP). Equation 4, as implemented here, does not explain that.
-
-**Aggregation** (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan 2019). Every function gets ``scores`` [..., P]
-of all passages, ordered by document, and ``starts`` [D], the position of the first passage of each document (ascending,
-the first is 0, every document has a passage). It returns [..., D] in the type of the scores; sums are in double
-precision.
+**BM25.** idf and mean length are those of the passages. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over
+BM25, a tenth of avgP and maxP (over dense vectors, Table 20, avg_top3 is close to maxP). Equation 4, as implemented
+here, does not explain that.
 """
 
 from __future__ import annotations
@@ -40,6 +23,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -52,11 +36,11 @@ from patent_mteb.patents.corpus import text_column, text_dataset
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
-from patent_mteb.search.dense import score_array
+from patent_mteb.search.dense import encoded, score_array
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import checked_vectors, is_encoder
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import text_loader
 
 if TYPE_CHECKING:
@@ -94,34 +78,20 @@ class ModelTokenizer:
 
     def __init__(self, tokenizer: Any) -> None:
         if not (getattr(tokenizer, "is_fast", False) or hasattr(tokenizer, "encode_batch")):
-            raise ModelError(
-                f"the tokenizer {type(tokenizer).__name__} does not report the position of its tokens in the text. "
-                "Remedy: pass splitter=TokenWindows(tokens, tokenizer=WordTokenizer())"
-            )
+            problem = f"the tokenizer {type(tokenizer).__name__} does not report the position of its tokens in the text"
+            raise ModelError(f"{problem}. Remedy: pass splitter=TokenWindows(tokens, tokenizer=WordTokenizer())")
         self._tokenizer = tokenizer
 
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         if getattr(self._tokenizer, "is_fast", False):
-            encoded = self._tokenizer(
-                list(texts),
-                add_special_tokens=False,
-                truncation=False,
-                padding=False,
-                return_offsets_mapping=True,
-                verbose=False,
-            )["offset_mapping"]
+            whole = dict.fromkeys(("add_special_tokens", "truncation", "padding", "verbose"), False)
+            encoded = self._tokenizer(list(texts), return_offsets_mapping=True, **whole)["offset_mapping"]
         else:
-            encoded = [
-                encoding.offsets for encoding in self._untruncated().encode_batch(list(texts), add_special_tokens=False)
-            ]
+            copy = type(self._tokenizer).from_str(self._tokenizer.to_str())  # the model's own stays unchanged
+            copy.no_truncation()
+            copy.no_padding()
+            encoded = [found.offsets for found in copy.encode_batch(list(texts), add_special_tokens=False)]
         return [np.maximum.accumulate(np.array([start for start, _ in offsets], np.int64)) for offsets in encoded]
-
-    def _untruncated(self) -> Any:
-        """Copy without truncation and padding; the model's own tokenizer stays unchanged."""
-        copy = type(self._tokenizer).from_str(self._tokenizer.to_str())
-        copy.no_truncation()
-        copy.no_padding()
-        return copy
 
 
 class CachedTokenizer:
@@ -186,10 +156,8 @@ class TokenWindows:
         if self.tokens < 1:
             raise ValueError(f"a window holds at least one token, not {self.tokens}")
         if self.stride is not None and not 1 <= self.stride <= self.tokens:
-            raise ValueError(
-                f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}, not {self.stride}: text would be"
-                " skipped"
-            )
+            allowed = f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}"
+            raise ValueError(f"{allowed}, not {self.stride}: text would be skipped")
 
     @property
     def step(self) -> int:
@@ -246,10 +214,8 @@ class Sections:
             return document_text(row).split(self.separator)
         sections = row.get(self.column)
         if sections is None or isinstance(sections, str):
-            raise DataError(
-                f"document {row.get('id')!r} has no list of texts in column {self.column!r}",
-                remedy="name the column that holds the sections, or give a separator",
-            )
+            problem = f"document {row.get('id')!r} has no list of texts in column {self.column!r}"
+            raise DataError(problem, remedy="name the column that holds the sections, or give a separator")
         return list(sections)
 
 
@@ -269,10 +235,8 @@ def tokenizer_of(model: Any) -> Tokenizer:
     for inner in inner_models(model):
         if (tokenizer := getattr(inner, "tokenizer", None)) is not None:
             return ModelTokenizer(tokenizer)
-    raise ModelError(
-        f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: pass splitter=TokenWindows(tokens,"
-        " tokenizer=...)"
-    )
+    remedy = "pass splitter=TokenWindows(tokens, tokenizer=...)"
+    raise ModelError(f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: {remedy}")
 
 
 Scores = NDArray[np.floating[Any]]
@@ -283,19 +247,8 @@ def _lengths(scores: Scores, starts: Starts) -> NDArray[np.int64]:
     return np.diff(starts, append=scores.shape[-1]).astype(np.int64)
 
 
-def _max(scores: Scores, starts: Starts) -> Scores:
-    """Equation 3: the best passage."""
-    return np.maximum.reduceat(scores, starts, axis=-1)
-
-
 def _sum(scores: Scores, starts: Starts) -> Scores:
-    """Equation 6: the sum of all passages."""
     return np.add.reduceat(scores, starts, axis=-1, dtype=np.float64)
-
-
-def _mean(scores: Scores, starts: Starts) -> Scores:
-    """Equation 5: the mean of all passages."""
-    return _sum(scores, starts) / _lengths(scores, starts)
 
 
 def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
@@ -318,31 +271,30 @@ def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
     return best.sum(axis=0, dtype=np.float64) / np.minimum(lengths, 3)  # type: ignore[no-any-return]
 
 
-def _first(scores: Scores, starts: Starts) -> Scores:
-    """The first passage."""
-    return scores[..., starts]
-
-
 AGGREGATES: dict[str, Callable[[Scores, Starts], Scores]] = {
-    "maxP": _max,
+    "maxP": lambda scores, starts: np.maximum.reduceat(scores, starts, axis=-1),
     "avg_top3": _mean_of_top3,
-    "avgP": _mean,
+    "avgP": lambda scores, starts: _sum(scores, starts) / _lengths(scores, starts),
     "sumP": _sum,
-    "firstP": _first,
+    "firstP": lambda scores, starts: scores[..., starts],
 }
-"""Aggregations by name."""
+"""Aggregations (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan 2019).
+
+They get ``scores`` [..., P] of all passages, ordered by document, and ``starts`` [D], the position of the first passage
+of each document. Sums are in double precision.
+"""
 
 
 def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
     """Scores [..., D] of documents from the scores [..., P] of their passages."""
     if name not in AGGREGATES:
         raise ValueError(f"unknown aggregation {name!r}: choose one of {', '.join(AGGREGATES)}")
-    if len(starts) and (starts[0] != 0 or (_lengths(scores, starts) < 1).any()):
+    if not len(starts):
+        return np.empty((*scores.shape[:-1], 0), scores.dtype)
+    if starts[0] != 0 or (_lengths(scores, starts) < 1).any():
         raise ValueError(
             "every document needs at least one passage, and the passages must start with those of the first document"
         )
-    if not len(starts):
-        return np.empty((*scores.shape[:-1], 0), scores.dtype)
     return AGGREGATES[name](scores, starts).astype(scores.dtype, copy=False)
 
 
@@ -355,13 +307,8 @@ def _warn_of_truncation(model: Any, tokens: int) -> None:
         if isinstance(limit := getattr(inner, "max_seq_length", None), int):
             special = getattr(getattr(inner, "tokenizer", None), "num_special_tokens_to_add", lambda: 0)()
             if tokens > limit - special:
-                name = model.mteb_model_meta.name
-                logger.warning(
-                    "%s reads %d tokens of a text: the rest of each window of %d is ignored",
-                    name,
-                    limit - special,
-                    tokens,
-                )
+                message = "%s reads %d tokens of a text: the rest of each window of %d is ignored"
+                logger.warning(message, model.mteb_model_meta.name, limit - special, tokens)
             return
 
 
@@ -374,10 +321,7 @@ class _Dense:
 
     def _encode(self, texts: list[str], kind: PromptType, context: SearchContext) -> Any:
         loader = text_loader(texts, context.encode_kwargs.get("batch_size", 32))
-        with phase("encode"):
-            vectors = self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
-        name, task = self.encoder.mteb_model_meta.name, context.task_metadata.name
-        return checked_vectors(vectors, len(texts), f"model {name} on task {task}")
+        return encoded(self.encoder, loader, kind, len(texts), context)
 
     def search(self, task: _Task, chunks: Iterator[_Chunk], corpus: Any, context: SearchContext) -> None:
         if not task.texts:
@@ -419,15 +363,14 @@ class _Lexical:
             self._build(chunks)
             self._corpus = corpus
         index = self._index
-        step = max(1, int(self.score_mb * 1e6 / 4 / max(index.n_docs, 1) / self.model.threads))
+        step = max(1, int(self.score_mb * 1e6 / 4 / max(index.weights.n_docs, 1) / self.model.threads))
 
         def score(start: int) -> None:
             rows = slice(start, min(start + step, len(task.texts)))
             task.take(rows, index.scores(task.texts[rows]).toarray(), self._documents, positive_only=True)
 
         with ThreadPoolExecutor(self.model.threads) as pool:
-            for _ in pool.map(score, range(0, len(task.texts), step)):
-                pass
+            list(pool.map(score, range(0, len(task.texts), step)))
 
 
 @dataclass(frozen=True)
@@ -446,28 +389,18 @@ class _Task:
         self, queries: Any, doc_ids: list[str], top_k: int, names: Sequence[str], context: SearchContext
     ) -> None:
         self.texts, query_ids = query_texts(queries), queries["id"][:]
-        self._best = {name: TopK(query_ids, doc_ids, top_k) for name in names}
-        self._allowed = context.candidates(query_ids, doc_ids)
-        self._eligible = context.eligible(query_ids, doc_ids)
-
-    def wanted(self) -> NDArray[np.int64] | None:
-        """Numbers of the documents that some query may see; None for all."""
-        return None if self._allowed is None else np.flatnonzero(np.diff(self._allowed.indptr))
+        self.best = {name: TopK(query_ids, doc_ids, top_k) for name in names}
+        self._visible = context.visible(query_ids, doc_ids)
 
     def take(self, rows: slice, scores: NDArray[np.float32], chunk: _Chunk, positive_only: bool = False) -> None:
         """Aggregate scores [queries, passages] and keep the best documents."""
-        visible = None if self._allowed is None else self._allowed[:, chunk.docs][rows].toarray()
-        if visible is None and self._eligible is not None:
-            visible = self._eligible(rows, chunk.docs)
-        for name, best in self._best.items():
+        visible = self._visible and self._visible(rows, chunk.docs)
+        for name, best in self.best.items():
             documents = aggregate(name, scores, chunk.starts)
             allowed = visible
             if positive_only:
                 allowed = documents > 0 if visible is None else visible & (documents > 0)
             best.add(rows, documents, chunk.docs, allowed)
-
-    def runs(self) -> dict[str, Run]:
-        return {name: best.run() for name, best in self._best.items()}
 
 
 class Passages(ArraySearch):
@@ -484,7 +417,6 @@ class Passages(ArraySearch):
     """
 
     cuts_documents = True
-    gates = True
 
     def __init__(
         self,
@@ -517,13 +449,9 @@ class Passages(ArraySearch):
         self.chunk_passages = chunk_passages
         self._together: tuple[str, ...] = (aggregate,)
         self._cache: RunCache | None = None
-        self.mteb_model_meta = compose_meta(
-            "passages",
-            [model.mteb_model_meta],
-            {"aggregate": aggregate, **splitter.settings},
-            tag=f"{splitter.tag}-{aggregate}",
-            model_type="sparse" if isinstance(model, BM25) else "dense",
-        )
+        kind, settings = "sparse" if isinstance(model, BM25) else "dense", {"aggregate": aggregate, **splitter.settings}
+        tag = f"{splitter.tag}-{aggregate}"
+        self.mteb_model_meta = compose_meta("passages", [model.mteb_model_meta], settings, tag=tag, model_type=kind)
 
     @classmethod
     def sweep(
@@ -550,9 +478,7 @@ class Passages(ArraySearch):
     def _chunks(self, wanted: NDArray[np.int64] | None) -> Iterator[_Chunk]:
         """Yield chunks of at least ``chunk_passages`` passages; the last one may have fewer."""
         visible = np.arange(len(self._rank)) if wanted is None else np.flatnonzero(np.isin(self._rank, wanted))
-        passages: list[str] = []
-        starts: list[int] = []
-        docs: list[int] = []
+        passages, starts, docs = list[str](), list[int](), list[int]()
         sizes, end = self._bytes[visible], 0
         while end < len(visible):
             start, end = end, span_end(sizes, end, _DOCUMENTS_AT_ONCE, _BYTES_AT_ONCE)
@@ -579,9 +505,11 @@ class Passages(ArraySearch):
             if (known := self._cache.get(f"{key}-{self.aggregate}", top_k)) is not None:
                 return known
         task = _Task(queries, self.doc_ids, top_k, self._together, context)
-        wanted = None if isinstance(self._scorer, _Lexical) else task.wanted()
+        candidates = context.candidates(queries["id"][:], self.doc_ids)
+        every = isinstance(self._scorer, _Lexical) or candidates is None
+        wanted = None if every else np.flatnonzero(np.diff(candidates.indptr))
         self._scorer.search(task, self._chunks(wanted), self.corpus, context)
-        runs = task.runs()
+        runs = {name: best.run() for name, best in task.best.items()}
         if self._cache is not None:
             for name, run in runs.items():
                 self._cache.put(f"{key}-{name}", top_k, run)
@@ -592,13 +520,10 @@ class BestSection(ArraySearch):
     """A search model over the sections of documents, each scored by its best section.
 
     The corpus has a column ``sections``, a list of texts for each document. Empty texts are skipped, and a document
-    without sections is never found. With ``n`` sections a document, the inner model is asked for ``n`` times as many
-    rows, so the best ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the best sections, the
-    first of equals.
+    without sections is never found. The ``parts`` of the run are the numbers of the best sections, the first of equals.
     """
 
     hides = True
-    gates = True
 
     def __init__(self, model: MTEBModels, *, missing: bool = False) -> None:
         self.model = model
@@ -629,33 +554,31 @@ class BestSection(ArraySearch):
         self._section = np.array([section for _, section in found] + [-1], np.int32)
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        rows = self._rows_context(context)
-        self._system.ensure_indexed(self._sections, rows)
+        rows = self._index_sections(context)
         return self._by_document(self._system.rank(queries, top_k * self._most, rows), top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
-        rows = self._rows_context(context)
-        self._system.ensure_indexed(self._sections, rows)
-        self._system.encode_ahead(queries, rows)
+        self._system.encode_ahead(queries, self._index_sections(context))
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Both rankings of sections, by document."""
-        rows = self._rows_context(context)
-        self._system.ensure_indexed(self._sections, rows)
+        rows = self._index_sections(context)
         seen, unfiltered = self._system.rank_both(queries, top_k * self._most, rows)
         return self._by_document(seen, top_k), self._by_document(unfiltered, top_k)
 
-    def _rows_context(self, context: SearchContext) -> SearchContext:
-        """The context with sections instead of documents."""
-        allowed = context.top_ranked
-        return replace(
-            context,
-            top_ranked=(
-                None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()}
-            ),
-            hidden={query: frozenset(self._rows_of(documents)) for query, documents in context.hidden.items()},
-            gate=context.gate.for_parts(self._owners) if context.gate else None,
-        )
+    def _index_sections(self, context: SearchContext) -> SearchContext:
+        """Index the sections, and return the context with sections instead of documents."""
+
+        def rows_of(pairs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+            by_query = {query: [self._rows.get(key, []) for key in keys] for query, keys in pairs.items()}
+            return {query: list(chain.from_iterable(rows)) for query, rows in by_query.items()}
+
+        allowed = None if context.top_ranked is None else rows_of(context.top_ranked)
+        hidden = {query: frozenset(rows) for query, rows in rows_of(context.hidden).items()}
+        gate = context.gate.for_parts(self._owners) if context.gate else None
+        sections = replace(context, top_ranked=allowed, hidden=hidden, gate=gate)
+        self._system.ensure_indexed(self._sections, sections)
+        return sections
 
     def _by_document(self, found: Run, top_k: int) -> Run:
         """The documents of a ranking of sections, each by its best one."""
@@ -668,9 +591,4 @@ class BestSection(ArraySearch):
             docs[query, : len(first)] = document[first]
             scores[query, : len(first)] = found.scores[query, first]
             parts[query, : len(first)] = section[first]
-        run = Run(found.query_ids, self.doc_ids, docs, scores, parts).ordered()
-        depth = int((run.docs >= 0).sum(axis=1).max(initial=0))
-        return run.top(min(depth, top_k))
-
-    def _rows_of(self, documents: Iterable[str]) -> list[str]:
-        return [row for document in documents for row in self._rows.get(document, ())]
+        return Run(found.query_ids, self.doc_ids, docs, scores, parts).ordered().trimmed().top(top_k)

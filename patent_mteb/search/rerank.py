@@ -1,10 +1,7 @@
 """Two-stage search: a cross-encoder reranks the candidates of any search model.
 
 WIPO-AT section 3.3.5 uses the top K = 100 of the first stage and truncates each pair of query and document at 512
-tokens. The Recall@K of the first stage bounds the result and is saved with it.
-
-A late-interaction model may replace the cross-encoder. It scores the candidates by exact MaxSim and encodes each
-document once, for all queries.
+tokens. A late-interaction model may replace the cross-encoder.
 """
 
 from __future__ import annotations
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
     from sentence_transformers import CrossEncoder
 
-__all__ = ["Reranked", "as_cross_encoder", "in_first_order", "second_stage"]
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
@@ -43,9 +39,8 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
     cross_encoder: Any = model.load_model() if isinstance(model, ModelMeta) else model
     if isinstance(cross_encoder, (str, Path)):
         if not Path(cross_encoder).is_dir():
-            raise ModelError(
-                f"there is no directory {cross_encoder}. Remedy: load a model of the hub with patent_mteb.models.load"
-            )
+            remedy = "load a model of the hub with patent_mteb.models.load"
+            raise ModelError(f"there is no directory {cross_encoder}. Remedy: {remedy}")
         cross_encoder = CrossEncoder(str(cross_encoder))
     if isinstance(cross_encoder, CrossEncoder):
         wrapped = CrossEncoderWrapper(cross_encoder)
@@ -76,10 +71,9 @@ def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
         if isinstance(limit, int):
             setattr(wrapped, name, min(limit, max_length))
             return
-    raise ModelError(
-        f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)}), so its pairs"
-        f" cannot be cut at {max_length} tokens. Remedy: max_length=None leaves its own limit in force"
-    )
+    problem = f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)})"
+    remedy = "max_length=None leaves its own limit in force"
+    raise ModelError(f"{problem}, so its pairs cannot be cut at {max_length} tokens. Remedy: {remedy}")
 
 
 class _OneScore:
@@ -97,11 +91,8 @@ class Reranked(ArraySearch):
     """A first stage reranked by a cross-encoder: ``Reranked(bm25("dapfam"), model)``.
 
     Only the top k documents of the first stage are returned, with the scores of the cross-encoder. In a reranking task
-    the first stage ranks the given candidates.
-
-    The identity is composed of both models and the settings (:mod:`patent_mteb.identity`):
-    ``reranked/100-bm25-dapfam+bge-reranker-v2-m3``, with a hash of both names, revisions and all settings as its
-    revision.
+    the first stage ranks the given candidates. The run refers to that of the first stage, whose Recall@k a
+    task reports.
 
     Args:
         first_stage: any mteb model that can search; encoders are wrapped as in mteb.
@@ -110,13 +101,9 @@ class Reranked(ArraySearch):
         k: documents that are reranked for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder.
             None leaves its own limit; a language model (:mod:`patent_mteb.models.judge`) truncates pairs itself.
-
-    The run has the result of the first stage (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a task can
-    report its Recall@k next to the scores.
     """
 
     hides = True
-    gates = True
 
     def __init__(
         self,
@@ -131,8 +118,7 @@ class Reranked(ArraySearch):
         self._first = engine(first_stage)
         self._cross_encoder = second_stage(cross_encoder)
         cuts = isinstance(cross_encoder, LateInteraction) or getattr(self._cross_encoder, "cuts_pairs", False)
-        max_length = None if cuts else max_length
-        self.max_length = max_length
+        self.max_length = max_length = None if cuts else max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
         parts = [first_stage.mteb_model_meta, self._cross_encoder.mteb_model_meta]
@@ -167,30 +153,19 @@ class Reranked(ArraySearch):
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
-        effort = {
-            "pairs": sum(map(len, pairs.values())),
-            "seconds": time.monotonic() - started,
-            **self._reported_effort(),
-        }
+        effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started}
+        effort |= getattr(model, "effort", dict)()  # counted by a paid reranker itself
         effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
         return replace(run, first_stage=FirstStage(first, self.k), effort=effort)
 
-    def _reported_effort(self) -> dict[str, Any]:
-        """Effort that a paid reranker counts itself."""
-        effort: dict[str, Any] = getattr(self._cross_encoder, "effort", dict)()
-        return effort
-
     def _with_tie_order(self, run: Run, first: Run) -> Run:
-        """Order documents of one grade by the first stage, if the reranker gives grades."""
-        return in_first_order(run, first) if getattr(self._cross_encoder, "graded", False) else run
-
-
-def in_first_order(run: Run, first: Run) -> Run:
-    """Order documents of equal, whole-numbered scores by another run."""
-    scores = run.scores.astype(np.float64)
-    for row, found in enumerate(run.docs):
-        place = {int(document): position for position, document in enumerate(first.docs[row]) if document >= 0}
-        for column, document in enumerate(found):
-            if document >= 0:
-                scores[row, column] += (first.depth - place[int(document)]) / (first.depth + 1)
-    return replace(run, scores=scores.astype(np.float32)).ordered()
+        """Order documents of one grade, a whole number, by the first stage, if the reranker gives grades."""
+        if not getattr(self._cross_encoder, "graded", False):
+            return run
+        scores = run.scores.astype(np.float64)
+        for row, found in enumerate(run.docs):
+            place = {int(document): position for position, document in enumerate(first.docs[row]) if document >= 0}
+            for column, document in enumerate(found):
+                if document >= 0:  # each gains less than 1 by its rank in the first stage
+                    scores[row, column] += (first.depth - place[int(document)]) / (first.depth + 1)
+        return replace(run, scores=scores.astype(np.float32)).ordered()

@@ -7,7 +7,7 @@ Files of other systems are ordered in double precision when they are read (:func
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -42,9 +42,8 @@ def ranked_ids(ids: Iterable[str]) -> list[str]:
     ordered = sorted(ids, reverse=True)
     for first, second in pairwise(ordered):
         if first == second:
-            raise DataError(
-                f"document id {first!r} occurs twice in the corpus", remedy="remove one of the two documents"
-            )
+            problem = f"document id {first!r} occurs twice in the corpus"
+            raise DataError(problem, remedy="remove one of the two documents")
     return ordered
 
 
@@ -116,10 +115,8 @@ class Run:
         query_ids = list(results if query_ids is None else query_ids)
         doc_ids = ranked_ids(set(chain.from_iterable(results.values()))) if doc_ids is None else doc_ids
         if missing := [query for query in query_ids if query not in results]:
-            raise ModelError(
-                f"the model returned no ranking for {len(missing)} of {len(query_ids)} queries, the first is"
-                f" {missing[0]!r}"
-            )
+            count = f"{len(missing)} of {len(query_ids)} queries"
+            raise ModelError(f"the model returned no ranking for {count}, the first is {missing[0]!r}")
         number = {document: position for position, document in enumerate(doc_ids)}
         rows = [results[query] for query in query_ids]
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -157,21 +154,23 @@ class Run:
         rows = np.flatnonzero(wrong.any(axis=1))
         if not len(rows):
             return self
-        docs, scores = docs.copy(), scores.copy()
-        parts = None if self.parts is None else self.parts.copy()
+        order = np.tile(np.arange(self.depth), (len(docs), 1))
         for row in rows:
-            order = np.lexsort((docs[row], -scores[row], docs[row] < 0))
-            docs[row], scores[row] = docs[row, order], scores[row, order]
-            if parts is not None:
-                parts[row] = parts[row, order]
-        return replace(self, docs=docs, scores=scores, parts=parts)
+            order[row] = np.lexsort((docs[row], -scores[row], docs[row] < 0))
+        return self._changed(lambda array: np.take_along_axis(array, order, axis=1))
+
+    def _changed(self, change: Callable[[NDArray[Any]], Any], **others: Any) -> Run:
+        """The run with the same change of each of its arrays."""
+        parts = None if self.parts is None else change(self.parts)
+        return replace(self, docs=change(self.docs), scores=change(self.scores), parts=parts, **others)
 
     def top(self, k: int) -> Run:
         """The first k documents of each query."""
-        if k >= self.depth:
-            return self
-        parts = None if self.parts is None else self.parts[:, :k]
-        return replace(self, docs=self.docs[:, :k], scores=self.scores[:, :k], parts=parts)
+        return self if k >= self.depth else self._changed(lambda array: array[:, :k])
+
+    def trimmed(self) -> Run:
+        """The run without the places that no query has filled."""
+        return self.top(int((self.docs >= 0).sum(axis=1).max(initial=0)))
 
     def without(self, hidden: Mapping[str, Set[str]]) -> Run:
         """The run without the given documents of each query; the next ones move up."""
@@ -213,35 +212,27 @@ class Run:
             return runs[0]
         depth = max(run.depth for run in runs)
 
-        def column(name: str, empty: int) -> Any:
-            blocks = (getattr(run, name) for run in runs)
-            return np.concatenate(
-                [np.pad(block, ((0, 0), (0, depth - block.shape[1])), constant_values=empty) for block in blocks]
-            )
+        def padded(block: NDArray[Any], empty: int) -> Any:
+            return np.pad(block, ((0, 0), (0, depth - block.shape[1])), constant_values=empty)
 
         query_ids = [query for run in runs for query in run.query_ids]
-        parts = column("parts", -1) if all(run.parts is not None for run in runs) else None
-        return cls(query_ids, runs[0].doc_ids, column("docs", -1), column("scores", 0), parts, None, runs[0].task)
+        docs = np.concatenate([padded(run.docs, -1) for run in runs])
+        scores = np.concatenate([padded(run.scores, 0) for run in runs])
+        known = [padded(run.parts, -1) for run in runs if run.parts is not None]
+        parts = np.concatenate(known) if len(known) == len(runs) else None
+        return cls(query_ids, runs[0].doc_ids, docs, scores, parts, None, runs[0].task)
 
     def rows(self, rows: NDArray[np.integer[Any]]) -> Run:
         """Some of the rankings, in the given order."""
-        parts = None if self.parts is None else self.parts[rows]
-        return replace(
-            self,
-            query_ids=[self.query_ids[row] for row in rows],
-            docs=self.docs[rows],
-            scores=self.scores[rows],
-            parts=parts,
-        )
+        return self._changed(lambda array: array[rows], query_ids=[self.query_ids[row] for row in rows])
 
     def to_dict(self) -> Results:
         """mteb's form, best document first; a query without documents has an empty entry."""
         results: Results = {}
         for query, docs, scores in zip(self.query_ids, self.docs, self.scores, strict=True):
             length = int((docs >= 0).sum())
-            results[query] = dict(
-                zip(map(self.doc_ids.__getitem__, docs[:length].tolist()), scores[:length].tolist(), strict=True)
-            )
+            found = map(self.doc_ids.__getitem__, docs[:length].tolist())
+            results[query] = dict(zip(found, scores[:length].tolist(), strict=True))
         return results
 
     def ranking(self, query: str) -> list[tuple[str, float]]:
@@ -251,11 +242,10 @@ class Run:
             DataError: the run does not have the query.
         """
         if query not in self.query_ids:
-            raise DataError(
-                f"the run has no query '{query}'", remedy=f"choose one of its {len(self.query_ids)} queries (query_ids)"
-            )
-        row = slice(index := self.query_ids.index(query), index + 1)
-        return list(Run([query], self.doc_ids, self.docs[row], self.scores[row]).to_dict()[query].items())
+            remedy = f"choose one of its {len(self.query_ids)} queries (query_ids)"
+            raise DataError(f"the run has no query '{query}'", remedy=remedy)
+        row = np.array([self.query_ids.index(query)])
+        return list(self.rows(row).to_dict()[query].items())
 
 
 def _keys(scores: NDArray[np.float32], docs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
@@ -335,9 +325,8 @@ class TopK:
         empty = keys == _NOTHING
         docs[empty], scores[empty] = -1, 0.0
         depth = int((~empty).sum(axis=1).max(initial=0))
-        return Run(
-            self.query_ids, self.doc_ids, np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth])
-        )
+        docs, scores = (np.ascontiguousarray(array[:, :depth]) for array in (docs, scores))
+        return Run(self.query_ids, self.doc_ids, docs, scores)
 
 
 def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:

@@ -38,16 +38,13 @@ _SIMILARITIES = ("dot", "cosine")
 class SparseSearch(LiveIdentity, ArraySearch):
     """Search with a sparse encoder."""
 
-    gates = True
-
     def __init__(self, model: SparseEncoderWrapper) -> None:
         self.model = note(model)
         self.similarity = str(model.model.similarity_fn_name)
         if self.similarity not in _SIMILARITIES:
-            raise ModelError(
-                f"{model.mteb_model_meta.name} compares its vectors by {self.similarity}. "
-                f"Remedy: sparse vectors are searched by {' or '.join(_SIMILARITIES)} only"
-            )
+            remedy = f"sparse vectors are searched by {' or '.join(_SIMILARITIES)} only"
+            problem = f"{model.mteb_model_meta.name} compares its vectors by {self.similarity}"
+            raise ModelError(f"{problem}. Remedy: {remedy}")
         self.mteb_model_meta = model.mteb_model_meta.model_copy(update={"model_type": ["sparse"]})
         self._token_store: TokenStore | None = None
 
@@ -88,9 +85,8 @@ class SparseSearch(LiveIdentity, ArraySearch):
             with phase("encode"):
                 loader = text_loader(some, size)
                 given = {**options, "batch_size": size, "show_progress_bar": False}
-                return self._split(
-                    self.model.encode(loader, **context.encoding(), prompt_type=role, **given), len(some)
-                )
+                found = self.model.encode(loader, **context.encoding(), prompt_type=role, **given)
+                return self._split(found, len(some))
 
         if self._token_store is None:
             return encode(texts) if texts else []
@@ -103,18 +99,14 @@ class SparseSearch(LiveIdentity, ArraySearch):
         """Split the model's output by text; an empty one is term 0 with weight 0, as a store has no empty lists."""
         name = self.mteb_model_meta.name
         if not getattr(vectors, "is_sparse", False) or vectors.shape[0] != n:
-            raise ModelError(
-                f"{name} gave {type(vectors).__name__} of shape {tuple(vectors.shape)} for {n} texts, not sparse"
-                " vectors"
-            )
+            found = f"{type(vectors).__name__} of shape {tuple(vectors.shape)}"
+            raise ModelError(f"{name} gave {found} for {n} texts, not sparse vectors")
         vectors = vectors.detach().cpu().coalesce()
         (rows, terms), weights = vectors.indices().numpy(), vectors.values().float().numpy()
         if not np.isfinite(weights).all():
             bad = len(np.unique(rows[~np.isfinite(weights)]))
-            raise ModelError(
-                f"{name}: NaN or infinite weights in {bad} of {n} vectors. Remedy: load the model in fp32, or look at"
-                " its weights"
-            )
+            remedy = "load the model in fp32, or look at its weights"
+            raise ModelError(f"{name}: NaN or infinite weights in {bad} of {n} vectors. Remedy: {remedy}")
         pairs = np.column_stack([terms, weights]).astype(np.float32)
         bounds = np.searchsorted(rows, np.arange(1, n))
         nothing = np.zeros((1, 2), np.float32)
@@ -125,9 +117,7 @@ class SparseSearch(LiveIdentity, ArraySearch):
         query_vectors = self.vectors(query_texts(queries), context, PromptType.query)
         numbers = self.corpus_numbers()
         best = TopK(query_ids, self.doc_ids, top_k)
-        candidates = context.candidates(query_ids, self.doc_ids)
-        allowed = None if candidates is None else candidates.tocsr()
-        eligible = context.eligible(query_ids, self.doc_ids)
+        visible = context.visible(query_ids, self.doc_ids)
         self.vector_bytes = 0
         for start in range(0, len(numbers), _DOCUMENTS_AT_ONCE):
             chunk = range(start, min(start + _DOCUMENTS_AT_ONCE, len(numbers)))
@@ -138,9 +128,5 @@ class SparseSearch(LiveIdentity, ArraySearch):
             for first in range(0, len(query_ids), _QUERIES_AT_ONCE):
                 rows = slice(first, min(first + _QUERIES_AT_ONCE, len(query_ids)))
                 scores = (query_vectors[rows] @ documents.T).toarray()
-                seen = None if allowed is None else np.asarray(allowed[rows][:, shown].toarray())
-                if eligible is not None:
-                    open_now = eligible(rows, shown)
-                    seen = open_now if seen is None else seen & open_now
-                best.add(rows, scores, shown, seen)
+                best.add(rows, scores, shown, visible and visible(rows, shown))
         return best.run()

@@ -1,9 +1,7 @@
 """Stored rankings as search systems: a TREC file alone, and several fused.
 
-Runs over different query views, corpus views and depths can be fused, as in DAPFAM's Tables 12 to 16; they must share
-the ids of queries and documents. A query's own family is removed from each run before scores are normalised and ranks
-counted, as in :mod:`patent_mteb.search.fusion`. With more than two runs, reciprocal rank fusion sums over all of them
-(DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
+Runs over different query views, corpus views and depths can be fused, as in DAPFAM's Tables 12 to 16. With more than
+two runs, reciprocal rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for each.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.models.model_meta import ModelMeta
-from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import compose_meta
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 logger = logging.getLogger(__name__)
-__all__ = ["FusedRuns", "StoredRun", "Weighted", "fuse_all"]
 
 
 @dataclass(frozen=True)
@@ -66,16 +62,16 @@ def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
         raise DataError("a fusion needs two runs or more", remedy="name another run")
     if isinstance(setting, Weighted):
         if len(setting.weights) != len(runs):
-            raise DataError(
-                f"there are {len(setting.weights)} weights for {len(runs)} runs", remedy="give one weight a run"
-            )
+            problem = f"there are {len(setting.weights)} weights for {len(runs)} runs"
+            raise DataError(problem, remedy="give one weight a run")
+        parts = [fusion.min_max(run) * share for run, share in zip(runs, setting.shares, strict=True)]
     elif len(runs) == 2:
         return fusion.fuse(runs[0], runs[1], setting, top_k)
     elif isinstance(setting, fusion.Linear):
-        raise DataError(
-            f"alpha weighs two runs, and there are {len(runs)}", remedy="give one weight a run with --weights"
-        )
-    parts = [_contributions(run, setting, number) for number, run in enumerate(runs)]
+        problem = f"alpha weighs two runs, and there are {len(runs)}"
+        raise DataError(problem, remedy="give one weight a run with --weights")
+    else:
+        parts = [np.broadcast_to(1 / (setting.k + 1 + np.arange(run.depth)), run.docs.shape) for run in runs]
     docs, values = np.concatenate([run.docs for run in runs], axis=1), np.concatenate(parts, axis=1)
     best = TopK(runs[0].query_ids, runs[0].doc_ids, top_k)
     for row, found in enumerate(docs):
@@ -86,18 +82,10 @@ def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
     return best.run()
 
 
-def _contributions(run: Run, setting: AnyFusion, number: int) -> NDArray[np.float64]:
-    if isinstance(setting, Weighted):
-        return fusion.min_max(run) * setting.shares[number]
-    assert isinstance(setting, fusion.RRF)
-    return np.broadcast_to(1 / (setting.k + 1 + np.arange(run.depth)), run.docs.shape)
-
-
 class StoredRun(ArraySearch):
     """The ranking in a TREC file as a search system, identified by its content.
 
     Args:
-        path: the file.
         name: name of the system; the name of the file if empty.
         allow_missing: queries without a ranking found nothing. By default they are refused, because an incomplete file
             looks the same.
@@ -109,7 +97,6 @@ class StoredRun(ArraySearch):
     """
 
     hides = True
-    gates = True
     cuts_documents = True
 
     def __init__(
@@ -122,29 +109,21 @@ class StoredRun(ArraySearch):
         effort: Mapping[str, float] | None = None,
         order: trec.Order | None = None,
     ) -> None:
-        self.path = path
-        self.effort = dict(effort or {})
-        self.allow_missing = allow_missing
-        self.drop_unknown = drop_unknown
+        self.path, self.effort = path, dict(effort or {})
+        self.allow_missing, self.drop_unknown = allow_missing, drop_unknown
         self._results = trec.read_run(path, order=order)
         if not self._results:
-            raise DataError(
-                "it has no ranking", path=path, remedy="name a run in TREC form: query Q0 document rank score tag"
-            )
+            remedy = "name a run in TREC form: query Q0 document rank score tag"
+            raise DataError("it has no ranking", path=path, remedy=remedy)
         self._found: tuple[Any, Run] | None = None
         self._read: tuple[Any, Run] | None = None
         called = re.sub(r"[^A-Za-z0-9._-]+", "-", name or path.stem).strip("-.") or "run"
         settings = {"missing": "nothing found"} if allow_missing else {}
         settings |= {"unknown": "left out"} if drop_unknown else {}
         settings |= {"order": order} if order else {}
-        self.mteb_model_meta = ModelMeta.create_empty(
-            overwrites={
-                "name": f"run/{called}",
-                "revision": hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest(),
-                "experiment_kwargs": settings or None,
-                "model_type": ["sparse"],
-            }
-        )
+        about = {"name": f"run/{called}", "experiment_kwargs": settings or None, "model_type": ["sparse"]}
+        revision = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+        self.mteb_model_meta = ModelMeta.create_empty(overwrites={**about, "revision": revision})
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
@@ -152,19 +131,16 @@ class StoredRun(ArraySearch):
         if self._found is None or self._found[0] != request:
             found = self._rankings(query_ids)
             seen = found.without(context.hidden)
-            if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
-                logger.warning(
-                    "%s: %d documents hidden from their query (its own family) are removed", self.path, hidden
-                )
+            self._warn_of_removed(found, seen, "hidden from their query (its own family)")
             if context.gate is not None:
-                seen, known = context.gate.filter(seen), seen
-                if later := int((known.docs >= 0).sum() - (seen.docs >= 0).sum()):
-                    message = (
-                        "%s: %d documents that were not public before the priority date of their query are removed"
-                    )
-                    logger.warning(message, self.path, later)
+                found, seen = seen, context.gate.filter(seen)
+                self._warn_of_removed(found, seen, "that were not public before the priority date of their query")
             self._found = request, replace(seen, effort=self.effort)
         return self._found[1].top(top_k)
+
+    def _warn_of_removed(self, before: Run, after: Run, which: str) -> None:
+        if removed := int((before.docs >= 0).sum() - (after.docs >= 0).sum()):
+            logger.warning("%s: %d documents %s are removed", self.path, removed, which)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """As for a model, with the hidden documents of the file counted."""
@@ -183,64 +159,40 @@ class StoredRun(ArraySearch):
             problem = f"it has none of the {len(missing)} queries of the task, such as '{missing[0]}'"
             raise DataError(problem, path=self.path, remedy="name the task that was searched")
         if missing and not self.allow_missing:
-            raise DataError(
-                f"{len(missing)} of {len(query_ids)} queries of the task have no ranking, the first is '{missing[0]}'",
-                path=self.path,
-                remedy="write the run again, or count them as not found with --allow-missing",
-            )
+            count = f"{len(missing)} of {len(query_ids)} queries of the task have no ranking"
+            remedy = "write the run again, or count them as not found with --allow-missing"
+            raise DataError(f"{count}, the first is '{missing[0]}'", path=self.path, remedy=remedy)
         seen = set(query_ids)
         if further := [query for query in self._results if query not in seen]:
-            logger.warning(
-                "%s: %d queries are not the task's and do not count, the first is %s",
-                self.path,
-                len(further),
-                further[0],
-            )
+            message = "%s: %d queries are not the task's and do not count, the first is %s"
+            logger.warning(message, self.path, len(further), further[0])
 
     def _known(self, query_ids: Sequence[str]) -> dict[str, dict[str, float]]:
         """Rankings of the queries, restricted to the corpus."""
         known = set(self.doc_ids)
         rankings = {query: self._results.get(query, {}) for query in query_ids}
-        strange = [
-            (query, document) for query, found in rankings.items() for document in found if document not in known
-        ]
-        if strange and not self.drop_unknown:
+        strange = [(query, key) for query, found in rankings.items() for key in found if key not in known]
+        if not strange:
+            return rankings
+        if not self.drop_unknown:
             query, document = strange[0]
-            raise DataError(
-                f"query '{query}' found document '{document}', which is not in the corpus of the task ({len(strange)}"
-                " such places)",
-                path=self.path,
-                remedy="name a task over the corpus that was searched, or drop such documents with --drop-unknown",
-            )
-        if strange:
-            logger.warning(
-                "%s: %d places with documents that are not in the corpus are dropped", self.path, len(strange)
-            )
-            rankings = {
-                query: {key: score for key, score in found.items() if key in known} for query, found in rankings.items()
-            }
-        return rankings
+            problem = f"query '{query}' found document '{document}', which is not in the corpus of the task"
+            remedy = "name a task over the corpus that was searched, or drop such documents with --drop-unknown"
+            raise DataError(f"{problem} ({len(strange)} such places)", path=self.path, remedy=remedy)
+        logger.warning("%s: %d places with documents that are not in the corpus are dropped", self.path, len(strange))
+        return {query: {key: found[key] for key in found if key in known} for query, found in rankings.items()}
 
 
 class FusedRuns(ArraySearch):
-    """Several stored runs fused into one.
-
-    Args:
-        runs: in the order of the weights; the lexical one first, where there is one.
-        setting: the fusion.
-        depth: documents of each run that count.
-    """
+    """Several stored runs, in the order of the weights, fused into one; ``depth`` documents of each count."""
 
     hides = True
-    gates = True
     cuts_documents = True
 
     def __init__(self, runs: Sequence[StoredRun], setting: AnyFusion, depth: int = 1000) -> None:
         if depth < 1:
             raise DataError(f"depth is a number of documents, not {depth}", remedy="give a positive number")
-        self.runs = list(runs)
-        self.setting = setting
-        self.depth = depth
+        self.runs, self.setting, self.depth = list(runs), setting, depth
         parts = [run.mteb_model_meta for run in self.runs]
         self.mteb_model_meta = compose_meta("fused", parts, {**setting.settings, "depth": depth}, tag=setting.tag)
 

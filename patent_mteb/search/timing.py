@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 
@@ -35,30 +35,24 @@ class _Clock:
             if self._open:
                 self.seconds[self._open[-1]] -= value
 
-    def enter(self, name: str) -> None:
+    @contextmanager
+    def open(self, name: str) -> Iterator[None]:
         self._pass()
         self._open.append(name)
-
-    def leave(self) -> None:
-        self._pass()
-        self._open.pop()
+        try:
+            yield
+        finally:
+            self._pass()
+            self._open.pop()
 
 
 _CLOCK: ContextVar[_Clock | None] = ContextVar("patent_mteb_phases", default=None)
 
 
-@contextmanager
-def phase(name: str) -> Iterator[None]:
+def phase(name: str) -> AbstractContextManager[None]:
     """Count the time of the block for a phase."""
     clock = _CLOCK.get()
-    if clock is None:
-        yield
-        return
-    clock.enter(name)
-    try:
-        yield
-    finally:
-        clock.leave()
+    return nullcontext() if clock is None else clock.open(name)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import math
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Literal
@@ -24,31 +25,25 @@ logger = logging.getLogger(__name__)
 Order = Literal["score", "rank", "-score"]
 Results = Mapping[str, Mapping[str, float]]
 _CONTRADICTING = 0.01
-_DIGITS = 19
+_DIGITS = 19  # from which a rank may exceed 64 bits
 _SMALLEST, _GREATEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max) / 2
 
 
 def _check(*names: str) -> None:
     for name in names:
         if not name or any(character.isspace() or character in "\0\ufeff" for character in name):
-            raise DataError(
-                f"the id {name!r} is not allowed in a TREC file", remedy="use ids without white space and zero bytes"
-            )
+            problem = f"the id {name!r} is not allowed in a TREC file"
+            raise DataError(problem, remedy="use ids without white space and zero bytes")
 
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write rankings, best document first; a query without documents has no line, and is warned of."""
     _check(tag)
     if empty := [query for query, scores in rankings.items() if not scores]:
-        logger.warning(
-            "%s: %d of %d queries have no document, the first is %r, and no line in the file; trec_eval counts them as"
-            " 0 with -c only",
-            path,
-            len(empty),
-            len(rankings),
-            empty[0],
-        )
-    with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
+        message = "%s: %d of %d queries have no document, the first is %r, and no line in the file; "
+        message += "trec_eval counts them as 0 with -c only"
+        logger.warning(message, path, len(empty), len(rankings), empty[0])
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         for query, scores in rankings.items():
             _check(query, *scores)
             for rank, (document, score) in enumerate(scores.items(), start=1):
@@ -56,12 +51,10 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
 
 
 def read_run(path: Path, first: int | None = None, *, order: Order | None = None) -> dict[str, dict[str, float]]:
-    """Read a run.
+    """Read a run, whose scores are compared in double precision.
 
-    Scores are compared in double precision here, and in single precision by :class:`~patent_mteb.search.run.Run`, mteb
-    and trec_eval. Where that would lose their order (they are too large, too small or too close), the scores are
-    multiplied by a power of two, and those that are still too close are separated by the smallest steps. All other
-    scores are those of the file.
+    Where single precision (:class:`~patent_mteb.search.run.Run`, mteb, trec_eval) would lose the order of scores, they
+    are multiplied by a power of two, and those that are still too close are separated by the smallest steps.
     """
     results: dict[str, dict[str, float]] = {}
     places: dict[str, array[int]] = {}  # rank and row of each line of a query
@@ -69,30 +62,26 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
     for number, line in text_lines(path):
         if not line.strip():
             continue
+        refused = partial(DataError, path=path, row=number)
         fields = line.split()
         if len(fields) != 6:
-            problem, remedy = f"{len(fields)} columns instead of 6", "write: query Q0 document rank score tag"
-            raise DataError(problem, path=path, row=number, remedy=remedy)
+            raise refused(f"{len(fields)} columns instead of 6", remedy="write: query Q0 document rank score tag")
         query, _, document, written, text, _ = fields
         try:
             score = float(text)
         except ValueError:
             score = math.nan
         if not math.isfinite(score):
-            raise DataError(
-                f"the score {text!r} is not a finite number", path=path, row=number, remedy="correct the score"
-            )
-        rank = _rank(written)
+            raise refused(f"the score {text!r} is not a finite number", remedy="correct the score")
+        rank = int(written) if written.isdecimal() and len(written) < _DIGITS else -1
         if order == "rank" and rank < 0:
-            problem, remedy = f"the rank {written!r} is not a whole number", "correct it, or use the scores"
-            raise DataError(problem, path=path, row=number, remedy=remedy)
+            raise refused(f"the rank {written!r} is not a whole number", remedy="correct it, or use the scores")
         if query != last and query in results and places[query][-2] >= rank:
-            problem, remedy = f"query '{query}' has a second ranking", "keep one of the two, or sort the lines by query"
-            raise DataError(problem, path=path, row=number, remedy=remedy)
+            remedy = "keep one of the two, or sort the lines by query"
+            raise refused(f"query '{query}' has a second ranking", remedy=remedy)
         last = query
         if document in results.setdefault(query, {}):
-            problem, remedy = f"query '{query}' has document '{document}' twice", "keep one of the two lines"
-            raise DataError(problem, path=path, row=number, remedy=remedy)
+            raise refused(f"query '{query}' has document '{document}' twice", remedy="keep one of the two lines")
         if first is None or len(results[query]) < first:
             results[query][document] = score
             places.setdefault(query, array("q")).extend((rank, number))
@@ -103,11 +92,6 @@ def read_run(path: Path, first: int | None = None, *, order: Order | None = None
     elif order == "-score":
         results = {query: {document: -score for document, score in found.items()} for query, found in results.items()}
     return _in_single_precision(results)
-
-
-def _rank(text: str) -> int:
-    """A rank, -1 if it is not a 64-bit integer."""
-    return int(text) if text.isdecimal() and len(text) < _DIGITS else -1
 
 
 def _by_rank(path: Path, query: str, found: Mapping[str, float], places: Sequence[int]) -> dict[str, float]:
@@ -189,7 +173,7 @@ def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgements."""
-    with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         for query, judged in qrels.items():
             _check(query, *judged)
             for document, gain in judged.items():

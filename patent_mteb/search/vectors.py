@@ -53,11 +53,7 @@ def as_tensor(vectors: Any) -> Tensor:
 
 
 def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
-    """Return the vectors of ``count`` texts unchanged, without gradient.
-
-    Vectors that are not a matrix (token vectors, sparse ones) are only counted. Equal vectors of all texts are
-    reported.
-    """
+    """The vectors of ``count`` texts, without gradient; those that are not a matrix are only counted."""
     if not hasattr(vectors, "shape") and not hasattr(vectors, "__len__"):
         raise ModelError(f"{blame} gave a {type(vectors).__name__} instead of vectors")
     shape = tuple(getattr(vectors, "shape", (0,))) or (0,)
@@ -76,17 +72,12 @@ def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool 
     if len(broken):
         which = f"{len(broken)} of {count} texts, the first is text {broken[0] + 1}"
         raise ModelError(f"{blame} gave NaN or infinite vectors for {which}")
-    if count > 1 and _all_equal(vectors):
+    if count > 1 and all(bool((part == vectors[0]).all()) for part in parts(vectors)):
         problem = f"{blame} gave the same vector for all {count} texts"
         if refuse_equal:
             raise ModelError(problem)
         logger.warning("%s: its score is meaningless", problem)
     return vectors
-
-
-def _all_equal(vectors: Any) -> bool:
-    first = vectors[0]
-    return all(bool((part == first).all()) for part in parts(vectors))
 
 
 class Checked:
@@ -106,8 +97,7 @@ class Checked:
 
     def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
         """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
+        blame = f"model {self.mteb_model_meta.name} on task {task_metadata.name}"
         found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
-        found = checked_vectors(
-            found, len(inputs.dataset), f"model {self.mteb_model_meta.name} on task {task_metadata.name}"
-        )
+        found = checked_vectors(found, len(inputs.dataset), blame)
         return found.float() if self.single and str(found.dtype) == "torch.bfloat16" else found

@@ -559,7 +559,7 @@ def test_a_plain_encoder_is_refused(tmp_path):
     folder = write_checkpoint(tmp_path / "bert", "pylate")
     (folder / "config_sentence_transformers.json").unlink()
     (folder / "modules.json").unlink()
-    assert not li.is_late_interaction(folder)
+    assert not colbert.is_late_interaction(folder)
     with pytest.raises(ModelError, match="not a late-interaction checkpoint but a BertModel"):
         li.late_interaction(folder)
 
@@ -598,7 +598,7 @@ def test_other_bad_arguments(checkpoints, tmp_path):
 
 def test_late_interaction_checkpoints_are_recognised(checkpoints):
     for kind, folder in checkpoints.items():
-        assert li.is_late_interaction(folder)
+        assert colbert.is_late_interaction(folder)
         assert colbert.inspect_checkpoint(folder).format == ("stanford" if kind == "stanford" else "pylate")
 
 
