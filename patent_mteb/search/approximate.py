@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch import Tensor
 
-
 logger = logging.getLogger(__name__)
 _CHECKED = 100
 _QUERIES_AT_ONCE = 1024
@@ -55,11 +54,7 @@ class Approximate(DenseSearch):
         if block.allowed is not None:
             super().rank_block(best, queries, chunks, block, kind)
             return
-        query_vectors, documents = joined([queries], kind), joined(chunks, kind)
-        self._add_probed(best, query_vectors, documents, block)
-        self._check(best, query_vectors, documents, block)
-
-    def _add_probed(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
+        queries, documents = joined([queries], kind), joined(chunks, kind)
         index = _inverted(documents.numpy(), self.probes)
         hidden = block.hidden.tocsr()
         depth = min(best.k + int(np.diff(hidden.indptr).max(initial=0)), len(documents))
@@ -70,6 +65,7 @@ class Approximate(DenseSearch):
             for row, query in enumerate(range(rows.start, rows.stop)):
                 seen[row] &= ~np.isin(found[row], hidden.indices[hidden.indptr[query] : hidden.indptr[query + 1]])
             best.add(rows, np.where(seen, scores, 0).astype(np.float32), block.numbers[found], seen)
+        self._check(best, queries, documents, block)
 
     def _check(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
         """Log the recall against the exact ranking of some queries."""

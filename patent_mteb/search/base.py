@@ -36,7 +36,7 @@ _ROWS_AT_ONCE = 1000
 class Gate:
     """Publication dates of documents, and the priority dates that limit queries."""
 
-    documents: Mapping[str, dt.date]
+    documents: Mapping[str, dt.date]  # first day on which a document was public
     queries: Mapping[str, dt.date]
 
     @cached_property
@@ -135,23 +135,16 @@ Visible = Callable[[slice, Any], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class SearchContext:
-    """Arguments of a search other than its queries and depth.
-
-    Attributes:
-        task_metadata, hf_split, hf_subset, encode_kwargs, num_proc: as in mteb's search.
-        top_ranked: candidates of each query in a reranking task; a query without an entry has none.
-        hidden: documents excluded from the ranking of each query (its own family).
-        gate: publication and priority dates, if a query may see earlier documents only.
-    """
+    """Arguments of a search other than its queries and depth, most of them as in mteb's search."""
 
     task_metadata: TaskMetadata
     hf_split: str
     hf_subset: str
     encode_kwargs: dict[str, Any]
-    top_ranked: Mapping[str, Sequence[str]] | None = None
+    top_ranked: Mapping[str, Sequence[str]] | None = None  # a query without an entry has no candidates
     num_proc: int | None = None
-    hidden: Mapping[str, Set[str]] = field(default_factory=dict)
-    gate: Gate | None = None
+    hidden: Mapping[str, Set[str]] = field(default_factory=dict)  # excluded documents (the query's own family)
+    gate: Gate | None = None  # if a query may see earlier documents only
 
     @classmethod
     def of(
@@ -260,10 +253,7 @@ class ArraySearch(ABC):
         return self.search_run(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Rankings with hidden documents excluded, as in :meth:`rank`, and included, from one search.
-
-        A subclass whose scores depend on other documents (fusion, reranking) overrides this.
-        """
+        """Rankings without and with hidden documents; where scores depend on them, a subclass overrides this."""
         if not context.hidden:
             run = self.rank(queries, top_k, context)
             return run, run

@@ -134,29 +134,18 @@ _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 @dataclass(frozen=True)
 class BM25Settings:
-    """Settings that determine scores.
+    """Settings that determine scores."""
 
-    Attributes:
-        k1: saturation of repeated terms; higher is slower.
-        b: length normalisation, 0 to 1.
-        stopwords: a list of bm25s by its short name ("en"), or None.
-        stemmer: a Snowball algorithm ("english"), or None.
-        token_pattern: regular expression of a token, applied to the lower-cased text.
-    """
-
-    k1: float = 1.5
-    b: float = 0.75
-    stopwords: str | None = "en"
-    stemmer: str | None = "english"
-    token_pattern: str = TOKEN_PATTERN
+    k1: float = 1.5  # saturation of repeated terms; higher is slower
+    b: float = 0.75  # length normalisation, 0 to 1
+    stopwords: str | None = "en"  # a list of bm25s by its short name
+    stemmer: str | None = "english"  # a Snowball algorithm
+    token_pattern: str = TOKEN_PATTERN  # applied to the lower-cased text
 
     def __post_init__(self) -> None:
         if self.k1 < 0 or not 0 <= self.b <= 1:
             raise ValueError(f"BM25 needs k1 >= 0 and 0 <= b <= 1, not k1 = {self.k1} and b = {self.b}")
 
-
-_Corpus = tuple[str, BM25Settings]
-"""Key of an index: content of a corpus, and settings."""
 
 _LISTS = {
     "en": "EN",
@@ -294,7 +283,7 @@ class BM25(LiveIdentity, ArraySearch):
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
-        self._indices: LRUCache[_Corpus, BM25Index] = LRUCache(portion(1 / 4, _INDEX_BYTES))
+        self._indices: LRUCache[tuple[str, BM25Settings], BM25Index] = LRUCache(portion(1 / 4, _INDEX_BYTES))
         self._runs = RankingCache(_RUN_BYTES)
         self.mteb_model_meta = _meta(name, settings)
 

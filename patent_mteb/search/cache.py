@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
-_CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-"""Data sets are immutable, so hashes stay valid while the object exists."""
+_CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # data sets are immutable, so hashes stay valid
 
 
 def content_of(dataset: Any) -> str:
@@ -51,10 +50,7 @@ def content_of(dataset: Any) -> str:
 
 
 class RunCache:
-    """Runs in memory and, with a folder, on disk (one ``.npz`` file each).
-
-    A damaged file is ignored with a warning and the run computed again. A run that cannot be written stays in memory.
-    """
+    """Runs in memory and, with a folder, on disk (one ``.npz`` file each); a damaged file is computed again."""
 
     def __init__(self, folder: Path | str | None = None, memory_mb: float = 4096) -> None:
         self.folder = None if folder is None else Path(folder)
@@ -118,8 +114,7 @@ class RunCache:
 
 
 _PARTS = frozenset({"ids", "docs", "scores", "parts", "k"})
-_NEXT = "first_"
-"""Prefix of the arrays of a first stage, repeated for its own first stage."""
+_NEXT = "first_"  # prefix of the arrays of a first stage, repeated for its own first stage
 
 
 def _arrays_of(run: Run, known: Run | None = None) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from patent_mteb.search.run import Run
 if TYPE_CHECKING:
     from datasets import Dataset
 
-
 _FORMAT = 1
 _SEEN, _WHOLE = "run", "whole_run"
 _NAMES = {

@@ -11,11 +11,11 @@ import importlib.util
 import json
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -25,35 +25,23 @@ from patent_mteb.identity import content_revision, local_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
 Backend = Literal["sentence-transformers", "pylate"]
 CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Facts in the files of a late-interaction checkpoint, before it is loaded.
+    """Facts in the files of a late-interaction checkpoint, before it is loaded."""
 
-    Attributes:
-        source: directory, or name on the hub.
-        name, revision: as in mteb; the revision of a directory is a hash of its content.
-        format: the library that saved it.
-        query_marker, document_marker: text of the token that marks queries and documents (``[Q] ``, ``[unused0] ``),
-            empty if there is none.
-        prompts: stored prompts without their markers.
-        skip_words: tokens without vectors in documents (PyLate's format only; the others have them in their modules).
-        vocabulary: rows of the embedding table, or None if unknown.
-    """
-
-    source: str
-    name: str
-    revision: str
-    format: CheckpointFormat
-    query_marker: str
+    source: str  # directory, or name on the hub
+    name: str  # as in mteb
+    revision: str  # commit, or a hash of a directory's content
+    format: CheckpointFormat  # the library that saved it
+    query_marker: str  # text of the token that marks queries (``[Q] ``, ``[unused0] ``), empty if there is none
     document_marker: str
-    prompts: Mapping[str, str]
-    skip_words: tuple[str, ...]
-    vocabulary: int | None
+    prompts: Mapping[str, str]  # without their markers
+    skip_words: tuple[str, ...]  # tokens without vectors in documents (PyLate's format; others have them in modules)
+    vocabulary: int | None  # rows of the embedding table
 
 
 _LEADING_MARKER = re.compile(r"(\[[^\[\]\s]+\]|<[^<>\s]+>)\s*")
@@ -80,10 +68,10 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     if modules and modules[0].get("path"):
         backbone = read(f"{modules[0]['path']}/config.json") or {}
     if not found:
-        raise ModelError(
-            f"'{source}' has no config.json, so it is not a model. Remedy: give the directory of a checkpoint, or a"
-            " name on the hub that is reachable or already in the local cache."
+        remedy = (
+            "give the directory of a checkpoint, or a name on the hub that is reachable or already in the local cache"
         )
+        raise ModelError(f"'{source}' has no config.json, so it is not a model. Remedy: {remedy}.")
 
     stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
     if settings.get("model_type") == "MultiVectorEncoder":
@@ -94,10 +82,8 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         kind = "pylate"
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
         if not any(module.get("type", "").rpartition(".")[2] == "Dense" for module in modules):
-            raise ModelError(
-                f"'{source}' is marked as a ColBERT model but has no projection (no Dense module in modules.json): "
-                "it would be given an untrained one. Remedy: use the complete checkpoint."
-            )
+            problem = f"'{source}' is marked as a ColBERT model but has no projection (no Dense module in modules.json)"
+            raise ModelError(f"{problem}: it would be given an untrained one. Remedy: use the complete checkpoint.")
     elif "HF_ColBERT" in (config.get("architectures") or []):
         kind = "stanford"
         artifact: dict[str, Any] = read("artifact.metadata") or {}
@@ -199,17 +185,6 @@ _JINA = Overrides("[QueryMarker] ", "[DocumentMarker] ", attend_to_expansion=Tru
 KNOWN_SETTINGS = {"jinaai/jina-colbert-v2": _JINA}
 
 
-class TokenEncoder(Protocol):
-    model: Any
-    volatile: frozenset[str]  # settings that the backend itself changes with every batch
-    dimension: int
-    document_length: int | None
-
-    def encode(
-        self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int
-    ) -> list[NDArray[np.float32]]: ...
-
-
 def _check_markers(
     checkpoint: Checkpoint, markers: Iterable[str], ids: Iterable[int | None], unknown: int | None
 ) -> None:
@@ -228,14 +203,13 @@ class _PyLateEncoder:
         from pylate.models import ColBERT
 
         if checkpoint.format == "sentence-transformers":
-            raise ModelError(
-                f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder, which PyLate cannot"
-                " load. Remedy: use an environment with sentence-transformers >= 6."
-            )
+            problem = f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder"
+            remedy = "use an environment with sentence-transformers >= 6"
+            raise ModelError(f"{problem}, which PyLate cannot load. Remedy: {remedy}.")
         markers = overrides.markers(checkpoint)
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
-        self.volatile = frozenset({"max_seq_length"})
+        self.volatile = frozenset({"max_seq_length"})  # settings that the backend itself changes with every batch
         self.model = ColBERT(
             checkpoint.source,
             revision=revision,
@@ -328,13 +302,16 @@ class _SentenceTransformersEncoder:
         return [np.asarray(vectors, dtype=np.float32) for vectors in found]
 
 
+TokenEncoder = _PyLateEncoder | _SentenceTransformersEncoder
+
+
 def load_encoder(
     checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
 ) -> TokenEncoder:
     """Load the weights of a checkpoint."""
     from safetensors import SafetensorError
 
-    encoder: Callable[..., TokenEncoder] = _PyLateEncoder if backend == "pylate" else _SentenceTransformersEncoder
+    encoder = _PyLateEncoder if backend == "pylate" else _SentenceTransformersEncoder
     try:
         return encoder(checkpoint, overrides, device, revision)
     except (KeyError, OSError, RuntimeError, SafetensorError, ValueError) as error:

@@ -42,16 +42,13 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch import Tensor
 
-
-CHUNK_DOCUMENTS = 50_000
-"""Documents encoded in one call, as in mteb: the last bits depend on the batch."""
+CHUNK_DOCUMENTS = 50_000  # encoded in one call, as in mteb: the last bits depend on the batch
 CHUNK_BYTES = 1 << 30  # of texts; corpora of ordinary documents stay below it
 _VECTOR_BYTES = 2_048_000_000
 _PROBED = 8
 _AGREEMENT = 1e-5
 _SINGLE = 4  # bytes of a single-precision number, the type of all vectors in a search
-RANKINGS = RankingCache(1 << 28)
-"""Rankings of this process by the content of their vectors."""
+RANKINGS = RankingCache(1 << 28)  # of this process, by the content of their vectors
 
 
 class DenseSearch(ArraySearch):
@@ -209,19 +206,12 @@ class DenseSearch(ArraySearch):
 
 @dataclass(frozen=True)
 class DocumentBlock:
-    """Documents with vectors in memory, and which of them each query may see.
+    """Documents with vectors in memory, and which of them each query may see."""
 
-    Attributes:
-        numbers: [documents] their numbers in the ranking.
-        hidden: sparse [queries, documents] excluded pairs.
-        allowed: sparse [queries, documents] candidate pairs; None for all.
-        dates: [documents] days and [queries] the limits of days; None without a gate.
-    """
-
-    numbers: NDArray[np.int64]
-    hidden: Any
-    allowed: Any
-    dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None
+    numbers: NDArray[np.int64]  # of the documents in the ranking
+    hidden: Any  # sparse [queries, documents] excluded pairs
+    allowed: Any  # sparse [queries, documents] candidate pairs; None for all
+    dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None  # [documents] days, [queries] limits of days
 
     def select(self, documents: slice | NDArray[np.int64]) -> DocumentBlock:
         allowed = None if self.allowed is None else self.allowed[:, documents]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
 
-
 FAST_VARIABLE = "PATENT_MTEB_FAST"
 _DEEPER = 8
 

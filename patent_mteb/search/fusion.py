@@ -98,25 +98,15 @@ def check_same(first: Run, second: Run) -> None:
 Scores = Callable[[slice], NDArray[np.float64]]
 """Rows -> fused scores of the documents in :attr:`Matched.docs`; -1 where empty."""
 
-_Parts = Callable[[slice, NDArray[np.float64], NDArray[np.float64]], None]
-"""Fills in the scores of the first run's documents and of the second's others."""
-
 
 @dataclass(frozen=True)
 class Matched:
-    """Two runs with their documents matched, once for all settings.
-
-    Attributes:
-        first: the lexical run, with weight ``1 - alpha``.
-        second: the dense run, with weight ``alpha``.
-        at: [Q, depth of first] position of each document of the first run in the second, else the depth of the second.
-        lone: [Q, most of a query] positions of documents of the second run only, its depth where empty.
-    """
+    """Two runs with their documents matched, once for all settings."""
 
     first: Run
     second: Run
-    at: NDArray[np.intp]
-    lone: NDArray[np.intp]
+    at: NDArray[np.intp]  # [Q, depth of first] position of each document in the second run, else the second's depth
+    lone: NDArray[np.intp]  # [Q, most of a query] positions of the second run's other documents, else its depth
 
     @classmethod
     def of(cls, first: Run, second: Run) -> Matched:
@@ -151,11 +141,22 @@ class Matched:
     def scores(self, setting: Fusion) -> Scores:
         """Fused scores under a setting, in double precision."""
         depth = self.first.depth
-        parts = self._by_rank(setting.k) if isinstance(setting, RRF) else self._weighted(setting.alpha)
+        if isinstance(setting, RRF):
+            by_rank, second = (1 / (setting.k + 1 + np.arange(run.depth)) for run in (self.first, self.second))
+            found = np.append(second, 0.0)
+        else:
+            alpha, (first, matched, lone) = setting.alpha, self._scaled
 
         def fused(rows: slice) -> NDArray[np.float64]:
             values = np.empty(self.docs[rows].shape)
-            parts(rows, values[:, :depth], values[:, depth:])
+            ours, theirs = values[:, :depth], values[:, depth:]
+            if isinstance(setting, RRF):
+                np.add(found[self.at[rows]], by_rank, out=ours)
+                theirs[:] = found[self.lone[rows]]
+            else:
+                np.multiply(first[rows], 1 - alpha, out=ours)
+                ours += matched[rows] * alpha
+                np.multiply(lone[rows], alpha, out=theirs)
             np.copyto(values, -1.0, where=self._empty[rows])
             return values
 
@@ -165,26 +166,6 @@ class Matched:
     def _scaled(self) -> tuple[NDArray[np.float64], ...]:
         first, second = min_max(self.first), min_max(self.second)
         return first, _looked_up(second, self.at, 0.0), _looked_up(second, self.lone, 0.0)
-
-    def _weighted(self, alpha: float) -> _Parts:
-        first, matched, lone = self._scaled
-
-        def fill(rows: slice, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> None:
-            np.multiply(first[rows], 1 - alpha, out=ours)
-            ours += matched[rows] * alpha
-            np.multiply(lone[rows], alpha, out=theirs)
-
-        return fill
-
-    def _by_rank(self, k: float) -> _Parts:
-        first, second = (1 / (k + 1 + np.arange(run.depth)) for run in (self.first, self.second))
-        found = np.append(second, 0.0)
-
-        def fill(rows: slice, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> None:
-            np.add(found[self.at[rows]], first, out=ours)
-            theirs[:] = found[self.lone[rows]]
-
-        return fill
 
 
 def _looked_up(values: NDArray[Any], places: NDArray[np.intp], absent: Any) -> Any:
@@ -197,7 +178,7 @@ _LAST = np.int32(0x7FFFFFFF)
 
 
 def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
-    """Rank by one integer for each document: bits of its score, then inverted number."""
+    """Rank by one integer for each document."""
     width, fused = pair.docs.shape[1], pair.scores(setting)
     kept = min(top_k, width)
     docs = np.full((len(pair.docs), kept), -1, np.int32)
@@ -205,14 +186,14 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
 
     def rank(start: int) -> None:
         rows = slice(start, start + _ROWS_AT_ONCE)
-        keys = np.empty((len(docs[rows]), width), "<i8")
-        np.subtract(_LAST, pair.docs[rows], out=_numbers(keys))
-        _scores(keys)[:] = fused(rows)
+        keys = np.empty((len(docs[rows]), width), "<i8")  # upper half: bits of the score; lower half: inverted number
+        np.subtract(_LAST, pair.docs[rows], out=keys.view("<i4")[:, ::2])
+        keys.view("<f4")[:, 1::2] = fused(rows)
         if kept < width:
             keys.partition(width - kept, axis=1)
         best = np.ascontiguousarray(np.sort(keys[:, width - kept :], axis=1)[:, ::-1])
-        np.subtract(_LAST, _numbers(best), out=docs[rows])
-        scores[rows] = _scores(best)
+        np.subtract(_LAST, best.view("<i4")[:, ::2], out=docs[rows])
+        scores[rows] = best.view("<f4")[:, 1::2]
         if (best[:, -1:] < 0).any():
             np.putmask(docs[rows], best < 0, -1)
             np.putmask(scores[rows], best < 0, 0.0)
@@ -220,16 +201,6 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)))
     return Run(pair.first.query_ids, pair.first.doc_ids, docs, scores).trimmed()
-
-
-def _numbers(keys: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Lower halves of keys, as a view."""
-    return keys.view("<i4")[:, ::2]
-
-
-def _scores(keys: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Upper halves of keys, as a view in single precision."""
-    return keys.view("<f4")[:, 1::2]
 
 
 def sweep(
@@ -247,13 +218,13 @@ def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
 
 
 def _setting(method: str, alpha: float | None, k: float | None) -> Fusion:
+    if method == "linear" and k is not None:
+        raise ValueError("k belongs to the method 'rrf', the method 'linear' has alpha")
+    if method == "rrf" and alpha is not None:
+        raise ValueError("alpha belongs to the method 'linear', the method 'rrf' has k")
     if method == "linear":
-        if k is not None:
-            raise ValueError("k belongs to the method 'rrf', the method 'linear' has alpha")
         return Linear() if alpha is None else Linear(alpha)
     if method == "rrf":
-        if alpha is not None:
-            raise ValueError("alpha belongs to the method 'linear', the method 'rrf' has k")
         return RRF() if k is None else RRF(k)
     raise ValueError(f"unknown fusion {method!r}: choose 'linear' or 'rrf'")
 
@@ -262,7 +233,7 @@ class Hybrid(ArraySearch):
     """Two search models fused: ``Hybrid(bm25("dapfam"), encoder, alpha=0.7)``.
 
     Args:
-        first: any mteb model, the lexical one where there is one; encoders are wrapped as in mteb.
+        first: any mteb model, the lexical one where there is one.
         second: any mteb model, the dense one; ``alpha`` is its weight.
         method: "linear" or "rrf".
         alpha: of the method "linear", 0.5 by default (0.7 is best for four of five models in WIPO-AT).

@@ -1,9 +1,7 @@
 """Late interaction (ColBERT) as an mteb model: exact MaxSim, and mean vectors.
 
-Every query is scored against every document (WIPO-AT section 3.3.4), without approximation or pruning; with candidates
-only these are scored. The corpus is processed in chunks. All other tasks use mean-pooled vectors. Checkpoints in the
-format of PyLate, Stanford or sentence-transformers are encoded by PyLate or by sentence-transformers >= 6, whichever is
-installed. An embedding store saves token vectors, so that search and means encode each text once.
+Every query is scored against every document (WIPO-AT section 3.3.4), or against its candidates. All other tasks use
+mean-pooled vectors. Checkpoints are encoded by PyLate or by sentence-transformers >= 6, whichever is installed.
 """
 
 from __future__ import annotations
@@ -124,7 +122,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
     Args:
         model_name: directory of a checkpoint, or its name on the hub.
-        revision: commit on the hub.
         device: torch device; CUDA if there is one.
         backend: "sentence-transformers" (>= 6) or "pylate"; None uses the installed one. Token vectors are the same, so
             the backend is recorded in ``loader_kwargs`` and not part of the identity.
@@ -133,10 +130,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
             (:class:`~patent_mteb.store.codecs.Scaled`), which take a quarter of the disk in a store.
         memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores), besides
             the model, all query tokens and the top k. Does not change a score.
-        model_prompts: prompts that replace those of the checkpoint.
-        query_marker, document_marker, query_length, document_length, attend_to_expansion: replace settings of the
-            checkpoint.
-        trust_remote_code: let the checkpoint run its own code.
+        model_prompts, query_marker, document_marker, query_length, document_length, attend_to_expansion: replace those
+            of the checkpoint.
         maxsim: "exact", the only kind; part of the identity, so that results are never mixed with those of mteb's own
             entry of the checkpoint, which searches an approximate index.
     """
@@ -219,10 +214,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model with its token vectors in a store.
 
-        Args:
-            store: an open store or its directory; the default one if None.
-            dtype: "float16" halves the disk and rounds, which changes scores in about the fourth digit and is part of
-                the identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` stores bytes.
+        "float16" halves the disk and changes scores in about the fourth digit, which is part of the identity
+        (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` stores bytes.
         """
         from patent_mteb.store.store import open_store
 
@@ -422,8 +415,4 @@ METAS = (
         experiment_kwargs={"dtype": "float32", "maxsim": "exact"},
     ),
 )
-"""The model of the paper that mteb does not know.
-
-jina-colbert-v2 and colbertv2.0 are in mteb under their own names, with an approximate index; :func:`late_interaction`
-builds the exact search for them.
-"""
+"""The model of the paper that mteb does not know; it has the other two with an approximate index."""

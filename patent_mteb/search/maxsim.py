@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-
 ScoreDtype = Literal["float32", "bfloat16"]
-MEMORY_BUDGET = 1 << 30
-"""Default working memory of a search in bytes: document tokens, products, scores."""
+MEMORY_BUDGET = 1 << 30  # default bytes of a search: document tokens, products, scores
 
 # Similarities of one matrix product (measured in benchmarks/maxsim.py): on a CPU they should stay in the cache between
 # the product and the maximum; a GPU wants them large.
@@ -59,10 +57,7 @@ class Queries:
 
 
 def _spans(lengths: Sequence[int], limit: int, padding: float) -> Iterator[slice]:
-    """Split ascending lengths into spans.
-
-    A span has at most ``limit`` tokens when padded to its longest, which is at most ``padding`` times the shortest.
-    """
+    """Spans of ascending lengths, of at most ``limit`` tokens if padded to the longest, ``padding`` x the shortest."""
     start = 0
     while start < len(lengths):
         stop = start + 1

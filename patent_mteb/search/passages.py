@@ -58,7 +58,6 @@ class Tokenizer(Protocol):
 
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """For each text the position of the first character of each token, ascending."""
-        ...
 
 
 class WordTokenizer:
@@ -135,18 +134,11 @@ class Splitter(Protocol):
 
     def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
         """The passages of each row, at least one."""
-        ...
 
 
 @dataclass(frozen=True)
 class TokenWindows:
-    """Windows over the text of a document (title, blank, text); see the module.
-
-    Attributes:
-        tokens: tokens of a window.
-        stride: tokens between the starts of two windows, at most ``tokens``; without overlap if None.
-        tokenizer: defines tokens.
-    """
+    """Windows over the text of a document; they start every ``stride`` tokens, without overlap if None."""
 
     tokens: int
     stride: int | None = None
@@ -186,14 +178,7 @@ class TokenWindows:
 
 @dataclass(frozen=True)
 class Sections:
-    """Sections in the corpus: a column with a list of texts, or a separated text.
-
-    Blank sections are dropped; a document without any other is one empty passage.
-
-    Attributes:
-        column: name of the column with the list.
-        separator: splits the text (title, blank, text) instead.
-    """
+    """Sections of documents, without blank ones: a column with a list of texts, or the text split at a separator."""
 
     column: str = "sections"
     separator: str | None = None
@@ -316,19 +301,18 @@ class _Dense:
     """Scores passages with an encoder's vectors and its own similarity."""
 
     def __init__(self, encoder: EncoderProtocol, score_mb: float) -> None:
-        self.encoder = encoder
-        self.score_mb = score_mb
-
-    def _encode(self, texts: list[str], kind: PromptType, context: SearchContext) -> Any:
-        loader = text_loader(texts, context.encode_kwargs.get("batch_size", 32))
-        return encoded(self.encoder, loader, kind, len(texts), context)
+        self.encoder, self.score_mb = encoder, score_mb
 
     def search(self, task: _Task, chunks: Iterator[_Chunk], corpus: Any, context: SearchContext) -> None:
+        def vectors_of(texts: list[str], kind: PromptType) -> Any:
+            loader = text_loader(texts, context.encode_kwargs.get("batch_size", 32))
+            return encoded(self.encoder, loader, kind, len(texts), context)
+
         if not task.texts:
             return
-        queries = self._encode(task.texts, PromptType.query, context)
+        queries = vectors_of(task.texts, PromptType.query)
         for chunk in chunks:
-            vectors = self._encode(chunk.passages, PromptType.document, context)
+            vectors = vectors_of(chunk.passages, PromptType.document)
             step = max(1, int(self.score_mb * 1e6 / 4 / len(chunk.passages)))
             for start in range(0, len(task.texts), step):
                 rows = slice(start, min(start + step, len(task.texts)))
@@ -339,8 +323,7 @@ class _Lexical:
     """Scores passages with BM25, with one index over the passages of a corpus."""
 
     def __init__(self, model: BM25, score_mb: float) -> None:
-        self.model = model
-        self.score_mb = score_mb
+        self.model, self.score_mb = model, score_mb
         self._corpus: Any = None
 
     def _build(self, chunks: Iterator[_Chunk]) -> None:
@@ -443,9 +426,7 @@ class Passages(ArraySearch):
             splitter = TokenWindows(256 if tokens is None else tokens, stride, tokenizer_of(model))
         if isinstance(splitter, TokenWindows):
             _warn_of_truncation(model, splitter.tokens)
-        self.model = model
-        self.splitter = splitter
-        self.aggregate = aggregate
+        self.model, self.splitter, self.aggregate = model, splitter, aggregate
         self.chunk_passages = chunk_passages
         self._together: tuple[str, ...] = (aggregate,)
         self._cache: RunCache | None = None
@@ -526,8 +507,7 @@ class BestSection(ArraySearch):
     hides = True
 
     def __init__(self, model: MTEBModels, *, missing: bool = False) -> None:
-        self.model = model
-        self.missing = missing
+        self.model, self.missing = model, missing
         self.mteb_model_meta = model.mteb_model_meta
         self._system = engine(model)
 

@@ -183,10 +183,7 @@ class Run:
         return self.only(kept)
 
     def only(self, kept: NDArray[np.bool_]) -> Run:
-        """The run with the places where ``kept`` [queries, depth] is True.
-
-        The next documents move up.
-        """
+        """The run with the places where ``kept`` [queries, depth] is True; the next documents move up."""
         kept = kept & (self.docs >= 0)
         changed = np.flatnonzero((kept != (self.docs >= 0)).any(axis=1))
         kept = kept[changed]
@@ -204,10 +201,7 @@ class Run:
 
     @classmethod
     def stacked(cls, runs: Sequence[Run]) -> Run:
-        """Concatenate the rankings of several runs over one corpus.
-
-        First stage and effort are kept for a single run only.
-        """
+        """Concatenate the rankings of runs over one corpus; only a single run keeps first stage and effort."""
         if len(runs) == 1:
             return runs[0]
         depth = max(run.depth for run in runs)

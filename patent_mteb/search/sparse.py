@@ -29,7 +29,6 @@ from patent_mteb.store.settings import LiveIdentity, note
 if TYPE_CHECKING:
     from patent_mteb.store import EmbeddingStore
 
-
 _DOCUMENTS_AT_ONCE = 4096
 _QUERIES_AT_ONCE = 1024
 _SIMILARITIES = ("dot", "cosine")

@@ -104,10 +104,9 @@ def _by_rank(path: Path, query: str, found: Mapping[str, float], places: Sequenc
 
 
 def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequence[int]]) -> None:
-    """Refuse a file whose ranks contradict its scores; a few places are a warning.
+    """Refuse a file whose neighbours by rank contradict their scores; a few places are a warning.
 
-    Neighbours by rank are compared. Equal ranks mean nothing, but if a query has neither ranks nor different scores,
-    the order of its lines replaces its ranks.
+    If a query has neither ranks nor different scores, the order of its lines replaces its ranks.
     """
     pairs = opposite = tied = 0
     place = ("", sys.maxsize)

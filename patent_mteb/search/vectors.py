@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
     from torch import Tensor
 
-
 logger = logging.getLogger(__name__)
 _ROWS_AT_ONCE = 4096
 
