@@ -185,7 +185,13 @@ class SearchContext:
         candidates = self.candidates(query_ids, doc_ids)
         if candidates is not None:
             allowed = candidates.tocsr()
-            return lambda rows, numbers: np.asarray(allowed[rows][:, numbers].toarray())
+
+            def among_candidates(rows: slice, numbers: Any) -> NDArray[np.bool_]:
+                if rows.stop - rows.start == 1:  # three times as fast for one query
+                    return np.isin(numbers, allowed[rows].indices)[None]
+                return np.asarray(allowed[rows][:, numbers].toarray())
+
+            return among_candidates
         if self.gate is None:
             return None
         days, limits = self.gate.days(doc_ids), self.gate.limits(query_ids)

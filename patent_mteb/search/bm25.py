@@ -325,7 +325,10 @@ class BM25(LiveIdentity, ArraySearch):
                 entries = slice(found.indptr[row], found.indptr[row + 1])
                 docs, scores = self._rank[first + found.indices[entries]], found.data[entries]
                 place = slice(start + row, start + row + 1)
-                best.add(place, scores[None], docs, visible and visible(place, docs))
+                if visible:
+                    seen = visible(place, docs)[0]
+                    docs, scores = docs[seen], scores[seen]
+                best.add(place, scores[None], docs)
 
         with ThreadPoolExecutor(self.threads) as pool:
             for first, weights in self._index.weights:

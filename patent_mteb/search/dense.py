@@ -169,10 +169,7 @@ class DenseSearch(ArraySearch):
             add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], self.half, seen)
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
-        """``cosine`` or ``dot`` if that is the model's similarity on some vectors, else None.
-
-        For vectors of length 1 the closer of the two counts, which may match to the last bit.
-        """
+        """``cosine`` or ``dot``, the closer one, if that is the model's similarity on some vectors; else None."""
         ours, theirs = _chosen([queries]), _chosen(chunks)
         if ours.shape[1] != theirs.shape[1]:
             widths = f"{ours.shape[1]} dimensions for queries and {theirs.shape[1]} for documents"

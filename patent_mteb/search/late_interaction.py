@@ -374,10 +374,7 @@ def late_interaction(
     dtype: ScoreDtype = "float32",
     **settings: Any,
 ) -> LateInteraction:
-    """Exact late-interaction search with a checkpoint of the hub or a directory; see :class:`LateInteraction`.
-
-    Without a revision, a model of the hub gets the one that mteb or this package has pinned, else the one in the cache.
-    """
+    """Exact late-interaction search; without a revision, a hub model gets the pinned one, else the one in the cache."""
     import mteb
 
     name = str(model_name_or_dir)

@@ -1,7 +1,6 @@
 """Two-stage search: a cross-encoder reranks the candidates of any search model.
 
-WIPO-AT section 3.3.5 uses the top K = 100 of the first stage and truncates each pair of query and document at 512
-tokens. A late-interaction model may replace the cross-encoder.
+WIPO-AT section 3.3.5 reranks the top 100 and truncates each pair of query and document at 512 tokens.
 """
 
 from __future__ import annotations
