@@ -1,8 +1,7 @@
 """Candidates of a first stage in files, which replace its search in reranking.
 
-A folder has the candidates of one system for any number of tasks: ``<Task>.<hash>.run`` (TREC form),
-``<Task>.<hash>.whole.run`` with nothing hidden, where anything is hidden, and the manifest ``<Task>.json``, written
-last. Its system and k are part of the identity of all results on these candidates.
+A folder has the candidates of one system for any number of tasks: ``<Task>.<hash>.run``, ``<Task>.<hash>.whole.run``
+with nothing hidden, where anything is hidden, and the manifest ``<Task>.json``, written last.
 """
 
 from __future__ import annotations

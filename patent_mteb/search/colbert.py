@@ -1,8 +1,7 @@
 """ColBERT checkpoints: their files, and the two libraries that encode with them.
 
-PyLate and sentence-transformers >= 6 cannot share an environment. Here both give the same token vectors. The marker of
-queries and documents stays under every prompt, skip words outside the vocabulary skip nothing, missing lengths have the
-same defaults, and a checkpoint that a library would complete with untrained weights is refused.
+PyLate and sentence-transformers >= 6 cannot share an environment; here both give the same token vectors. A checkpoint
+that a library would complete with untrained weights is refused.
 """
 
 from __future__ import annotations
@@ -148,7 +147,6 @@ def available_backends() -> tuple[Backend, ...]:
 
 
 def choose_backend(wanted: Backend | None) -> Backend:
-    """The backend that is wanted, or the one that this environment has."""
     available = available_backends()
     if wanted is not None and wanted not in get_args(Backend):
         raise ModelError(f"unknown backend '{wanted}'. Remedy: one of {', '.join(get_args(Backend))}.")

@@ -154,10 +154,14 @@ class Run:
         rows = np.flatnonzero(wrong.any(axis=1))
         if not len(rows):
             return self
-        order = np.tile(np.arange(self.depth), (len(docs), 1))
-        for row in rows:
-            order[row] = np.lexsort((docs[row], -scores[row], docs[row] < 0))
-        return self._changed(lambda array: np.take_along_axis(array, order, axis=1))
+        order = np.stack([np.lexsort((docs[row], -scores[row], docs[row] < 0)) for row in rows])
+
+        def reordered(array: NDArray[Any]) -> NDArray[Any]:
+            found = array.copy()
+            found[rows] = np.take_along_axis(array[rows], order, axis=1)
+            return found
+
+        return self._changed(reordered)
 
     def _changed(self, change: Callable[[NDArray[Any]], Any], **others: Any) -> Run:
         """The run with the same change of each of its arrays."""

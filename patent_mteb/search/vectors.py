@@ -1,7 +1,4 @@
-"""Checks of the vectors of encoders, with one message for all invalid ones.
-
-Searches and tasks of the suite call :func:`checked_vectors`; mteb itself gets a :class:`Checked` encoder.
-"""
+"""Checks of encoders' vectors: :func:`checked_vectors` for the suite, :class:`Checked` encoders for mteb itself."""
 
 from __future__ import annotations
 
