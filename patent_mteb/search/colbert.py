@@ -208,7 +208,7 @@ class _PyLateEncoder:
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
         self.volatile = frozenset({"max_seq_length"})  # settings that the backend itself changes with every batch
-        self.model = ColBERT(
+        self.model: Any = ColBERT(
             checkpoint.source,
             revision=revision,
             device=device,
@@ -240,9 +240,11 @@ class _SentenceTransformersEncoder:
         from sentence_transformers import MultiVectorEncoder
         from sentence_transformers.base.modules import Transformer
 
-        options = {"revision": revision, "device": device, "trust_remote_code": overrides.trust_remote_code}
-        model = MultiVectorEncoder(checkpoint.source, **options)
-        self.model, self.volatile = model, frozenset[str]()
+        model = MultiVectorEncoder(
+            checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code
+        )
+        self.model: Any = model
+        self.volatile = frozenset[str]()
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion

@@ -323,7 +323,7 @@ class TopK:
         empty = keys == _NOTHING
         docs[empty], scores[empty] = -1, 0.0
         depth = int((~empty).sum(axis=1).max(initial=0))
-        docs, scores = (np.ascontiguousarray(array[:, :depth]) for array in (docs, scores))
+        docs, scores = np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth])
         return Run(self.query_ids, self.doc_ids, docs, scores)
 
 
