@@ -178,10 +178,7 @@ def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: M
     done.known += len(entries.keys) - len(new.keys)
     if not len(new.keys):
         return
-    if space.ragged:
-        space.append_ragged(new.keys, new.rows(shard), new.lengths)
-    else:
-        space.append(new.keys, new.rows(shard))
+    space.append(new.keys, new.rows(shard), new.lengths if space.ragged else None)
     if space.unwritten_bytes:
         raise DataError(
             "the store cannot be written", path=space.directory, remedy="free space on the disk, then merge again"

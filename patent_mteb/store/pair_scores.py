@@ -38,7 +38,6 @@ _SETTINGS = (
     "activation_fn",
     "dtype",
 )
-
 _AT_ONCE = 4096
 _Row = dict[str, Any]
 
@@ -88,35 +87,27 @@ class StoredPairs(LiveIdentity):
         inputs2: Iterable[Mapping[str, Any]],
         *,
         task_metadata: Any,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: Any = None,
-        **kwargs: Any,
+        **arguments: Any,
     ) -> NDArray[np.float64]:
         """Scores of pairs, as in mteb's ``CrossEncoderProtocol``.
 
         Missing ones are computed and stored.
         """
-        where = {
-            "task_metadata": task_metadata,
-            "hf_split": hf_split,
-            "hf_subset": hf_subset,
-            "prompt_type": prompt_type,
-        }
+        arguments["task_metadata"] = task_metadata
         if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):
-            predicted = self.model.predict(inputs1, inputs2, **where, **kwargs)  # type: ignore[arg-type]
+            predicted = self.model.predict(inputs1, inputs2, **arguments)  # type: ignore[arg-type]
             return one_score(predicted, self.mteb_model_meta.name)
         size = int(getattr(inputs1, "batch_size", None) or 32)
         pairs = zip(_rows(inputs1), _rows(inputs2), strict=True)
         total = len(inputs1) * size if isinstance(inputs1, Sized) else None
-        shown = bool(kwargs.pop("show_progress_bar", True))
+        shown = bool(arguments.pop("show_progress_bar", True))
         scores = []
         with progress_bar(f"{self.mteb_model_meta.name} on {task_metadata.name}", total, 0, shown) as progress:
             while texts := [
                 json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)
             ]:
                 loader = text_loader(texts, size)
-                scores.append(self._encode(loader, **where, **kwargs, show_progress_bar=False)[:, 0])
+                scores.append(self._encode(loader, **arguments, show_progress_bar=False)[:, 0])
                 progress.update(len(texts))
         return np.concatenate(scores).astype(np.float64) if scores else np.zeros(0)
 

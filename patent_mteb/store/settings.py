@@ -5,15 +5,14 @@ similarity, and a fingerprint of its weights. While nothing differs from this re
 metadata. Later changes (``model.model.max_seq_length = 128``, ``.bfloat16()``, a training step) and arguments of
 ``encode`` that change vectors enter it as a digest, ``experiment_kwargs["settings"]``.
 
-Models of this suite report their changes themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command. mteb's
-own models do so from their first task of the suite on. For any other model, mteb looks up results before it calls a
-task. :func:`with_current_settings` therefore sets the identity where the suite is called first. :func:`check_identity`,
-which every task calls, refuses a score that would be saved under the name of other settings.
+Models of this suite report their changes themselves (:class:`LiveIdentity`), and so do mteb's own models from their
+first task of the suite on. For any other model, mteb looks up results before it calls a task:
+:func:`with_current_settings` sets the identity where the suite is called first, and :func:`check_identity`, which every
+task calls, refuses a score that would be saved under the name of other settings.
 
-Digests cover weights, modules and tokenizer at the time of the call. No list of settings is complete, so all plain
-attributes of all modules, all buffers, the whole tokenizer and a sample of each weight count. Digests are the same in
-every process and on every device. Those of modules and tokenizer differ between versions of transformers and
-tokenizers, which write configurations differently.
+No list of settings is complete, so all plain attributes of all modules, all buffers, the whole tokenizer and a sample
+of each weight count. Digests are the same in every process and on every device. Those of modules and tokenizer differ
+between versions of transformers and tokenizers, which write configurations differently.
 """
 
 from __future__ import annotations
@@ -187,16 +186,9 @@ def _state(backend: Any) -> Any:
     return pieces, added, backend.get_vocab_size(), tuple(backend.encode(_PROBE).ids)
 
 
-NEUTRAL = frozenset(
-    {"batch_size", "batch_tokens", "show_progress_bar", "precision", "device", "pool", "chunk_size"}
-) | {
-    "convert_to_numpy",
-    "convert_to_tensor",
-}
-"""Arguments of ``encode`` that do not change vectors.
-
-They need no digest. mteb itself separates results by precision.
-"""
+_ABOUT_OUTPUT = {"show_progress_bar", "precision", "convert_to_numpy", "convert_to_tensor"}
+NEUTRAL = frozenset({"batch_size", "batch_tokens", "device", "pool", "chunk_size"} | _ABOUT_OUTPUT)
+"""Arguments of ``encode`` that do not change vectors; mteb itself separates results by precision."""
 
 _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
 _NOTE = "_patent_mteb_at_load"
@@ -223,20 +215,14 @@ def _network(model: Any) -> Any:
 def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     """Current settings of a single model: of its wrapper, and of the wrapped model."""
     facts = facts_of(model, _UNDECLARED)
-    wrapper = {
-        name: value
-        for name, value in facts.settings.items()
-        if name not in ("encoder", "loader_kwargs", "experiment_kwargs")
-    }
+    named = ("encoder", "loader_kwargs", "experiment_kwargs")
+    wrapper = {name: value for name, value in facts.settings.items() if name not in named}
     core: dict[str, Any] = dict(wrapper.pop("sentence_transformer", {}))
     if hasattr(model, "own_prompts"):
         wrapper["prompts"] = plain(model.own_prompts)
     else:
-        wrapper |= {
-            name: plain(getattr(model, name))
-            for name in ("model_prompts", "prompts_dict")
-            if getattr(model, name, None)
-        }
+        given = {name: getattr(model, name, None) for name in ("model_prompts", "prompts_dict")}
+        wrapper |= {name: plain(prompts) for name, prompts in given.items() if prompts}
     if facts.core is not None:
         core |= {"prompts": _reachable_prompts(facts.core, wrapper), "similarity": facts.core["similarity"]}
     network = _network(model)
@@ -249,9 +235,7 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
 def _digests(model: Any, network: Any) -> dict[str, str]:
     """Digests of weights, modules and tokenizer."""
     tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
-    volatile = getattr(
-        getattr(model, "_encoder", None), "volatile", ()
-    )  # PyLate sets the length for queries or documents
+    volatile = getattr(getattr(model, "_encoder", None), "volatile", ())  # PyLate sets the length by role
     found = (weights_digest(network), modules_digest(network, volatile), tokenizer_digest(tokenizer))
     return dict(zip(DIGESTS, found, strict=True))
 
@@ -285,33 +269,27 @@ def _write(owner: Any, settings: dict[str, Any]) -> None:
 
 def _changes(model: Any) -> dict[str, Any]:
     """Settings of a single model that differ from its record, made now if missing."""
-    changed: dict[str, Any] = _process_settings(model)
+    changed: dict[str, Any] = {}
+    network = _network(model)
+    if network is not None and next(network.parameters(), None) is not None:
+        import torch
+
+        if (precision := torch.get_float32_matmul_precision()) != "highest":
+            changed["float32_matmul_precision"] = precision
     for owner, settings in _live(model):
         known = getattr(owner, "__dict__", {}).get(_NOTE)
         if known is None:
             _write(owner, settings)
             continue
-        changed |= {
-            name: settings.get(name) for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)
-        }
+        names = [name for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)]
+        changed |= {name: settings.get(name) for name in names}
     return changed
-
-
-def _process_settings(model: Any) -> dict[str, Any]:
-    """Unusual settings of torch that change the vectors of every network."""
-    if (network := _network(model)) is None or next(network.parameters(), None) is None:
-        return {}
-    import torch
-
-    precision = torch.get_float32_matmul_precision()
-    return {} if precision == "highest" else {"float32_matmul_precision": precision}
 
 
 def unseen_changes(model: Any) -> dict[str, Any]:
     """Changes since loading that the settings of a model do not show, by name."""
-    names = {f"{name}_digest": name for name in DIGESTS}
-    found = {names[name]: value for name, value in _changes(model).items() if name in names}
-    return {**found, **_process_settings(model)}
+    names = {**{f"{name}_digest": name for name in DIGESTS}, "float32_matmul_precision": "float32_matmul_precision"}
+    return {names[name]: value for name, value in _changes(model).items() if name in names}
 
 
 def components(model: Any) -> list[Any]:
@@ -427,24 +405,24 @@ def effective_kwargs(encode_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
-    """Digest of the arguments of ``encode`` that change vectors, empty for none."""
-    chosen = effective_kwargs(encode_kwargs)
-    return digest({"encode_kwargs": chosen}) if chosen else ""
+def _current_meta(model: Any, given: ModelMeta, encode_kwargs: Mapping[str, Any] | None) -> ModelMeta:
+    """Metadata of a model with its current settings and the arguments of ``encode``; the same object if none counts."""
+    meta = _with_changes(given, model)
+    effective = effective_kwargs(encode_kwargs)
+    return _added(meta, [digest({"encode_kwargs": effective})]) if effective else meta
 
 
 def with_current_settings(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
     """Return the model under an identity with its settings and encode arguments."""
-    effective = _effective(encode_kwargs)
     if isinstance(model, ModelMeta):
         model = placed(model)
-        if not effective:
+        if not effective_kwargs(encode_kwargs):
             return model
         model = note(model.load_model())
     if getattr(model, "mteb_model_meta", None) is None:
         return model
     given = model.mteb_model_meta
-    meta = _added(_with_changes(given, model), [effective] if effective else [])
+    meta = _current_meta(model, given, encode_kwargs)
     if meta is given:
         return model
     renamed = copy.copy(model)
@@ -468,14 +446,11 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             " their own, and those of two calls cannot be compared. Remedy: --precision int8, or"
             " patent_mteb.models.Quantised(model, 'int8')"
         )
-    effective = _effective(encode_kwargs)
-    if _added(_with_changes(meta, model), [effective] if effective else []) is not meta:
+    if _current_meta(model, meta, encode_kwargs) is not meta:
         changed = sorted({name for leaf in leaves(model) for name in _changes(leaf)})
-        why = (
-            f"encode_kwargs {dict(encode_kwargs or {})}"
-            if not changed
-            else f"settings changed since it was loaded ({', '.join(changed)})"
-        )
+        why = f"settings changed since it was loaded ({', '.join(changed)})"
+        if not changed:
+            why = f"encode_kwargs {dict(encode_kwargs or {})}"
         raise ModelError(
             f"{meta.name}: its result would be saved among those of other settings, because mteb does not know of"
             f" {why}. Remedy: evaluate patent_mteb.store.settings.with_current_settings(model, encode_kwargs), which"
@@ -501,8 +476,11 @@ def _combined(digests: Sequence[str]) -> str:
     return digests[0] if len(digests) == 1 else digest(digests, 32) if digests and all(digests) else ""
 
 
+_COMPUTED = ("device", "dtype", "max_tokens")
+
+
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
-    """Settings, digests, device and number type of a single model.
+    """Settings, digests, device (with the name of the GPU) and number type of a single model.
 
     A digest is None where there is nothing to hash, and empty where it is unknown.
     """
@@ -512,18 +490,9 @@ def _leaf_facts(leaf: Any) -> dict[str, Any]:
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:
         return {**known, **(leaf.digests() if unloaded else dict.fromkeys(DIGESTS))}
-    return {**known, **_digests(leaf, network), "device": _device(weight), "dtype": str(weight.dtype)}
+    device = str(weight.device)
+    if weight.device.type == "cuda":
+        import torch
 
-
-_COMPUTED = ("device", "dtype", "max_tokens")
-
-
-def _device(weight: Any) -> str:
-    """Device of a tensor, with the name of the GPU."""
-    import torch
-
-    return (
-        f"{weight.device} ({torch.cuda.get_device_name(weight.device)})"
-        if weight.device.type == "cuda"
-        else str(weight.device)
-    )
+        device += f" ({torch.cuda.get_device_name(weight.device)})"
+    return {**known, **_digests(leaf, network), "device": device, "dtype": str(weight.dtype)}

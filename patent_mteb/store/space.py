@@ -18,14 +18,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.store.keys import Keys, distinct, halves
 from patent_mteb.store.locks import UseLock
-from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten
+from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten, row_type
+
+if TYPE_CHECKING:
+    from patent_mteb.store.store import EmbeddingStore
 
 logger = logging.getLogger(__name__)
 
@@ -102,32 +105,6 @@ def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
 
 
-def pieces(texts: int, lengths: NDArray[np.int64] | None, rows: int) -> Iterator[tuple[slice, slice]]:
-    """Cut texts into pieces of at most ``rows`` rows or one text.
-
-    Yields the slice of the texts and that of their rows.
-    """
-    ends = np.arange(1, texts + 1) if lengths is None else np.cumsum(lengths)
-    for first, last in slices(ends, 0, texts, rows):
-        yield slice(first, last), slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
-
-
-class Storage(Protocol):
-    """What a space needs of its store."""
-
-    shard_bytes: int
-    memory_limit: int
-
-    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Allocate an array."""
-
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> UseLock | None:
-        """Make the folder and the description of a space, and mark it as used."""
-
-    def unwritable(self, error: OSError) -> None:
-        """Log that the store cannot be written."""
-
-
 _SLICE_BYTES = 16 << 20
 
 
@@ -145,24 +122,21 @@ class Located:
     sources: list[Shard | Unwritten]
     source: NDArray[np.int64]
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Number of rows of each entry."""
-        return self.entries.length.astype(np.int64)
 
-
-def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
-    """Copy the rows of entries to ``out`` from row ``targets[i]`` on.
+def copy_rows(found: Located, offsets: NDArray[np.int64], out: NDArray[Any]) -> None:
+    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``.
 
     Shards are read one by one, in the order of their rows.
     """
+    targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
+    one_each = bool((lengths == 1).all())
     rows = found.entries.row.astype(np.int64)
     order = np.argsort((found.source << 32) | rows)
     row_bytes = max(1, out.shape[1] * out.itemsize)
-    ends = np.cumsum(np.ones(len(order), np.int64) if lengths is None else lengths[order])
-    last_rows = rows + found.lengths
+    ends = np.cumsum(lengths[order])
+    last_rows = rows + lengths
     for first, last in runs(found.source[order]):
         source = found.sources[int(found.source[order[first]])]
         view = source.map()
@@ -170,7 +144,7 @@ def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.in
             raise FileNotFoundError(f"rows of {source} have been cut off")
         for begin, end in slices(ends, first, last, max(1, _SLICE_BYTES // row_bytes)):
             chosen = order[begin:end]
-            if lengths is None:
+            if one_each:
                 out[targets[chosen]] = view[rows[chosen]]
             else:
                 out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
@@ -180,7 +154,6 @@ def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.in
 DTYPES = ("float32", "float16", "int8")
 """Number types of stored vectors; ``int8`` is for codecs."""
 
-_Result = TypeVar("_Result")
 _BLOCK_BYTES = 4 << 20
 _ATTEMPTS = 3
 """Attempts of a read or write that fails because another process removes shards."""
@@ -197,13 +170,13 @@ class Space:
     between calls).
     """
 
-    def __init__(self, directory: Path, document: Mapping[str, Any], storage: Storage) -> None:
+    def __init__(self, directory: Path, document: Mapping[str, Any], store: EmbeddingStore) -> None:
         self.directory = directory
-        self.dtype: np.dtype[Any] = np.dtype(document["dtype"]).newbyteorder("<")
+        self.dtype = row_type(document)
         self.ragged = bool(document["ragged"])
         self.damages: list[Damage] = []
         self._document = document
-        self._storage = storage
+        self._store = store
         self._begin()
 
     def _begin(self) -> None:
@@ -249,9 +222,9 @@ class Space:
         """Make the folder and its description if missing, and mark the space as used."""
         with self._locked():
             try:
-                self._hold = self._storage.prepare(self.directory, self._document)
+                self._hold = self._store.prepare(self.directory, self._document)
             except OSError as error:
-                self._storage.unwritable(error)
+                self._store.unwritable(error)
 
     def refresh(self) -> None:
         """Read what all processes have written since the last call; drop removed shards."""
@@ -266,7 +239,7 @@ class Space:
             for path in self._index_paths():
                 shard = self._shards.get(path.name)
                 if shard is None:
-                    shard = self._shards[path.name] = Shard(path, self.directory.name, self.dtype, self.ragged)
+                    shard = self._shards[path.name] = Shard(path, self._document)
                 blocks, damages = shard.read_new()
                 if blocks and (width := self._width()) != shard.width:
                     damages = [Damage(path, f"vectors of {shard.width} dimensions in a space of {width}", fatal=True)]
@@ -306,7 +279,7 @@ class Space:
     def contains(self, keys: Keys) -> NDArray[np.bool_]:
         """[n] mask of the keys with intact vectors; verifies blocks at their first use."""
         with self._locked():
-            if self.unwritten_bytes > self._storage.memory_limit:
+            if self.unwritten_bytes > self._store.memory_limit:
                 self._drop([source for source, _ in self._blocks if isinstance(source, Unwritten)])
                 self.unwritten_bytes = 0
             return self._locate(keys) >= 0
@@ -329,13 +302,7 @@ class Space:
         """Vectors of the keys, [n, width], in order."""
         if self.ragged:
             raise ValueError("a ragged space is read with gather_ragged")
-
-        def read(found: Located, width: int) -> NDArray[Any]:
-            out = self._storage.allocate((len(keys), width), self.dtype if dtype is None else np.dtype(dtype))
-            copy_rows(found, np.arange(len(keys)), None, out)
-            return out
-
-        return self._read(keys, read)
+        return self._gather(keys, self.dtype if dtype is None else np.dtype(dtype))[0]
 
     def gather_ragged(self, keys: Keys) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Concatenated vectors of the keys, [total rows, width], and [n + 1] offsets.
@@ -344,53 +311,42 @@ class Space:
         """
         if not self.ragged:
             raise ValueError("a space with one vector a text is read with gather")
+        return self._gather(keys, self.dtype)
 
-        def read(found: Located, width: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.lengths)])
-            out = self._storage.allocate((int(offsets[-1]), width), self.dtype)
-            copy_rows(found, offsets[:-1], found.lengths, out)
-            return out, offsets
-
-        return self._read(keys, read)
-
-    def _read(self, keys: Keys, read: Callable[[Located, int], _Result]) -> _Result:
+    def _gather(self, keys: Keys, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         for _ in range(_ATTEMPTS):
             with self._locked():
                 positions = self._locate(keys)
-                missing, width = int((positions < 0).sum()), self._width()
-                found = None if missing else self._found(positions)
-            if found is None:
-                raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
+                if missing := int((positions < 0).sum()):
+                    raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
+                width, found = self._width(), self._found(positions)
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.entries.length, dtype=np.int64)])
             with contextlib.suppress(FileNotFoundError):  # another process removed a shard; the next attempt notices
-                return read(found, width)
+                out = self._store.allocate((int(offsets[-1]), width), dtype)
+                copy_rows(found, offsets, out)
+                return out, offsets
         raise KeyError(f"shards of {self.directory} vanish while they are read")
 
-    def append(self, keys: Keys, vectors: NDArray[Any]) -> None:
-        """Write vectors [n, width] of the keys [n, 16].
+    def append(self, keys: Keys, vectors: NDArray[Any], lengths: NDArray[np.int64] | None = None) -> None:
+        """Write vectors [n, width] of the keys [n, 16]; in a ragged space the next ``lengths[i]`` vectors for key i.
 
         They survive the end of the process. If they cannot be written (a full disk, a read-only store), they stay in
         memory, and the store logs this once.
         """
-        if self.ragged:
-            raise ValueError("a ragged space is written with append_ragged")
-        vectors = np.asarray(vectors)
-        if len(vectors) != len(keys):
-            raise ValueError(f"{len(vectors)} vectors for {len(keys)} keys")
-        self._append(keys, vectors, None)
-
-    def append_ragged(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64]) -> None:
-        """Write ``lengths[i]`` vectors for key i, concatenated in ``values``."""
-        if not self.ragged:
-            raise ValueError("a space with one vector a text is written with append")
-        lengths = np.asarray(lengths, np.int64)
-        if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(values):
-            raise ValueError(
-                f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)} vectors"
-            )
-        self._append(keys, np.asarray(values), lengths)
-
-    def _append(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         halves(keys)
+        values = np.asarray(vectors)
+        if self.ragged != (lengths is not None):
+            raise ValueError("a ragged space, and no other, is written with the number of vectors of each key")
+        if lengths is None:
+            if len(values) != len(keys):
+                raise ValueError(f"{len(values)} vectors for {len(keys)} keys")
+        else:
+            lengths = np.asarray(lengths, np.int64)
+            if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(values):
+                raise ValueError(
+                    f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)}"
+                    " vectors"
+                )
         if values.ndim != 2 or values.shape[1] < 1:
             raise ValueError(f"vectors must be an [n, width] array, got shape {values.shape}")
         width = values.shape[1]
@@ -408,28 +364,28 @@ class Space:
                     self._writer.discard()
                     self._writer = None
                 self._keep_in_memory(keys, converted, lengths)
-                self._storage.unwritable(error)
+                self._store.unwritable(error)
             except BaseException:
                 self.close()
                 raise
 
     def _write(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
+        """Write in blocks, again if another process removes the folder or the shard with the new rows meanwhile."""
+        ends = np.cumsum(np.ones(len(keys), np.int64) if lengths is None else lengths)
+        block_rows = max(1, _BLOCK_BYTES // (values.shape[1] * self.dtype.itemsize))
         for attempt in range(_ATTEMPTS):
             with contextlib.nullcontext() if attempt == _ATTEMPTS - 1 else contextlib.suppress(FileNotFoundError):
-                if self._written(keys, values, lengths):
+                self._hold = self._store.prepare(self.directory, self._document)
+                for first, last in slices(ends, 0, len(keys), block_rows):
+                    rows = values[ends[first - 1] if first else 0 : ends[last - 1]]
+                    writer = self._ready_writer(values.shape[1], rows.nbytes)
+                    writer.append(keys[first:last], rows, None if lengths is None else lengths[first:last])
+                if self._writer is None:
                     return
-            self.close()  # another process removed the folder or the shard with the new rows
-
-    def _written(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> bool:
-        """Write, and return whether the shard still exists."""
-        self._hold = self._storage.prepare(self.directory, self._document)
-        for chosen, rows in pieces(len(keys), lengths, max(1, _BLOCK_BYTES // (values.shape[1] * self.dtype.itemsize))):
-            writer = self._ready_writer(values.shape[1], values[rows].nbytes)
-            writer.append(keys[chosen], values[rows], None if lengths is None else lengths[chosen])
-        if self._writer is None:
-            return True
-        self._writer.sync()
-        return self._writer.in_place()
+                self._writer.sync()
+                if self._writer.in_place():
+                    return
+            self.close()
 
     def _keep_in_memory(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         counts = np.ones(len(keys), np.int64) if lengths is None else lengths
@@ -441,11 +397,11 @@ class Space:
 
     def _ready_writer(self, width: int, nbytes: int) -> ShardWriter:
         writer = self._writer
-        if writer is not None and writer.rows and writer.nbytes + nbytes > self._storage.shard_bytes:
+        if writer is not None and writer.rows and writer.nbytes + nbytes > self._store.shard_bytes:
             writer.sync()
             self.close()
         if self._writer is None:
-            self._writer = ShardWriter(self.directory, self.directory.name, self.dtype, width, self.ragged)
+            self._writer = ShardWriter(self.directory, self._document, width)
         return self._writer
 
     def close(self) -> None:
@@ -492,7 +448,7 @@ class Space:
                 continue
             for number in unverified:
                 block = self._blocks[number][1]
-                if not shard.verify(block, view):
+                if damage := shard.verify(block, view):
                     damaged.append(number)
-                    self._report(shard.wrong_checksum(block))
+                    self._report(damage)
         return damaged

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, leftover_files, read_json, write_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.keys import Keys, distinct
+from patent_mteb.store.keys import distinct
 from patent_mteb.store.locks import UseLock, exclusive, use_lock
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
 from patent_mteb.store.space import DTYPES, Space
@@ -134,15 +134,6 @@ class EmbeddingStore:
     Raises:
         DataError: the folder cannot be made, is missing (without ``create``), or holds something else or a store of a
             later format.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store import EmbeddingStore, hash_texts
-        >>> store = EmbeddingStore("store")
-        >>> space = store.space({"model": "my-encoder", "revision": "1"})
-        >>> space.append(hash_texts(["a pump"]), np.ones((1, 2), np.float32))
-        >>> [(info.model, info.texts, info.width) for info in store.info()], store.verify().ok
-        ([('my-encoder', 1, 2)], True)
     """
 
     def __init__(
@@ -380,14 +371,9 @@ class EmbeddingStore:
             freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
             if dry_run:
                 continue
-            view = shard.map() if intact else None
             for keyed in intact:
-                assert view is not None
-                rows = view[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
-                if document["ragged"]:
-                    space.append_ragged(keyed.keys, rows, keyed.lengths)
-                else:
-                    space.append(keyed.keys, rows)
+                rows = shard.map()[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
+                space.append(keyed.keys, rows, keyed.lengths if space.ragged else None)
             if space.unwritten_bytes:
                 raise DataError(
                     "intact blocks cannot be saved, so nothing was removed",
@@ -413,27 +399,18 @@ def _belongs(name: str) -> bool:
 def _info(directory: Path) -> SpaceInfo:
     described = directory / "space.json"
     document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
-    texts = rows = width = 0
-    keys: list[Keys] = []
-    for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
-        shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
-        blocks, _ = shard.read_new()
-        keys += [keyed.keys for keyed in blocks]
-        rows += sum(keyed.block.rows for keyed in blocks)
-        width = width or shard.width
-    if keys:
-        texts = len(distinct(np.concatenate(keys)))
-    used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
+    shards = [Shard(path, document) for path in sorted(directory.glob(f"*{INDEX_SUFFIX}"))]
+    blocks = [keyed for shard in shards for keyed in shard.read_new()[0]]
     return SpaceInfo(
         directory,
         document["identity"],
         document["dtype"],
         document["ragged"],
-        width,
-        texts,
-        rows,
-        size_of(directory),
-        used,
+        width=next((shard.width for shard in shards if shard.width), 0),
+        texts=len(distinct(np.concatenate([keyed.keys for keyed in blocks]))) if blocks else 0,
+        rows=sum(keyed.block.rows for keyed in blocks),
+        nbytes=size_of(directory),
+        last_used=(described if described.exists() else directory).stat().st_mtime,
     )
 
 
@@ -454,27 +431,21 @@ def document_of(directory: Path) -> Any:
 
 def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
     """Yield every shard of a space with its intact blocks and its damages."""
-    dtype = np.dtype(document["dtype"]).newbyteorder("<")
-    for path in sorted(
-        {
-            entry.with_suffix(INDEX_SUFFIX)
-            for entry in directory.iterdir()
-            if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)
-        }
-    ):
-        shard = Shard(path, directory.name, dtype, document["ragged"])
+    files = {
+        path.with_suffix(INDEX_SUFFIX) for path in directory.iterdir() if path.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)
+    }
+    for path in sorted(files):
+        shard = Shard(path, document)
         if not path.exists():
             yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
             continue
         blocks, damages = shard.read_new()
-        intact: list[BlockKeys] = []
         if blocks:
             view = shard.map()
-            intact = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
-            damages += [shard.wrong_checksum(keyed.block) for keyed in blocks if not keyed.block.verified]
+            damages += filter(None, (shard.verify(keyed.block, view) for keyed in blocks))
         if left := shard.uncommitted_bytes():
             damages.append(Damage(shard.rows_path, f"{left} bytes at its end without a record", fatal=False))
-        yield shard, intact, damages
+        yield shard, [keyed for keyed in blocks if keyed.block.verified], damages
 
 
 def size_of(path: Path) -> int:
