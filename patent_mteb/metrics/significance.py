@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -231,20 +231,6 @@ _BLOCK = 256
 """Permutations drawn at a time."""
 
 
-class Compared(Protocol):
-    """What every test says of m models."""
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """[m] the observed means."""
-
-    def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
-        """[m, 2] the interval of each mean."""
-
-    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
-        """[k] the p value of each of k pairs of models; 1 for a model and itself."""
-
-
 @dataclass(frozen=True)
 class Paired:
     """The paired t test.
@@ -346,6 +332,9 @@ def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SE
     observed = points.sum(axis=0)
     return Permuted(observed / scale / n, np.concatenate(sums), observed, 2.0 * n, exact, values)
 
+
+Compared = Bootstrap | Paired | Permuted
+"""The result of a test: means [m] of m models, their intervals, and the p values of pairs."""
 
 TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t": paired_t, "permutation": permutation}
 """Test by name."""

@@ -158,6 +158,10 @@ class Behaviour:
         with np.errstate(invalid="ignore", divide="ignore"):
             return float(np.where(longer > 0, apart / longer, 0.0).max(initial=0))
 
+    def same(self, other: Behaviour) -> bool:
+        """Whether two models differ by no more than rounding."""
+        return self.distance(other) <= max(self.tolerance, other.tolerance)
+
     def record(self) -> dict[str, Any]:
         """Return a JSON object."""
         coded = base64.b64encode(self.sketch.astype("<f4").tobytes()).decode("ascii")
@@ -224,12 +228,9 @@ def difference(now: Any, then: Any) -> str:
             return ""
         return f"it graded fixed pairs {then['grades']} then and {now['grades']} now"
     ours, theirs = Behaviour.read(now), Behaviour.read(then)
-    if ours is None or theirs is None:
+    if ours is None or theirs is None or ours.same(theirs):
         return ""
-    distance = ours.distance(theirs)
-    if distance <= max(ours.tolerance, theirs.tolerance):
-        return ""
-    return f"the model does not give the vectors that it gave then (relative distance {distance:.2g})"
+    return f"the model does not give the vectors that it gave then (relative distance {ours.distance(theirs):.2g})"
 
 
 def has_search_models(model: Any) -> bool:

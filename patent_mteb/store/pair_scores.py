@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader
 from patent_mteb.errors import ModelError
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import progress_bar, stored
+from patent_mteb.store.resolve import qualified
 from patent_mteb.store.settings import LiveIdentity
 
 _SETTINGS = (
@@ -85,15 +86,12 @@ class StoredPairs(LiveIdentity):
         self,
         inputs1: Iterable[Mapping[str, Any]],
         inputs2: Iterable[Mapping[str, Any]],
-        *,
-        task_metadata: Any,
         **arguments: Any,
     ) -> NDArray[np.float64]:
         """Scores of pairs, as in mteb's ``CrossEncoderProtocol``.
 
         Missing ones are computed and stored.
         """
-        arguments["task_metadata"] = task_metadata
         if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):
             predicted = self.model.predict(inputs1, inputs2, **arguments)  # type: ignore[arg-type]
             return one_score(predicted, self.mteb_model_meta.name)
@@ -102,7 +100,8 @@ class StoredPairs(LiveIdentity):
         total = len(inputs1) * size if isinstance(inputs1, Sized) else None
         shown = bool(arguments.pop("show_progress_bar", True))
         scores = []
-        with progress_bar(f"{self.mteb_model_meta.name} on {task_metadata.name}", total, 0, shown) as progress:
+        name = f"{self.mteb_model_meta.name} on {arguments['task_metadata'].name}"
+        with progress_bar(name, total, 0, shown) as progress:
             while texts := [
                 json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)
             ]:
@@ -149,8 +148,7 @@ class _TaskPairs(AbsEncoder):
             for name in _SETTINGS
             if hasattr(one, name)
         }
-        kind = type(self.cross_encoder)
-        return {"of": "pairs", "cross-encoder": f"{kind.__module__}.{kind.__qualname__}", **found}
+        return {"of": "pairs", "cross-encoder": qualified(type(self.cross_encoder)), **found}
 
     def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
         """[n, 1] scores of pairs."""

@@ -30,7 +30,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, unambiguous_settings
-from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
+from patent_mteb.store.resolve import facts_of, kind_of, placed, plain, qualified
 
 _SAMPLE = 4096
 _WHOLE = 1 << 16
@@ -111,7 +111,7 @@ def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
             for key, value in vars(module).items()
             if _counts(key) and key not in ignored and _is_plain(value)
         }
-        found.append([name, f"{type(module).__module__}.{type(module).__qualname__}", plain(attributes)])
+        found.append([name, qualified(type(module)), plain(attributes)])
         config = getattr(module, "config", None)
         if hasattr(config, "to_dict"):
             configs.setdefault(id(config), config)
@@ -305,23 +305,20 @@ def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
 
     ``unloaded``: yield those too whose weights are not loaded.
     """
-    seen: set[int] = set()
-
-    def below(one: Any) -> Iterator[Any]:
+    pending, seen = [model], set()
+    while pending:
+        one = pending.pop()
         if id(one) in seen:
-            return
+            continue
         seen.add(id(one))
         if getattr(one, "loaded", True) is False:  # nothing to change
             if unloaded:
                 yield one
-            return
+            continue
         inside = components(one)
-        for part in inside:
-            yield from below(part)
+        pending += reversed(inside)
         if not inside:
             yield one
-
-    yield from below(model)
 
 
 def _is_model(value: Any) -> bool:

@@ -16,7 +16,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,23 +44,23 @@ class Table:
         length: number of its rows.
     """
 
-    high: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    low: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    block: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    row: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    length: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    high: NDArray[np.uint64]
+    low: NDArray[np.uint64]
+    block: NDArray[np.int32]
+    row: NDArray[np.uint32]
+    length: NDArray[np.uint32]
 
     def __len__(self) -> int:
         return len(self.high)
 
     def take(self, which: NDArray[Any]) -> Table:
-        return Table(self.high[which], self.low[which], self.block[which], self.row[which], self.length[which])
+        return Table(*(column[which] for column in vars(self).values()))
 
     @staticmethod
     def joined(tables: Sequence[Table]) -> Table:
         """Concatenate and sort tables; entries of equal keys keep their order."""
-        names = ("high", "low", "block", "row", "length")
-        combined = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+        columns = zip(*(vars(table).values() for table in tables), strict=True)
+        combined = Table(*map(np.concatenate, columns))
         return combined.take(np.argsort(combined.high, kind="stable"))
 
     def search(self, keys: Keys) -> NDArray[np.int64]:
@@ -80,6 +80,9 @@ class Table:
             positions[pending[match]] = at[match]
             pending, at = pending[~match], at[~match] + 1
         return positions
+
+
+_EMPTY = Table(*(np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int32, np.uint32, np.uint32)))
 
 
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -181,7 +184,7 @@ class Space:
 
     def _begin(self) -> None:
         self._lock = threading.RLock()
-        self._table = Table()
+        self._table = _EMPTY
         self._unsorted: list[Table] = []
         self._shards: dict[str, Shard] = {}
         self._blocks: list[tuple[Shard | Unwritten, Block]] = []
@@ -236,7 +239,10 @@ class Space:
                         "Embeddings were removed from %s; those that are needed are encoded again", self.directory
                     )
                 self._drop(dropped)
-            for path in self._index_paths():
+            paths: list[Path] = []
+            with contextlib.suppress(OSError):
+                paths = sorted(self.directory.glob(f"*{INDEX_SUFFIX}"))
+            for path in paths:
                 shard = self._shards.get(path.name)
                 if shard is None:
                     shard = self._shards[path.name] = Shard(path, self._document)
@@ -247,12 +253,6 @@ class Space:
                 for damage in damages:
                     self._report(damage)
                 self._unsorted += [self._entries(shard, block) for block in blocks]
-
-    def _index_paths(self) -> list[Path]:
-        try:
-            return sorted(self.directory.glob(f"*{INDEX_SUFFIX}"))
-        except OSError:
-            return []
 
     def _entries(self, source: Shard | Unwritten, block: BlockKeys) -> Table:
         high, low = halves(block.keys)

@@ -38,7 +38,6 @@ from patent_mteb.store.locks import UseLock, exclusive, use_lock
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
 from patent_mteb.store.space import DTYPES, Space
 
-__all__ = ["EmbeddingStore", "PruneReport", "SpaceInfo", "VerifyReport", "default_path"]
 logger = logging.getLogger(__name__)
 _FORMAT = 1
 """Version of the layout and of the shards."""
@@ -165,9 +164,9 @@ class EmbeddingStore:
             raise DataError("a file, not an embedding store", path=self.path, remedy=_ELSEWHERE)
         marker = self.path / _MARKER
         if not marker.exists():
-            strange = (
-                [entry.name for entry in self.path.iterdir() if not _belongs(entry.name)] if self.path.is_dir() else []
-            )
+            names = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
+            ours = ("spaces", "models", "tmp")
+            strange = [name for name in names if name not in ours and not name.startswith((_MARKER, f".{_MARKER}"))]
             if strange and not marker.exists():
                 raise DataError(
                     "directory is not empty and not an embedding store", path=self.path, remedy="give another directory"
@@ -307,19 +306,13 @@ class EmbeddingStore:
         """Remove spaces, or damaged shards only, and remains of killed processes.
 
         The intact blocks of a damaged shard are saved to a new one first. A space in use by another process is skipped
-        and reported.
+        and reported, unless ``force``: its processes encode again what they need.
 
         Args:
             model: only spaces of this model.
             older_than_days: only spaces that no process has opened for this number of days, by the clock of this
                 machine.
             damaged: remove damaged shards in these spaces (all spaces without another criterion) instead of the spaces.
-            dry_run: only report.
-            force: remove spaces in use too; their processes encode again what they need.
-
-        Raises:
-            ValueError: there is no criterion.
-            DataError: intact blocks of damaged shards cannot be saved.
         """
         if model is None and older_than_days is None and not damaged:
             raise ValueError("state what to prune: a model, an age, or damaged shards")
@@ -327,9 +320,8 @@ class EmbeddingStore:
         kept: list[str] = []
         freed = 0
         for info in self.info():
-            if model is not None and info.model != model:
-                continue
-            if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
+            recent = older_than_days is not None and time.time() - info.last_used < older_than_days * 86400
+            if recent or (model is not None and info.model != model):
                 continue
             line = (
                 f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})"
@@ -351,8 +343,10 @@ class EmbeddingStore:
         for path in self.leftovers():
             removed.append(f"{path}: left by a process that was stopped")
             freed += size_of(path)
-            if not dry_run:
-                _remove(path)
+            if not dry_run and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif not dry_run:
+                path.unlink(missing_ok=True)
         return PruneReport(freed, tuple(removed), tuple(kept))
 
     def _prune_shards(self, directory: Path, dry_run: bool) -> tuple[list[str], int]:
@@ -389,11 +383,6 @@ class EmbeddingStore:
 def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
     """Return an open store, or open that of a path; None is the default path."""
     return store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
-
-
-def _belongs(name: str) -> bool:
-    """Whether an entry of a folder belongs to a store."""
-    return name in ("spaces", "models", "tmp") or name.startswith((_MARKER, f".{_MARKER}"))
 
 
 def _info(directory: Path) -> SpaceInfo:
@@ -455,10 +444,3 @@ def size_of(path: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             total += entry.stat().st_size
     return total
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
