@@ -70,10 +70,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporary files of killed processes for this path.
-
-    A recent one is left, for it may belong to another machine.
-    """
+    """Remove temporary files of killed processes for this path; a recent one may belong to another machine."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         process = left.name.split(".")[-3]
         with contextlib.suppress(OSError):
@@ -287,10 +284,7 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the numbered lines of a file (``.gz``: unpacked), from 1.
-
-    Line ends and a byte order mark are removed.
-    """
+    """Yield the numbered lines of a file (``.gz``: unpacked), from 1. Line ends and a byte order mark are removed."""
     _exists(path)
     with readable(path), open_binary(path) as stream:
         for number, raw in enumerate(stream, start=1):
@@ -387,10 +381,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
 
 
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
-    """Refuse invalid UTF-8, which Arrow accepts and Python does not.
-
-    ``before`` is the number of rows before this table.
-    """
+    """Refuse invalid UTF-8, which Arrow accepts and Python does not, in a table after ``before`` rows."""
     for name in table.column_names:
         try:
             table[name].validate(full=True)

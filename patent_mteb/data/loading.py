@@ -195,10 +195,7 @@ def _alternative_remedy(data: DataSet) -> Iterator[None]:
 
 
 def _downloaded(folder: Path) -> str:
-    """Return the commit of all files of a local copy, empty for none.
-
-    The hub's client records the commit and the etag (SHA-256, or git's hash) of each file.
-    """
+    """Return the commit of all files of a local copy as the hub's client recorded it, empty for none."""
     notes: dict[str, str] = {}
     commits: set[str] = set()
     for path in sorted(folder.rglob("*")):

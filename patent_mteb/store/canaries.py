@@ -95,13 +95,7 @@ _WHERE: dict[str, Any] = {"hf_split": "test", "hf_subset": "default", "show_prog
 
 @dataclass(frozen=True)
 class Drift:
-    """Differences between two encodings of the same texts.
-
-    Attributes:
-        distance: largest relative distance of the two vectors of a text.
-        cosine: smallest cosine of the two vectors of a text.
-        same: whether all bits are equal.
-    """
+    """Largest relative distance and smallest cosine of the two vectors of a text; whether all bits are equal."""
 
     distance: float
     cosine: float
@@ -255,10 +249,7 @@ def _cache_behaviour(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | Non
 
 
 def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
-    """Encode the fixed texts or score the fixed pairs.
-
-    None if the model fails or returns no finite matrix: the task reports that better.
-    """
+    """Encode the fixed texts or score the fixed pairs; None if the model fails, which the task reports better."""
     try:
         found = _scored(model, options) if not isinstance(model, EncoderProtocol) else _encoded(model, options)
     except PatentMTEBError:
@@ -301,10 +292,7 @@ def _array(found: Any) -> NDArray[Any]:
 
 
 class Canaries:
-    """Watch the encoders inside a model during a run; search models have none.
-
-    An encoder with lazy weights is checked once they are loaded.
-    """
+    """Watch the encoders inside a model during a run; one with lazy weights from when they are loaded."""
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
         self._encoders = list({id(one): one for one in _encoders(model)}.values())

@@ -149,10 +149,7 @@ def _bytes(group: Group, keys: Keys) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _claimed_keys(folder: Path) -> Iterator[set[bytes] | None]:
-    """Lock the folder and yield the keys that running processes have claimed.
-
-    None where claims do not work.
-    """
+    """Lock the folder and yield the keys that running processes have claimed. None where claims do not work."""
     with contextlib.ExitStack() as stack:
         locked = False
         with contextlib.suppress(OSError):  # a read-only store

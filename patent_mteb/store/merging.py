@@ -28,13 +28,9 @@ _SAMPLE = 2048
 
 @dataclass
 class Merged:
-    """Result of a merge.
+    """Result of a merge: spaces read, texts copied, and texts that the store had.
 
-    Attributes:
-        spaces: spaces that were read.
-        copied, known: texts that were copied, and texts that the store had.
-        uncompared: spaces without a common text, which could not be compared.
-        notes: incomplete records of the other stores; the rest was copied.
+    ``uncompared`` are spaces without a common text, ``notes`` incomplete records of the other stores.
     """
 
     spaces: int = 0

@@ -44,10 +44,7 @@ _Row = dict[str, Any]
 
 
 def stored_pairs(model: CrossEncoderProtocol, path: Path | str | None = None) -> CrossEncoderProtocol:
-    """Wrap a cross-encoder with a store.
-
-    A language model, which stores its answers itself, is returned unchanged.
-    """
+    """Wrap a cross-encoder with a store. A language model, which stores its answers itself, is returned unchanged."""
     return model if hasattr(model, "graded") or isinstance(model, StoredPairs) else StoredPairs(model, path)
 
 
@@ -88,10 +85,7 @@ class StoredPairs(LiveIdentity):
         inputs2: Iterable[Mapping[str, Any]],
         **arguments: Any,
     ) -> NDArray[np.float64]:
-        """Scores of pairs, as in mteb's ``CrossEncoderProtocol``.
-
-        Missing ones are computed and stored.
-        """
+        """Scores of pairs, as in mteb's ``CrossEncoderProtocol``. Missing ones are computed and stored."""
         if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):
             predicted = self.model.predict(inputs1, inputs2, **arguments)  # type: ignore[arg-type]
             return one_score(predicted, self.mteb_model_meta.name)

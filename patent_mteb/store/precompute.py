@@ -42,10 +42,7 @@ class Counts:
 
 
 class PrecomputeEncoder:
-    """An encoder that encodes its share of the texts into a store.
-
-    It returns the positions of the texts instead of vectors: no score is computed from them.
-    """
+    """An encoder that encodes its share of the texts into a store; no score is computed from its result."""
 
     def __init__(
         self, encoder: StoredEncoder, share: tuple[int, int] = (1, 1), *, dry: bool = False, tell: Tell = quiet
@@ -96,10 +93,7 @@ class PrecomputeEncoder:
         return batches[first::shares]
 
     def _new(self, space: str, keys: Keys) -> NDArray[np.bool_]:
-        """Mask of the keys that no earlier call requested.
-
-        A run would find the others in its store.
-        """
+        """Mask of the keys that no earlier call requested. A run would find the others in its store."""
         seen = self._seen.get(space, keys[:0])
         every = np.concatenate([seen, keys])
         first = distinct(every)

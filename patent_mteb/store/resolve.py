@@ -55,12 +55,9 @@ _BY_ENCODE: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """A resolved prompt.
+    """A resolved prompt: its wording, and anything else about the task that changes the vectors.
 
-    Attributes:
-        text: its wording, "" for none.
-        context: anything else about the task that changes the vectors, "" for nothing.
-        whole_row: whether the model may read other columns of a row than ``text``.
+    ``whole_row``: whether the model may read other columns of a row than ``text``.
     """
 
     text: str
@@ -90,10 +87,7 @@ class Facts:
 
     @classmethod
     def read(cls, document: Any) -> Facts | None:
-        """Read saved facts, None if invalid.
-
-        Stores of the first version call the kind ``family``.
-        """
+        """Read saved facts, None if invalid. Stores of the first version call the kind ``family``."""
         if not isinstance(document, dict) or not {"settings", "core"} <= document.keys():
             return None
         kind = document.get("kind", document.get("family"))
@@ -101,10 +95,7 @@ class Facts:
 
 
 def placed(meta: ModelMeta) -> ModelMeta:
-    """Metadata of an unloaded model, with the revision of the files to be loaded.
-
-    Only models with a method ``placed()`` know it.
-    """
+    """Metadata of an unloaded model, with the revision of the files to be loaded where the model knows it."""
     return meta.placed() if hasattr(meta, "placed") else meta
 
 
@@ -193,10 +184,7 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
 
 
 def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
-    """Return an instance of the model's wrapper class without the model.
-
-    It resolves prompts and compares vectors with mteb's own code. None where this is impossible.
-    """
+    """Return an instance of the model's wrapper class without weights, to resolve prompts and compare vectors."""
     cls: Any = meta.loader
     if not isinstance(cls, type) and facts.settings.get("encoder") == qualified(SentenceTransformerEncoderWrapper):
         cls = SentenceTransformerEncoderWrapper  # a function that only makes this wrapper
@@ -254,10 +242,7 @@ def _core_settings(model: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to JSON, the same in every process.
-
-    Functions and types become their names, arrays their content.
-    """
+    """Convert a value to JSON, the same in every process: functions and types become their names."""
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):

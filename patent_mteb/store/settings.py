@@ -60,10 +60,7 @@ def weights_digest(network: Any) -> str:
 
 
 def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Names, types and shapes of tensors, and one number for the values of each.
-
-    Takes one transfer from each device.
-    """
+    """Names, types and shapes of tensors, and one number for the values of each, in one transfer a device."""
     import torch
 
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -86,10 +83,7 @@ def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def _sampled(size: int, device: Any) -> tuple[Any, Any]:
-    """Positions to read (None for all) and an odd factor for each.
-
-    Products wrap around, as in a hash.
-    """
+    """Positions to read (None for all) and an odd factor for each. Products wrap around, as in a hash."""
     import torch
 
     n = size if size <= _WHOLE else _SAMPLE
@@ -99,10 +93,7 @@ def _sampled(size: int, device: Any) -> tuple[Any, Any]:
 
 
 def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
-    """Digest of all modules of a torch module: class, attributes, config, buffers.
-
-    ``ignored``: attributes that its library sets for every batch.
-    """
+    """Digest of class, attributes, config and buffers of all modules; ``ignored`` are set for every batch."""
     configs: dict[int, Any] = {}
     found: list[Any] = []
     for name, module in network.named_modules():
@@ -126,10 +117,7 @@ def _counts(name: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an attribute is a setting: a number, string, type or function.
-
-    Tuples and lists of these are settings too.
-    """
+    """Whether an attribute is a setting: a number, string, type or function, or a list or tuple of these."""
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -138,10 +126,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
-    """Constant buffers; computed floats in half precision.
-
-    Their last bits differ between processors.
-    """
+    """Constant buffers; computed floats in half precision. Their last bits differ between processors."""
     for name, module in network.named_modules():
         if getattr(module, "rope_type", None) in _DYNAMIC_ROPE:
             continue
@@ -151,11 +136,7 @@ def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Digest of a tokenizer without padding and truncation; "" for none.
-
-    These two change from call to call. ``tokenizer`` is one of transformers, fast or slow, or one of the library
-    tokenizers.
-    """
+    """Digest of a tokenizer without padding and truncation, which change from call to call; "" for none."""
     if tokenizer is None:
         return ""
     backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
@@ -301,10 +282,7 @@ def components(model: Any) -> list[Any]:
 
 
 def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
-    """Yield the models inside a model that contain no others.
-
-    ``unloaded``: yield those too whose weights are not loaded.
-    """
+    """Yield the models inside a model that contain no others, with ``unloaded`` those without weights too."""
     pending, seen = [model], set()
     while pending:
         one = pending.pop()

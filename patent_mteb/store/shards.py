@@ -59,11 +59,9 @@ def _header(directory: Path, document: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Damage:
-    """A file of a store that cannot be used.
+    """A file of a store that cannot be used, and the texts that lose their vectors, as far as known.
 
-    Attributes:
-        texts: number of texts that lose their vectors, as far as known.
-        fatal: False for the remains of a stopped or running writer: bytes without a record.
+    It is not ``fatal`` for the remains of a stopped or running writer: bytes without a record.
     """
 
     path: Path
@@ -279,10 +277,7 @@ class ShardWriter:
         return self.rows * self._row_bytes
 
     def append(self, keys: Keys, rows: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
-        """Write a block: rows [r, width] of keys [n, 16].
-
-        In a ragged space ``lengths`` [n] add up to r.
-        """
+        """Write a block: rows [r, width] of keys [n, 16]. In a ragged space ``lengths`` [n] add up to r."""
         body = np.ascontiguousarray(rows)
         _write_all(self._rows_file, body.data.cast("B") if body.size else b"")
         head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body))

@@ -35,13 +35,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Table:
-    """One entry for each stored key, sorted by the high half of the key.
+    """One entry for each stored key, sorted by its high half.
 
-    Attributes:
-        high, low: the halves of the key.
-        block: number of the block of its vectors.
-        row: its first row in the shard.
-        length: number of its rows.
+    It has the halves of the key, and of its vectors the number of the block, the first row and the number of rows.
     """
 
     high: NDArray[np.uint64]
@@ -92,10 +88,7 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def slices(ends: NDArray[np.int64], first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Cut entries [first, last) into slices of at most ``rows`` rows or one entry.
-
-    ``ends`` is the cumulative sum of the rows of all entries.
-    """
+    """Cut entries [first, last) into slices of at most ``rows`` rows or one entry; ``ends`` sums their rows up."""
     while first < last:
         before = int(ends[first - 1]) if first else 0
         stop = min(last, max(first + 1, int(np.searchsorted(ends, before + rows, "right"))))
@@ -115,10 +108,7 @@ _SLICE_BYTES = 16 << 20
 class Located:
     """Positions of vectors at one moment, unaffected by later changes of the space.
 
-    Attributes:
-        entries: one for each key, in order.
-        sources: shards and unwritten rows.
-        source: number of the source of each entry.
+    ``source`` is the number of the source (shard or unwritten rows) of each entry.
     """
 
     entries: Table
@@ -127,10 +117,7 @@ class Located:
 
 
 def copy_rows(found: Located, offsets: NDArray[np.int64], out: NDArray[Any]) -> None:
-    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``.
-
-    Shards are read one by one, in the order of their rows.
-    """
+    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``, shard by shard in the order of rows."""
     targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
@@ -305,10 +292,7 @@ class Space:
         return self._gather(keys, self.dtype if dtype is None else np.dtype(dtype))[0]
 
     def gather_ragged(self, keys: Keys) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Concatenated vectors of the keys, [total rows, width], and [n + 1] offsets.
-
-        Key i has rows [o[i], o[i + 1]).
-        """
+        """Vectors of the keys, [total rows, width], and [n + 1] offsets: key i has rows [o[i], o[i + 1])."""
         if not self.ragged:
             raise ValueError("a space with one vector a text is read with gather")
         return self._gather(keys, self.dtype)

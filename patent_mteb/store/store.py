@@ -53,12 +53,9 @@ class SpaceInfo:
     """Description of a space.
 
     Attributes:
-        directory: its folder.
-        identity: model, revision and settings.
-        dtype, ragged: number type, and whether a text has several vectors.
-        width: dimensions, 0 for an empty space.
         texts: distinct texts with intact records (``verify`` reads their rows).
-        rows: vectors, more than texts in ragged spaces.
+        rows: vectors, more than texts in ragged spaces, where a text has several.
+        width: dimensions, 0 for an empty space.
         nbytes: size on disk.
         last_used: when a process last opened or wrote it, seconds since the epoch.
     """
@@ -84,12 +81,7 @@ class SpaceInfo:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """Result of a verification.
-
-    Attributes:
-        spaces, texts, nbytes: amounts that were read.
-        damages: those that are not ``fatal`` are remains of stopped or running writers.
-    """
+    """What was read, and its damages; those that are not ``fatal`` are remains of stopped or running writers."""
 
     spaces: int
     texts: int
