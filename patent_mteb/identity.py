@@ -199,8 +199,7 @@ _DIGEST = "digest"
 def _plain(name: str, value: Any) -> bool:
     """Return whether no other setting has the same result path.
 
-    mteb joins name and value by ``_`` and settings by ``__``, replaces some characters, and writes words, numbers and
-    lists alike.
+    mteb joins names and values by ``_``, replaces some characters, and writes words, numbers and lists alike.
     """
     if "__" in name or name != name.strip("_") or _REPLACED.search(name):
         return False
@@ -296,10 +295,7 @@ _NOT_LOADED = (*_DESCRIPTIONS, *_TRAINER, "events.out.tfevents*")
 
 
 def content_revision(path: Path) -> str:
-    """Return the revision of a checkpoint directory, a hash of 16 hexadecimal digits.
-
-    Descriptions and the state of a trainer are ignored.
-    """
+    """Return the hash of a checkpoint directory, 16 hexadecimal digits, without descriptions and a trainer's state."""
     return content_hash(path, 16, _NOT_LOADED)
 
 

@@ -223,29 +223,17 @@ def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool
     newer = "upgrade patent-mteb, the data set may have been published again"
     missing = f"the data set {key} at revision {revision[:12]} is not in the local cache"
     first = f"{consent}, " if gated else ""
+    hidden = f"the hub has no data set {key}, or does not show it without a token that may see it"
+    no_file = f"the data set {key} has no file {file} at revision {revision[:12]}"
+    offline = f"{missing}, and the hub is not asked in offline mode"
+    other = f"{constants.ENDPOINT} does not answer as the hub does ({error})"
     for kind, problem, remedy in (
         (errors.GatedRepoError, f"access to the data set {key} is not granted, it is gated", consent),
-        (
-            errors.RepositoryNotFoundError,
-            f"the hub has no data set {key}, or does not show it without a token that may see it",
-            f"{consent}; {newer}",
-        ),
+        (errors.RepositoryNotFoundError, hidden, f"{consent}; {newer}"),
         (errors.RevisionNotFoundError, f"the hub has no revision {revision} of the data set {key}", newer),
-        (
-            errors.RemoteEntryNotFoundError,
-            f"the data set {key} has no file {file} at revision {revision[:12]}",
-            newer,
-        ),
-        (
-            errors.OfflineModeIsEnabled,
-            f"{missing}, and the hub is not asked in offline mode",
-            f"{first}connect to the network and unset HF_HUB_OFFLINE",
-        ),
-        (
-            errors.FileMetadataError,
-            f"{constants.ENDPOINT} does not answer as the hub does ({error})",
-            "correct or unset HF_ENDPOINT, look at proxy and firewall",
-        ),
+        (errors.RemoteEntryNotFoundError, no_file, newer),
+        (errors.OfflineModeIsEnabled, offline, f"{first}connect to the network and unset HF_HUB_OFFLINE"),
+        (errors.FileMetadataError, other, "correct or unset HF_ENDPOINT, look at proxy and firewall"),
     ):
         if isinstance(error, kind):
             return problem, remedy

@@ -306,8 +306,7 @@ class Canaries:
             if has_store and not encoder.loaded:
                 continue
             wrapped = encoder.model if has_store else encoder
-            fresh = _vectors(wrapped, self._options)
-            if fresh is None:
+            if (fresh := _vectors(wrapped, self._options)) is None:
                 continue
             if id(encoder) in self._first:
                 known, tolerance = self._first[id(encoder)]
