@@ -49,7 +49,8 @@ def checksum(data: Any) -> int:
 
 def row_type(document: Mapping[str, Any]) -> np.dtype[Any]:
     """Number type of the rows of a space."""
-    return np.dtype(document["dtype"]).newbyteorder("<")
+    kind: np.dtype[Any] = np.dtype(document["dtype"]).newbyteorder("<")
+    return kind
 
 
 def _header(directory: Path, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,11 +246,10 @@ class ShardWriter:
     """Appends blocks to a new shard, of which it is the only writer."""
 
     def __init__(self, directory: Path, document: Mapping[str, Any], width: int) -> None:
-        self.pid = os.getpid()
         self.rows = 0
         self._index_bytes = 0
         self._row_bytes = width * row_type(document).itemsize
-        stem = directory / f"{time.time_ns():016x}-{self.pid}-{secrets.token_hex(4)}"
+        stem = directory / f"{time.time_ns():016x}-{os.getpid()}-{secrets.token_hex(4)}"
         header = {**_header(directory, document), "width": width}
         text = json.dumps(header, sort_keys=True).encode()
         start = _MAGIC + text.ljust(_HEADER_BYTES - len(_MAGIC) - _CHECK.size)
