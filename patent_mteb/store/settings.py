@@ -283,7 +283,7 @@ def components(model: Any) -> list[Any]:
 
 def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
     """Yield the models inside a model that contain no others, with ``unloaded`` those without weights too."""
-    pending, seen = [model], set()
+    pending, seen = [model], set[int]()
     while pending:
         one = pending.pop()
         if id(one) in seen:
