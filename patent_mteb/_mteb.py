@@ -24,25 +24,10 @@ if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
 
+_SUBSET = ("model", "data_split", "encode_kwargs", "hf_split", "hf_subset", "timer")
 METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
-    ("mteb.abstasks.abstask", "AbsTask", "_evaluate_subset"): (
-        "model",
-        "data_split",
-        "encode_kwargs",
-        "hf_split",
-        "hf_subset",
-        "timer",
-    ),
-    ("mteb.abstasks.retrieval", "AbsTaskRetrieval", "_evaluate_subset"): (
-        "model",
-        "data_split",
-        "encode_kwargs",
-        "hf_split",
-        "hf_subset",
-        "prediction_folder",
-        "num_proc",
-        "timer",
-    ),
+    ("mteb.abstasks.abstask", "AbsTask", "_evaluate_subset"): _SUBSET,
+    ("mteb.abstasks.retrieval", "AbsTaskRetrieval", "_evaluate_subset"): (*_SUBSET, "prediction_folder", "num_proc"),
     ("mteb.abstasks.abstask", "AbsTask", "_push_dataset_to_hub"): (),
     ("mteb.abstasks.abstask", "AbsTask", "_calculate_descriptive_statistics_from_split"): ("split",),
     ("mteb.abstasks.sts", "AbsTaskSTS", "_calculate_scores"): ("scores", "normalized_scores"),
@@ -121,14 +106,10 @@ def check_contract() -> None:
         owner = _private(module, kind, type)
         found = inspect.getattr_static(owner, method, None)
         known = inspect.signature(found).parameters if callable(found) else {}
-        if missing := [name for name in parameters if name not in known] or ([] if found else [method]):
-            raise RegistrationError(
-                _moved(
-                    f"{module}.{kind}.{method} with the parameter {missing[0]}"
-                    if found
-                    else f"{module}.{kind}.{method}"
-                )
-            )
+        if not found:
+            raise RegistrationError(_moved(f"{module}.{kind}.{method}"))
+        if missing := [name for name in parameters if name not in known]:
+            raise RegistrationError(_moved(f"{module}.{kind}.{method} with the parameter {missing[0]}"))
 
 
 def _moved(what: str) -> str:
@@ -151,6 +132,10 @@ def _private(module: str, name: str, kind: type) -> Any:
     return found
 
 
+_TASKS = ("mteb.get_tasks", "_TASKS_REGISTRY", dict)
+_MODELS = ("mteb.models.model_implementations", "MODEL_REGISTRY", dict)
+
+
 def _enter(registry: dict[str, Any], name: str, value: Any, what: str) -> None:
     if name in registry and registry[name] is not value:
         owner = registry[name]
@@ -166,7 +151,7 @@ def _enter(registry: dict[str, Any], name: str, value: Any, what: str) -> None:
 def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask]] = ()) -> None:
     """Register task classes; ``hidden`` ones are found by name, but not listed."""
     module = "mteb.get_tasks"
-    registry: dict[str, type[AbsTask]] = _private(module, "_TASKS_REGISTRY", dict)
+    registry: dict[str, type[AbsTask]] = _private(*_TASKS)
     listed: tuple[type[AbsTask], ...] = _private(module, "TASK_LIST", tuple)
     similar: dict[str, list[str]] = _private(module, "_SIMILAR_TASKS", dict)
     tasks = tuple(tasks)
@@ -199,7 +184,7 @@ def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benc
     """Register tasks and benchmarks instead of those of the last call: all of them, or none."""
     tasks, benchmarks = tuple(tasks), tuple(benchmarks)
     module = importlib.import_module("mteb.get_tasks")
-    registry: dict[str, Any] = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
+    registry: dict[str, Any] = _private(*_TASKS)
     known: dict[str, Any] = importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry()
     removed = [registry.pop(name, None) for name in _REPLACEABLE["tasks"]]
     module.TASK_LIST = tuple(task for task in module.TASK_LIST if task not in removed)  # type: ignore[attr-defined]
@@ -220,7 +205,7 @@ def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benc
 
 def register_models(metas: Iterable[ModelMeta]) -> None:
     """Register model metas under their names."""
-    registry: dict[str, ModelMeta] = _private("mteb.models.model_implementations", "MODEL_REGISTRY", dict)
+    registry: dict[str, ModelMeta] = _private(*_MODELS)
     for meta in metas:
         if meta.name is None:
             raise RegistrationError("a model of the suite has no name")
@@ -229,7 +214,7 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
 
 def task_of_mteb(name: str) -> type[AbsTask]:
     """Return a task class of mteb by its name."""
-    known = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
+    known = _private(*_TASKS)
     if name not in known:
         raise RegistrationError(_moved(f"task {name}"))
     found: type[AbsTask] = known[name]
@@ -238,8 +223,6 @@ def task_of_mteb(name: str) -> type[AbsTask]:
 
 def registered(kind: str) -> Mapping[str, Any]:
     """Return a copy of a registry of mteb: ``tasks``, ``benchmarks`` or ``models``, by name."""
-    if kind == "tasks":
-        return dict(_private("mteb.get_tasks", "_TASKS_REGISTRY", dict))
-    if kind == "models":
-        return dict(_private("mteb.models.model_implementations", "MODEL_REGISTRY", dict))
-    return dict(importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry())
+    if kind == "benchmarks":
+        return dict(importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry())
+    return dict(_private(*(_TASKS if kind == "tasks" else _MODELS)))

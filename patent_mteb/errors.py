@@ -8,6 +8,7 @@ import json
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,11 +50,7 @@ class DataError(PatentMTEBError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep all attributes when an error is sent from a worker process."""
-        return _unpickled, (type(self), self.problem, self.path, self.row, self.remedy)
-
-
-def _unpickled(kind: type[DataError], problem: str, path: Path | None, row: int | None, remedy: str) -> DataError:
-    return kind(problem, path=path, row=row, remedy=remedy)
+        return partial(type(self), self.problem, path=self.path, row=self.row, remedy=self.remedy), ()
 
 
 class AccessError(DataError):
@@ -80,15 +77,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | str, what: str, remedy: str) -> None:
-    """Record the first row of a key.
+    """Record the first row of a key; refuse a key of an earlier row by a DataError that names both.
 
     Args:
         seen: key -> row of its first occurrence; the call extends it.
         key: one word, or several words that are unique together.
         what: name of the key for the message; may be empty.
-
-    Raises:
-        DataError: the key was in an earlier row; the message names both.
     """
     first = seen.setdefault(key, row)
     if first != row:
@@ -102,11 +96,7 @@ def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | st
 def unique(
     rows: Iterable[tuple[int, _Row]], key: Callable[[_Row], str], *, path: Path | str, what: str, remedy: str
 ) -> Iterator[tuple[int, _Row]]:
-    """Yield numbered rows up to the first whose key was in an earlier row.
-
-    Raises:
-        DataError: as :func:`refuse_repeat`, which has the same other arguments.
-    """
+    """Yield numbered rows up to the first whose key was in an earlier row, as in :func:`refuse_repeat`."""
     seen: dict[str, int] = {}
     for number, row in rows:
         refuse_repeat(seen, key(row), number, path=path, what=what, remedy=remedy)
@@ -201,30 +191,19 @@ def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable
 
 
 def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
-    import pyarrow as pa
+    from pyarrow import types
 
-    if pa.types.is_null(actual):
+    def is_text(kind: pa.DataType) -> bool:
+        if types.is_dictionary(kind):
+            return bool(types.is_string(kind.value_type))
+        return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+    if types.is_null(actual):
         return True
-    for test in (
-        lambda t: (
-            pa.types.is_string(t)
-            or pa.types.is_large_string(t)
-            or pa.types.is_string_view(t)
-            or _is_string_dictionary(t)
-        ),
-        pa.types.is_integer,
-        pa.types.is_floating,
-    ):
+    for test in (is_text, types.is_integer, types.is_floating):
         if test(expected):
             return bool(test(actual))
-    if pa.types.is_list(expected):
-        return (pa.types.is_list(actual) or pa.types.is_large_list(actual)) and _same_kind(
-            actual.value_type, expected.value_type
-        )
+    if types.is_list(expected):
+        listed = types.is_list(actual) or types.is_large_list(actual)
+        return listed and _same_kind(actual.value_type, expected.value_type)
     return bool(actual == expected)
-
-
-def _is_string_dictionary(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))

@@ -70,18 +70,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporary files of killed processes for this path.
-
-    A recent one is left, for it may belong to another machine.
-    """
+    """Remove temporary files of killed processes for this path; a recent one may belong to another machine."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         process = left.name.split(".")[-3]
         with contextlib.suppress(OSError):
-            if (
-                process.isdigit()
-                and not process_runs(int(process))
-                and time.time() - left.stat().st_mtime > QUIET_SECONDS
-            ):
+            recent = time.time() - left.stat().st_mtime <= QUIET_SECONDS
+            if process.isdigit() and not process_runs(int(process)) and not recent:
                 left.unlink()
 
 
@@ -112,13 +106,10 @@ def is_idle(path: Path) -> bool:
 
 
 def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> None:
-    """Lock an open file or folder (``flock``) until it is closed.
+    """Lock an open file or folder (``flock``) until it is closed or its process ends, however that happens.
 
-    The lock also ends with its process, however that happens.
-
-    Raises:
-        BlockingIOError: another process holds the lock, and ``wait`` is False.
-        OSError: the system (Windows) or the file system (some network disks) has no such locks.
+    BlockingIOError: another process holds the lock, and ``wait`` is False. Any other OSError: the system (Windows) or
+    the file system (some network disks) has no such locks.
     """
     if fcntl is None:
         raise OSError(errno.ENOTSUP, "this system has no locks of files")
@@ -152,16 +143,12 @@ def folder_lock(folder: Path, *, shared: bool = False, writer: str = "") -> Iter
 
 @contextlib.contextmanager
 def replacing_folders(root: Path, what: str, outdated: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield an empty folder whose data sets replace those under ``root`` at the end.
+    """Yield an empty folder in ``root`` whose data sets replace those under ``root`` at the end.
 
     A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Data sets
     and files are renamed as a whole, so nothing of an older state remains. A block that fails leaves ``root``
-    unchanged; the folder of a killed process is removed by the next call.
-
-    Args:
-        root: folder of the data sets; the empty folder is made in it.
-        what: a word for the name of the empty folder.
-        outdated: data sets of the older state that are removed even if the block does not build them again.
+    unchanged; the folder of a killed process is removed by the next call. ``what`` is a word for the folder's name;
+    ``outdated`` data sets are removed even if the block does not build them again.
     """
     root.mkdir(parents=True, exist_ok=True)
     for leftover in root.glob(f".{_BUILDING}-*"):
@@ -184,10 +171,11 @@ def replacing_folders(root: Path, what: str, outdated: Iterable[str] = ()) -> It
 
 
 def _data_sets(root: Path) -> list[Path]:
-    def parts(place: Path) -> list[Path]:
-        return [place] if place.is_file() or any(map(Path.is_file, place.iterdir())) else sorted(place.iterdir())
-
-    return [one for place in sorted(root.iterdir()) for one in parts(place)]
+    found: list[Path] = []
+    for place in sorted(root.iterdir()):
+        is_data_set = place.is_file() or any(map(Path.is_file, place.iterdir()))
+        found += [place] if is_data_set else sorted(place.iterdir())
+    return found
 
 
 def process_runs(process: int) -> bool:
@@ -220,10 +208,7 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
-    """Write one JSON object a line, UTF-8, keys in the given order.
-
-    ``options`` are those of ``json.dumps``.
-    """
+    """Write one JSON object a line, UTF-8, keys in the given order; ``options`` are those of ``json.dumps``."""
     write_lines(path, (json.dumps(row, ensure_ascii=False, **options) for row in rows))
 
 
@@ -234,10 +219,7 @@ def write_parquet(path: Path, table: pa.Table) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
-    """Write rows as parquet or JSON lines, by the suffix of the path.
-
-    Rows are written as they come; dates are ISO 8601 in JSON.
-    """
+    """Write rows, as they come, as parquet or JSON lines (dates as ISO 8601), by the suffix of the path."""
     if path.suffix != ".parquet":
         write_jsonl(path, rows, default=dt.date.isoformat)
         return
@@ -262,10 +244,7 @@ def _row_groups(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterato
 
 
 def cache_root() -> Path:
-    """Return the cache folder of the suite.
-
-    It is ``PATENT_MTEB_CACHE``, else ``$XDG_CACHE_HOME/patent_mteb``, else ``~/.cache/patent_mteb``.
-    """
+    """Return ``PATENT_MTEB_CACHE``, else ``$XDG_CACHE_HOME/patent_mteb``, else ``~/.cache/patent_mteb``."""
     if explicit := os.environ.get("PATENT_MTEB_CACHE"):
         return Path(explicit).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "patent_mteb"
@@ -305,10 +284,7 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the numbered lines of a file (``.gz``: unpacked), from 1.
-
-    Line ends and a byte order mark are removed.
-    """
+    """Yield the numbered lines of a file (``.gz``: unpacked), from 1. Line ends and a byte order mark are removed."""
     _exists(path)
     with readable(path), open_binary(path) as stream:
         for number, raw in enumerate(stream, start=1):
@@ -317,12 +293,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at column {error.start + 1})",
-                    path=path,
-                    row=number,
-                    remedy="save the file as UTF-8, for example with: iconv -f latin1 -t utf-8",
-                ) from error
+                problem = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at column {error.start + 1})"
+                remedy = "save the file as UTF-8, for example with: iconv -f latin1 -t utf-8"
+                raise DataError(problem, path=path, row=number, remedy=remedy) from error
             yield number, line.rstrip("\r\n")
 
 
@@ -338,14 +311,10 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in text_lines(path):
         if not line.strip():
             continue
-        row = parsed_json(line, path, number, "mend the line")
+        row = parsed_json(line, path, number, "correct the line")
         if not isinstance(row, dict):
-            raise DataError(
-                f"a JSON {type(row).__name__} where an object is expected",
-                path=path,
-                row=number,
-                remedy="mend the line",
-            )
+            problem = f"a JSON {type(row).__name__} where an object is expected"
+            raise DataError(problem, path=path, row=number, remedy="correct the line")
         yield number, row
 
 
@@ -362,12 +331,8 @@ def read_jsonl(
             elif value is None:
                 raise DataError(f"field '{name}' is missing", path=path, row=number, remedy=f'add "{name}": "..."')
             if not isinstance(value, str):
-                raise DataError(
-                    f"field '{name}' is a {type(value).__name__} ({value!r}), not a string",
-                    path=path,
-                    row=number,
-                    remedy="write it in double quotes",
-                )
+                problem = f"field '{name}' is a {type(value).__name__} ({value!r}), not a string"
+                raise DataError(problem, path=path, row=number, remedy="write it in double quotes")
             values[name] = value
         yield number, values
 
@@ -404,14 +369,9 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _TEXTS_AT_ONCE) -> Iterator[pa.Table]:
-    """Yield a parquet file in tables of at most ``rows`` rows.
-
-    For texts too large for memory.
-    """
-    with (
-        _reading(path),
-        pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file,
-    ):  # otherwise everything that was read stays in memory
+    """Yield a parquet file in tables of at most ``rows`` rows, for texts too large for memory."""
+    # with a buffer of Arrow's own, everything that was read stays in memory
+    with _reading(path), pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
         before = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             table = pa.Table.from_batches([batch])
@@ -421,10 +381,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
 
 
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
-    """Refuse invalid UTF-8, which Arrow accepts and Python does not.
-
-    ``before`` is the number of rows before this table.
-    """
+    """Refuse invalid UTF-8, which Arrow accepts and Python does not, in a table after ``before`` rows."""
     for name in table.column_names:
         try:
             table[name].validate(full=True)
@@ -434,9 +391,8 @@ def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
                     value.as_py()
                 except (ValueError, pa.ArrowException):
                     problem = f"column '{name}' holds text that is not valid UTF-8"
-                    raise DataError(
-                        problem, path=path, row=row, remedy="write the file again, with UTF-8 strings"
-                    ) from error
+                    remedy = "write the file again, with UTF-8 strings"
+                    raise DataError(problem, path=path, row=row, remedy=remedy) from error
             raise _unreadable(path, error) from error
 
 
@@ -484,4 +440,4 @@ def read_json(path: Path) -> Any:
 
 def load_json(path: Path) -> Any:
     """The JSON document in a file that a user gave."""
-    return parsed_json("\n".join(line for _, line in text_lines(path)), path, None, "mend the file")
+    return parsed_json("\n".join(line for _, line in text_lines(path)), path, None, "correct the file")

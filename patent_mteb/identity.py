@@ -157,19 +157,15 @@ def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) ->
         if not found:
             found, unreadable = _digest(files)
             for path in unreadable:
-                logger.warning(
-                    "%s cannot be read (permission denied): only its name is part of the identity of %s", path, folder
-                )
+                message = "%s cannot be read (permission denied): only its name is part of the identity of %s"
+                logger.warning(message, path, folder)
             stable = time.time_ns() - youngest > _STABLE_AFTER_NS and _state(folder, files)[0] == state
             if stable and not unreadable:
                 with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
                     write_text(cache_file, f"{found} {_check(state, found)}")
     except OSError as error:
-        raise DataError(
-            f"a file cannot be read ({error})",
-            path=error.filename or folder,
-            remedy="correct its permissions, or remove it",
-        ) from error
+        remedy = "correct its permissions, or remove it"
+        raise DataError(f"a file cannot be read ({error})", path=error.filename or folder, remedy=remedy) from error
     return found[:length]
 
 
@@ -203,8 +199,7 @@ _DIGEST = "digest"
 def _plain(name: str, value: Any) -> bool:
     """Return whether no other setting has the same result path.
 
-    mteb joins name and value by ``_`` and settings by ``__``, replaces some characters, and writes words, numbers and
-    lists alike.
+    mteb joins names and values by ``_``, replaces some characters, and writes words, numbers and lists alike.
     """
     if "__" in name or name != name.strip("_") or _REPLACED.search(name):
         return False
@@ -226,9 +221,7 @@ def unambiguous_settings(experiment: Mapping[str, Any], usual: Mapping[str, Any]
         like_usual = name in usual and _REPLACED.sub("_", str(value)) == _REPLACED.sub("_", str(usual[name]))
         return like_usual or not _plain(name, value)
 
-    return (
-        {**settings, _DIGEST: digest(settings)} if any(doubtful(*setting) for setting in settings.items()) else settings
-    )
+    return {**settings, _DIGEST: digest(settings)} if any(doubtful(*one) for one in settings.items()) else settings
 
 
 def identity_of(meta: ModelMeta) -> dict[str, Any]:
@@ -295,26 +288,14 @@ def describe(meta: ModelMeta) -> str:
     return line(identity_of(meta))
 
 
-_NOT_LOADED = (
-    *("*.md", "LICENSE*", "NOTICE*", "*.png", "*.jpg", "*.svg", "*.log", "*.csv"),
-    *(
-        "optimizer.*",
-        "scheduler.*",
-        "scaler.*",
-        "rng_state*",
-        "trainer_state.json",
-        "training_args.bin",
-        "events.out.tfevents*",
-    ),
-)
+_DESCRIPTIONS = ("*.md", "LICENSE*", "NOTICE*", "*.png", "*.jpg", "*.svg", "*.log", "*.csv")
+_TRAINER = ("optimizer.*", "scheduler.*", "scaler.*", "rng_state*", "trainer_state.json", "training_args.bin")
+_NOT_LOADED = (*_DESCRIPTIONS, *_TRAINER, "events.out.tfevents*")
 """Files of a checkpoint that no loader reads: descriptions, and the state of a trainer."""
 
 
 def content_revision(path: Path) -> str:
-    """Return the revision of a checkpoint directory, a hash of 16 hexadecimal digits.
-
-    Descriptions and the state of a trainer are ignored.
-    """
+    """Return the hash of a checkpoint directory, 16 hexadecimal digits, without descriptions and a trainer's state."""
     return content_hash(path, 16, _NOT_LOADED)
 
 

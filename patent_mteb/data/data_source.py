@@ -45,23 +45,17 @@ class DataSource:
         )
 
 
-DATA_SOURCES: dict[str, DataSource] = {
-    kind.name: kind
-    for kind in (
-        DataSource("real"),
-        DataSource("own", "Own data: these scores say nothing about the published benchmark.", " (own data)", 1000),
-        DataSource(
-            "local",
-            "Local copies of released data sets that do not carry the pinned revision: not comparable with published"
-            " scores.",
-            " (local copy)",
-            2000,
-        ),
-        DataSource(
-            "sample", "Built-in sample: these scores say nothing about the published benchmark.", " (sample)", 3000
-        ),
-    )
-}
+_UNRELATED = "these scores say nothing about the published benchmark."
+_COPIES = (
+    "Local copies of released data sets that do not carry the pinned revision: not comparable with published scores."
+)
+_KINDS = (
+    DataSource("real"),
+    DataSource("own", f"Own data: {_UNRELATED}", " (own data)", 1000),
+    DataSource("local", _COPIES, " (local copy)", 2000),
+    DataSource("sample", f"Built-in sample: {_UNRELATED}", " (sample)", 3000),
+)
+DATA_SOURCES: dict[str, DataSource] = {kind.name: kind for kind in _KINDS}
 """The data sources by name, in the order in which reports show them."""
 
 
@@ -87,14 +81,10 @@ def data_source_of(data: DataSet, revision: str, *, sample: bool) -> DataSource:
         return DATA_SOURCES["real"]
     elif content != revision:
         return DATA_SOURCES["local" if data.released else "own"]
+    elif revision == (pinned := data.revision or "a local directory"):
+        problem = f"measured on data revision {revision}, which says no commit"
     else:
-        pinned = data.revision or "a local directory"
-        why = (
-            "which says no commit"
-            if revision == pinned
-            else f"but the task now stands for {pinned} (an older task version)"
-        )
-        problem = f"measured on data revision {revision}, {why}"
+        problem = f"measured on data revision {revision}, but the task now stands for {pinned} (an older task version)"
     raise DataError(problem, remedy="run the task again with the present version of patent-mteb")
 
 
@@ -105,22 +95,16 @@ def published(data: DataSet) -> Source:
         return found
     if found.kind == "sample" and data.released:  # PATENT_MTEB_SAMPLE is set
         return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
-    if (
-        found.kind == "local"
-        and found.revision != "missing"
-        and data_source_of(data, found.revision, sample=False).name == "real"
-    ):
-        return found
     trial = ", or try the benchmark whose name ends with .sample" if data.recipe else ""
-    if found.kind == "local" and found.revision != "missing":
-        remedy = f"unset {DATA_VARIABLE}, or name the tasks or the benchmark of these data{trial}"
-        raise NotThereError(
-            f"{data.key} in {DATA_VARIABLE} is not the published data ({found.revision})",
-            path=found.folder,
-            remedy=remedy,
-        )
+    if found.kind == "sample" or found.revision == "missing":
+        problem = f"{data.key} is not released, and no local copy was found"
+        raise NotThereError(problem, remedy=f"put one into {DATA_VARIABLE}{trial}")
+    if data_source_of(data, found.revision, sample=False).name == "real":
+        return found
     raise NotThereError(
-        f"{data.key} is not released, and no local copy was found", remedy=f"put one into {DATA_VARIABLE}{trial}"
+        f"{data.key} in {DATA_VARIABLE} is not the published data ({found.revision})",
+        path=found.folder,
+        remedy=f"unset {DATA_VARIABLE}, or name the tasks or the benchmark of these data{trial}",
     )
 
 

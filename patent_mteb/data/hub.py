@@ -1,7 +1,5 @@
 """Requests to the Hugging Face hub: the commit of a revision, and the files of a commit.
 
-A data set is pinned in one of three ways:
-
 ==========  =============================  ==================================================================
 pin         example                        stands for
 ==========  =============================  ==================================================================
@@ -11,14 +9,8 @@ branch      ``main`` (or a tag)            the commit that the hub names at the 
 ==========  =============================  ==================================================================
 
 Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is stored
-where the hub's client stores it (``refs``), and read from there when the hub cannot be reached.
-
-Failures are cached for the process, by data set (a missing file by its name), because many tasks share a data set and
-each would wait for the same answer. A change of token, endpoint or offline setting repeats the request, and so does
-:func:`forget`.
-
-``ROWS`` are the rows of the released files: a file with fewer is incomplete and would be scored as the whole. Sources:
-PatenTEB Table 1 (test) and its data cards (train); DAPFAM §3 and its card.
+where the hub's client stores it (``refs``), and read from there when the hub cannot be reached. Failures are cached for
+the process, because many tasks share a data set, until token, endpoint or offline setting change, or :func:`forget`.
 """
 
 from __future__ import annotations
@@ -62,7 +54,10 @@ ROWS: dict[tuple[str, str], int] = {
     **{(f"datalyes/{table}", "test/data.parquet"): rows for table, rows in _PATENTEB.items()},
     **{(f"datalyes/{table}", "train/data.parquet"): rows for table, rows in _TRAIN.items()},
 }
-"""(data set, file) -> rows of the release."""
+"""(data set, file) -> rows of the release: a file with fewer is incomplete and would be scored as the whole.
+
+Sources: PatenTEB Table 1 (test) and its data cards (train); DAPFAM §3 and its card.
+"""
 
 STATED: dict[tuple[str, str], int] = {
     ("ZoeYou/downstream", "perf200/content/documents.json"): 48_110,
@@ -208,11 +203,9 @@ def _cached_failures(key: str, revision: str, file: str, gated: bool) -> Iterato
     try:
         yield
     except (HTTPError, OSError, EntryNotFoundError) as error:
-        cause = (
-            error.__cause__
-            if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception)
-            else error
-        )
+        cause: Exception = error
+        if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
+            cause = error.__cause__
         problem, remedy = _diagnosis(cause, key, revision, file, gated)
         failure = AccessError(problem, path=file, remedy=remedy)
         _failures[part if isinstance(cause, EntryNotFoundError) else whole] = failure
@@ -228,47 +221,36 @@ def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool
         " HF_TOKEN"
     )
     newer = "upgrade patent-mteb, the data set may have been published again"
-    again = "try again later"
-    if isinstance(error, errors.GatedRepoError):
-        return f"access to the data set {key} is not granted, it is gated", consent
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return (
-            f"the hub has no data set {key}, or does not show it without a token that may see it",
-            f"{consent}; {newer}",
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return f"the hub has no revision {revision} of the data set {key}", newer
-    if isinstance(error, errors.RemoteEntryNotFoundError):
-        return f"the data set {key} has no file {file} at revision {revision[:12]}", newer
-    if isinstance(error, errors.HfHubHTTPError):
-        status = error.response.status_code
-        if status in (401, 403):
-            return (
-                f"the hub refuses access to the data set {key} (HTTP {status})",
-                f"look at the token that HF_TOKEN holds; {consent}",
-            )
-        if status == 429:
-            return (
-                f"the hub has had too many requests for the data set {key} (HTTP 429)",
-                f"{again}, or log in with 'hf auth login'",
-            )
-        return f"the hub failed at the data set {key} (HTTP {status})", again
     missing = f"the data set {key} at revision {revision[:12]} is not in the local cache"
     first = f"{consent}, " if gated else ""
-    if isinstance(error, errors.OfflineModeIsEnabled):
-        return (
-            f"{missing}, and the hub is not asked in offline mode",
-            f"{first}connect to the network and unset HF_HUB_OFFLINE",
-        )
-    if isinstance(error, errors.FileMetadataError):
-        return (
-            f"{constants.ENDPOINT} does not answer as the hub does ({error})",
-            "correct or unset HF_ENDPOINT, look at proxy and firewall",
-        )
+    hidden = f"the hub has no data set {key}, or does not show it without a token that may see it"
+    no_file = f"the data set {key} has no file {file} at revision {revision[:12]}"
+    offline = f"{missing}, and the hub is not asked in offline mode"
+    other = f"{constants.ENDPOINT} does not answer as the hub does ({error})"
+    for kind, problem, remedy in (
+        (errors.GatedRepoError, f"access to the data set {key} is not granted, it is gated", consent),
+        (errors.RepositoryNotFoundError, hidden, f"{consent}; {newer}"),
+        (errors.RevisionNotFoundError, f"the hub has no revision {revision} of the data set {key}", newer),
+        (errors.RemoteEntryNotFoundError, no_file, newer),
+        (errors.OfflineModeIsEnabled, offline, f"{first}connect to the network and unset HF_HUB_OFFLINE"),
+        (errors.FileMetadataError, other, "correct or unset HF_ENDPOINT, look at proxy and firewall"),
+    ):
+        if isinstance(error, kind):
+            return problem, remedy
+    if isinstance(error, errors.HfHubHTTPError):
+        return _refusal(error.response.status_code, key, consent)
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
-        return (
-            f"the data set {key} cannot be written to {constants.HF_HUB_CACHE} ({error.strerror})",
-            "mend it, or set HF_HOME elsewhere",
-        )
+        problem = f"the data set {key} cannot be written to {constants.HF_HUB_CACHE} ({error.strerror})"
+        return problem, "free space or permit writing there, or set HF_HOME to another folder"
     problem = f"{missing} and the hub at {constants.ENDPOINT} cannot be reached ({type(error).__name__})"
     return problem, f"{first}connect to the network, or look at proxy, firewall and HF_ENDPOINT"
+
+
+def _refusal(status: int, key: str, consent: str) -> tuple[str, str]:
+    if status in (401, 403):
+        problem = f"the hub refuses access to the data set {key} (HTTP {status})"
+        return problem, f"look at the token that HF_TOKEN holds; {consent}"
+    if status == 429:
+        problem = f"the hub has had too many requests for the data set {key} (HTTP 429)"
+        return problem, "try again later, or log in with 'hf auth login'"
+    return f"the hub failed at the data set {key} (HTTP {status})", "try again later"

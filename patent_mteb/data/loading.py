@@ -2,16 +2,8 @@
 
 Order: ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with ``PATENT_MTEB_SAMPLE=1`` or for an unreleased
 data set, the built-in sample; else the hub at the pinned revision. Where ``PATENT_MTEB_DATA`` has a ``dataset.json``,
-missing tables are not replaced.
-
-The source is part of the identity of a task, so that different data never share a result file or a cached score. The
-sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
-
-A local copy that the hub's client downloaded (``hf download --local-dir``) counts as the hub if all its files have one
-commit that the pin allows (:mod:`patent_mteb.data.hub`) and the bytes that the client recorded.
-
-Resolving sends no request. The commit of a branch or a short hash is taken from the hub client's cache; else
-:func:`with_commit` requests it.
+missing tables are not replaced. The source is part of the identity of a task, so that different data never share a
+result file or a cached score. Resolving sends no request; :func:`with_commit` does.
 """
 
 from __future__ import annotations
@@ -95,11 +87,8 @@ class Source:
         """Suffix of the name of a task on these data."""
         if self.kind == "sample":
             return ".sample"
-        return (
-            f".{self.revision}"
-            if self.revision.startswith("local-") and not _registered(self.data, self.revision)
-            else ""
-        )
+        own = self.revision.startswith("local-") and not _registered(self.data, self.revision)
+        return f".{self.revision}" if own else ""
 
     @property
     def subset(self) -> str:
@@ -132,12 +121,12 @@ class Source:
             return
         if reading:
             _MIXED.add((folder, self.revision))
-        when = "while they were read" if reading or mixed else "after the task was made"
+        while_read = reading or mixed
         raise DataError(
-            f"the files were changed {when}: they are not those of {self.revision}, under which the score would be"
-            " stored",
+            f"the files were changed {'while they were read' if while_read else 'after the task was made'}: they are"
+            f" not those of {self.revision}, under which the score would be stored",
             path=folder,
-            remedy="start again and leave the folder alone meanwhile" if reading or mixed else "make the task again",
+            remedy="start again and leave the folder alone meanwhile" if while_read else "make the task again",
         )
 
     def _changeable_folder(self) -> Path | None:
@@ -206,10 +195,7 @@ def _alternative_remedy(data: DataSet) -> Iterator[None]:
 
 
 def _downloaded(folder: Path) -> str:
-    """Return the commit of all files of a local copy, empty for none.
-
-    The hub's client records the commit and the etag (SHA-256, or git's hash) of each file.
-    """
+    """Return the commit of all files of a local copy as the hub's client recorded it, empty for none."""
     notes: dict[str, str] = {}
     commits: set[str] = set()
     for path in sorted(folder.rglob("*")):
@@ -226,9 +212,8 @@ def _downloaded(folder: Path) -> str:
             return ""
         commits.add(noted)
         notes[name.as_posix()] = etag.strip('"')
-    if len(commits) != 1 or not _as_noted(folder, tuple(notes.items()), content_hash(folder, 32)):
-        return ""
-    return commits.pop()
+    intact = len(commits) == 1 and _as_noted(folder, tuple(notes.items()), content_hash(folder, 32))
+    return commits.pop() if intact else ""
 
 
 @lru_cache(maxsize=64)
@@ -239,11 +224,9 @@ def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) ->
         return True
     for name, etag in notes:
         path = folder / name
-        hashed = (
-            hashlib.sha256()
-            if len(etag) == 64
-            else hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
-        )
+        hashed = hashlib.sha256()
+        if len(etag) != 64:  # git's hash
+            hashed = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
         with path.open("rb") as stream:
             while chunk := stream.read(1 << 20):
                 hashed.update(chunk)
@@ -256,9 +239,9 @@ def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) ->
 
 @lru_cache(maxsize=64)
 def sample_revision(recipe: str) -> str:
-    """Return the revision of a recipe's sample: the sample's version, and the hash of a recipe outside the package.
+    """Return the revision of a recipe's sample: its version, and the hash of a recipe outside the package.
 
-    Cached for the process: an imported recipe stays as it is when its file changes.
+    An imported recipe stays as it is when its file changes.
     """
     from patent_mteb.sample import SAMPLE_VERSION
 
@@ -290,9 +273,9 @@ def _discard(folder: Path) -> None:
 def sample_root(recipe: str) -> Path:
     """Return the root directory of a recipe's sample; build it at first use.
 
-    The directory is in the user cache, under the version of the sample, a fingerprint of the code that writes and reads
-    it, and the hash of a recipe outside the package. It is built under another name and renamed, so that an interrupted
-    build leaves nothing and two processes do not disturb each other.
+    Its name in the user cache has the version of the sample, a fingerprint of the code that writes and reads it, and
+    the hash of a recipe outside the package. It is built under another name and renamed, so that an interrupted build
+    leaves nothing and two processes do not disturb each other.
     """
     from patent_mteb import sample
 
@@ -303,11 +286,8 @@ def sample_root(recipe: str) -> Path:
     if folder.is_dir():
         if _intact(folder):
             return folder
-        logger.warning(
-            "the %s tables of the built-in sample in %s have changed since they were built; they are rebuilt",
-            recipe,
-            folder,
-        )
+        message = "the %s tables of the built-in sample in %s have changed since they were built; they are rebuilt"
+        logger.warning(message, recipe, folder)
         _discard(folder)
     logger.info("building the %s tables of the built-in sample", recipe)
     folder.parent.mkdir(parents=True, exist_ok=True)

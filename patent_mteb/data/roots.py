@@ -66,16 +66,11 @@ class Root:
     def files(self, key: str) -> Mapping[str, dataset.FileRecord]:
         """Return the files of a data set by path: as recorded, else (a record without recipes) as found."""
         if self.record is not None and self.record.recipes:
-            start = f"{key}/"
-            return {
-                path.removeprefix(start): file for path, file in self.record.files.items() if path.startswith(start)
-            }
+            start, files = f"{key}/", self.record.files
+            return {path.removeprefix(start): file for path, file in files.items() if path.startswith(start)}
         folder = self.folder / key
-        return {
-            path.relative_to(folder).as_posix(): dataset.file_outline(path)
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix(): dataset.file_outline(path) for path in paths}
 
     def not_built(self, key: str, recipe: str) -> DataError:
         """Return the error for a data set whose tables are missing."""
@@ -95,18 +90,13 @@ def data_root(folder: Path | None = None, key: str = "") -> Root | None:
     place = folder or Path(named or "")
     if not place.is_dir():
         raise DataError(f"{DATA_VARIABLE} is not a directory", path=place, remedy="correct or unset the variable")
-    record = _record(place)
+    record, path = None, place / dataset.FILE
+    if path.exists():
+        state = path.stat()
+        record = _read(place, state.st_mtime_ns, state.st_size, state.st_ino)
     if record is None and not (_holds_data(place) or (key and (place / key).is_dir())):
         raise _wrong(place)
     return Root(place, record)
-
-
-def _record(folder: Path) -> dataset.DataSetRecord | None:
-    path = folder / dataset.FILE
-    if not path.exists():
-        return None
-    state = path.stat()
-    return _read(folder, state.st_mtime_ns, state.st_size, state.st_ino)
 
 
 @lru_cache(maxsize=16)
@@ -122,29 +112,21 @@ def _wrong(place: Path) -> DataError:
     """Return the error for a directory without data sets; its remedy names the likely one."""
     whole = place.resolve()
     above = [folder for folder in list(whole.parents)[:2] if _holds_data(folder)]
+    below = sorted(folder for folder in place.iterdir() if folder.is_dir() and _holds_data(folder))
     names = {key.rpartition("/")[2] for key in KEYS}
     if above:
-        return DataError(
-            f"{DATA_VARIABLE} names a folder inside a data set", path=place, remedy=f"set {DATA_VARIABLE}={above[0]}"
-        )
-    if whole.name in names or any((place / file).exists() for files in KEYS.values() for file in files):
-        remedy = (
-            f"put it into a directory of its own as {'WIPO-AT' if whole.name not in names else whole.name}, and name"
-            " that one"
-        )
-        return DataError(
-            f"{DATA_VARIABLE} names the folder of one benchmark, not the one that holds it", path=place, remedy=remedy
-        )
-    if any((place / name).exists() for name in _RECORDS):
-        remedy = (
-            f"build a benchmark of them first: patent-mteb data build wipo_at {place} ROOT, then set"
-            f" {DATA_VARIABLE}=ROOT"
-        )
-        return DataError(f"{DATA_VARIABLE} names records, not a benchmark's tables", path=place, remedy=remedy)
-    below = sorted(folder for folder in place.iterdir() if folder.is_dir() and _holds_data(folder))
-    remedy = (
-        f"set {DATA_VARIABLE}={below[0]}"
-        if below
-        else "correct or unset the variable; 'patent-mteb data build' makes such a directory"
-    )
-    return DataError(f"{DATA_VARIABLE} names a directory that holds no benchmark's data", path=place, remedy=remedy)
+        what, remedy = "a folder inside a data set", f"set {DATA_VARIABLE}={above[0]}"
+    elif whole.name in names or any((place / file).exists() for files in KEYS.values() for file in files):
+        name = whole.name if whole.name in names else "WIPO-AT"
+        what = "the folder of one benchmark, not the one that holds it"
+        remedy = f"put it into a directory of its own as {name}, and name that one"
+    elif any((place / name).exists() for name in _RECORDS):
+        build = f"patent-mteb data build wipo_at {place} ROOT"
+        what = "records, not a benchmark's tables"
+        remedy = f"build a benchmark of them first: {build}, then set {DATA_VARIABLE}=ROOT"
+    else:
+        what = "a directory that holds no benchmark's data"
+        remedy = "correct or unset the variable; 'patent-mteb data build' makes such a directory"
+        if below:
+            remedy = f"set {DATA_VARIABLE}={below[0]}"
+    return DataError(f"{DATA_VARIABLE} names {what}", path=place, remedy=remedy)

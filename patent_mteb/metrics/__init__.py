@@ -17,8 +17,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["embedding_matrix"]
-
 
 def embedding_matrix(values: ArrayLike, *, name: str = "embeddings", width: int | None = None) -> NDArray[np.floating]:
     """Convert ``values`` to a matrix of finite floating-point rows. Raises ValueError."""

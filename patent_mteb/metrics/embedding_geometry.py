@@ -14,17 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
 
-__all__ = [
-    "IDA",
-    "PAIRS",
-    "alignment",
-    "ida_ratio",
-    "intra_document_distances",
-    "random_pair_distance",
-    "spectrum_divergence",
-    "uniformity",
-]
-
 PAIRS = 10_000
 SEED = 42
 _BLOCK = 1024
@@ -46,14 +35,6 @@ def alignment(first: ArrayLike, second: ArrayLike) -> float:
 
     Args:
         first, second: [n, d], row i of both is a pair.
-
-    Raises:
-        ValueError: NaN, infinite or zero rows, or different shapes.
-
-    Example:
-        >>> from patent_mteb.metrics.embedding_geometry import alignment
-        >>> alignment([[1, 0], [1, 0]], [[2, 0], [0, 3]])  # pairs at squared distances of 0 and 2
-        1.0
     """
     x = _unit(first, "first embeddings")
     y = _unit(second, "second embeddings", x.shape[1])
@@ -73,14 +54,6 @@ def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = 
     Args:
         embeddings: [n, d].
         pairs: number of pairs to draw, uniformly and independently; None for all n (n - 1) / 2.
-
-    Raises:
-        ValueError: NaN, infinite or zero rows, or fewer than two rows.
-
-    Example:
-        >>> from patent_mteb.metrics.embedding_geometry import uniformity
-        >>> round(uniformity([[1, 0], [-1, 0]], pairs=None), 3)  # log of exp(-2 * 2 ** 2)
-        -8.0
     """
     x = _unit(embeddings)
     n = len(x)
@@ -105,16 +78,6 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
     Args:
         embeddings: [n, d]. With n <= d at least d - n + 1 singular values are 0, so the divergence is high for any
             model.
-
-    Raises:
-        ValueError: NaN, infinite or zero rows, d of 1, or embeddings of one direction.
-
-    Example:
-        >>> from patent_mteb.metrics.embedding_geometry import spectrum_divergence
-        >>> spectrum_divergence([[1, 0], [-1, 0]])  # one direction
-        1.0
-        >>> abs(round(spectrum_divergence([[1, 0], [-1, 0], [0, 1], [0, -1]]), 6))  # both alike
-        0.0
     """
     x = _unit(embeddings)
     d = x.shape[1]
@@ -139,20 +102,9 @@ def intra_document_distances(
 
     Returns:
         The ids of those documents, sorted, and the distance of each.
-
-    Raises:
-        ValueError: NaN, infinite or zero rows, or a number of ids that does not fit.
-
-    Example:
-        >>> from patent_mteb.metrics.embedding_geometry import intra_document_distances
-        >>> names, distances = intra_document_distances([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"])
-        >>> names.tolist(), distances.tolist()
-        (['a'], [1.0])
     """
     x, names, owner = _sections(embeddings, documents)
-    sums = np.zeros((len(names), x.shape[1]))
-    np.add.at(sums, owner, x)
-    counts = np.bincount(owner)
+    sums, counts = _sums(x, owner)
     several = counts > 1
     pairs = counts[several] * (counts[several] - 1)
     cosines = (np.sum(sums[several] ** 2, axis=1) - counts[several]) / pairs
@@ -169,6 +121,14 @@ def _sections(
     return x, names, owner
 
 
+def _sums(x: NDArray[np.float64], owner: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sum and number of the sections of each document."""
+    counts = np.bincount(owner)
+    sums = np.zeros((len(counts), x.shape[1]))
+    np.add.at(sums, owner, x)
+    return sums, counts
+
+
 def random_pair_distance(
     embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED
 ) -> float:
@@ -178,23 +138,13 @@ def random_pair_distance(
         embeddings: [n sections, d].
         documents: [n sections], the document id of each section.
         pairs: number of pairs to draw, uniformly and independently; None for all.
-
-    Raises:
-        ValueError: as :func:`intra_document_distances`, or a single document.
-
-    Example:
-        >>> from patent_mteb.metrics.embedding_geometry import random_pair_distance
-        >>> random_pair_distance([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"], pairs=None)  # mean of 0 and 1
-        0.5
     """
     x, names, owner = _sections(embeddings, documents)
     if len(names) < 2:
         raise ValueError("random pairs need sections of at least two documents")
     if pairs is None:
-        sums = np.zeros((len(names), x.shape[1]))
-        np.add.at(sums, owner, x)
-        within, counts = np.sum(sums**2), np.bincount(owner)
-        return float(1 - (np.sum(x.sum(axis=0) ** 2) - within) / (len(x) ** 2 - np.sum(counts**2)))
+        sums, counts = _sums(x, owner)
+        return float(1 - (np.sum(x.sum(axis=0) ** 2) - np.sum(sums**2)) / (len(x) ** 2 - np.sum(counts**2)))
     rng = np.random.default_rng(seed)
     first, second = _other(rng, len(x), pairs)
     while len(same := np.flatnonzero(owner[first] == owner[second])):
@@ -231,14 +181,6 @@ def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None 
         embeddings: [n sections, d].
         documents: [n sections], the document id of each section.
         pairs: random pairs, see :func:`random_pair_distance`.
-
-    Raises:
-        ValueError: as :func:`random_pair_distance`, no document with two sections, or random pairs at no distance.
-
-    Example:
-        >>> from patent_mteb.metrics.embedding_geometry import ida_ratio
-        >>> ida_ratio([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"], pairs=None)
-        IDA(ratio=2.0, intra=1.0, random=0.5, documents=1, left_out=1)
     """
     names, distances = intra_document_distances(embeddings, documents)
     if not len(names):

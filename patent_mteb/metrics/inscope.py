@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 logger = logging.getLogger(__name__)
-__all__ = ["KS", "LEVELS", "code_matrices", "in_scope", "in_scope_at", "inscope_scores"]
 Level = Literal["section", "subclass", "subgroup"]
 LEVELS: tuple[Level, ...] = ("section", "subclass", "subgroup")
 KS = (1, 5, 10, 20, 50, 100)
@@ -35,12 +34,6 @@ def code_matrices(
 
     Args:
         queries, documents: the codes of each, all truncated to one level (:func:`patent_mteb.patents.ipc.codes_at`).
-
-    Example:
-        >>> from patent_mteb.metrics.inscope import code_matrices
-        >>> queries, documents = code_matrices([["G06F"]], [["A61K"], ["G06F", "H04L"]])
-        >>> documents.toarray().astype(int).tolist()  # columns G06F, A61K, H04L
-        [[0, 1, 0], [1, 0, 1]]
     """
     from scipy.sparse import csr_array
 
@@ -65,14 +58,6 @@ def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_arra
     Args:
         ranked: [n queries, depth] document indices, -1 after the end of a ranking.
         query_codes: [n queries, codes]; document_codes: [n documents, codes]; of :func:`code_matrices`.
-
-    Raises:
-        ValueError: shapes do not match, or an index is out of range.
-
-    Example:
-        >>> from patent_mteb.metrics.inscope import code_matrices, in_scope
-        >>> in_scope([[1, 0, -1]], *code_matrices([["G06F"]], [["A61K"], ["G06F", "H04L"]]))
-        array([[ True, False, False]])
     """
     places = np.asarray(ranked)
     if places.ndim != 2 or len(places) != query_codes.shape[0]:
@@ -98,14 +83,7 @@ def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_arra
 
 
 def in_scope_at(shared: NDArray[np.bool_], ks: Sequence[int] = KS) -> dict[int, NDArray[np.float64]]:
-    """Return InScope@k of each query for each k, from the matrix of :func:`in_scope`. The mean is the paper's score.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.inscope import in_scope_at
-        >>> in_scope_at(np.array([[True, False]]), ks=(1, 2))
-        {1: array([1.]), 2: array([0.5])}
-    """
+    """Return InScope@k of each query for each k, from the matrix of :func:`in_scope`. The mean is the paper's score."""
     if min(ks) < 1:
         raise ValueError(f"k must be at least 1, not {min(ks)}")
     return {k: shared[:, :k].sum(axis=1) / k for k in ks}
@@ -130,14 +108,6 @@ def inscope_scores(
 
     Returns:
         ``inscope_<level>_at_<k>`` and ``inscope_<level>_n_queries``. Levels without a query have no score.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.inscope import inscope_scores
-        >>> codes = {"d0": ["A61K 31/00"], "d1": ["G06F 3/01"]}
-        >>> scores = inscope_scores(np.array([[1, 0]]), ["q"], ["d0", "d1"], {"q": ["G06F 17/30"]}, codes)
-        >>> scores["inscope_subclass_at_1"], scores["inscope_subclass_at_5"], scores["inscope_subgroup_at_1"]
-        (1.0, 0.2, 0.0)
     """
     top = docs[:, : max(KS)]
     retrieved = np.unique(top[top >= 0])

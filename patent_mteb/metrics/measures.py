@@ -1,54 +1,20 @@
 """Retrieval measures on arrays: per query, for slices, and all scores of mteb's retrieval tasks.
 
-nDCG, recall, precision, average precision and reciprocal rank depend only on the ranks of judged documents.
-:class:`Judged` computes the ranks of a run once. Any subset of the judgements, or other gains, is then scored without
-the run. Documents without a judgement in a slice keep their ranks.
-
-The definitions are trec_eval's: linear gains, ``log2(rank + 1)`` discount, and the ideal ranking of all positive
-judgements of the query. Rankings are in the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats,
-ties by document id, descending). Names and rounding of :func:`retrieval_scores` are those of mteb 2.26. Means of nDCG,
-MAP, recall, precision and hit rate are rounded to five decimals, MRR and nAUC are not. Queries without positive
-judgements count as 0.
-
-**PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551) is 1 if all relevant documents are ranked first, and 0 if all
-are ranked below the ``k`` documents that a searcher reads. Relevant documents outside the first ``k`` count as in the
-worst ranking: the n-th relevant document at rank ``k + n``. Any positive gain is relevant.
-
-**nAUC** (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997) evaluates a confidence, computed from the scores of a
-ranking, as a criterion for abstention. The curve is the mean of a measure over the remaining queries, after the least
-confident 0 %, 10 %, ..., 90 % are excluded. Its area is scaled to 1 for the best order of queries and 0 for a random
-one. There are three confidences: the highest score (``max``), the standard deviation of the scores (``std``), and the
-difference of the first two (``diff1``). Queries of equal confidence count with their mean.
-
-**Incomplete judgements.** Most documents of an open corpus are unjudged, and may be relevant without being cited.
-
-* ``judged@k``: share of the first k documents that are judged, with any grade. For shorter rankings, k is their length.
-* ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval): for R relevant and N non-relevant
-  judged documents, the mean over relevant documents of 1 - n / min(R, N). Here n, at most R, is the number of
-  non-relevant judged documents above it. A relevant document that is not retrieved counts as 0, one with n = 0 as 1.
-  Unjudged documents are ignored. With N = 0 it is the share of relevant documents that is retrieved.
+The measures depend only on the ranks of judged documents. :class:`Judged` computes them once for a run; any subset of
+the judgements, or other gains, is then scored without the run. Definitions are trec_eval's: linear gains, a discount of
+``log2(rank + 1)``, and the ideal ranking of all positive judgements. Documents outside a slice keep their ranks.
+Rankings are in the order of a :class:`~patent_mteb.search.run.Run`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = [
-    "MEASURES",
-    "Judged",
-    "JudgedRanks",
-    "Judgements",
-    "QueryScores",
-    "mean_scores",
-    "ranks_of",
-    "retrieval_scores",
-]
 
 Floats = NDArray[np.float64]
 _ABSTENTION = np.linspace(0, 1, 11)[:-1]
@@ -76,7 +42,8 @@ def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict
 def _curves(confidence: Floats, values: Floats) -> Floats:
     """Mean of ``values`` [measures, queries] over the remaining queries at each rate of abstention, [measures, rates].
 
-    ``confidence`` [queries] is in ascending order, and ``values`` has the same order of queries.
+    ``confidence`` [queries] is in ascending order, and ``values`` has the same order of queries. Queries of equal
+    confidence count with their mean.
     """
     starts = starts_of_runs(confidence)
     sizes = np.diff(starts, append=len(confidence))
@@ -90,8 +57,15 @@ def _areas(curves: Floats) -> Floats:
 
 
 def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dict[str, float]:
-    """Return nAUC of each measure and confidence as ``nauc_<measure>_<confidence>``; NaN if all orders are equal."""
+    """Return nAUC of each measure and confidence as ``nauc_<measure>_<confidence>``; NaN if all orders are equal.
+
+    It evaluates a confidence as a criterion for abstention (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997). The curve
+    is the mean of a measure after the least confident 0 %, 10 %, ..., 90 % of the queries are excluded. Its area is
+    scaled to 1 for the best order of queries and 0 for a random one.
+    """
     columns = np.stack(list(values.values()))
+    if not columns.size:
+        raise ValueError("nAUC needs at least one query")
     best = np.concatenate([_curves(column, column[None]) for column in np.sort(columns, axis=1)])
     flat = best[:, 0] * (_ABSTENTION[-1] - _ABSTENTION[0])
     gains = _areas(best) - flat
@@ -106,16 +80,6 @@ def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dic
         f"nauc_{measure}_{name}": float(shares[name][row]) for row, measure in enumerate(values) for name in confidence
     }
 
-
-def nauc(confidence: Floats, values: Floats) -> float:
-    """Return nAUC of one measure; NaN if all orders are equal."""
-    if not len(values):
-        raise ValueError("nAUC needs at least one query")
-    return naucs({"": confidence}, {"": values})["nauc__"]
-
-
-MEASURES = ("ndcg", "recall", "precision", "map", "mrr", "hit_rate", "pres")
-"""Measures of single queries (:meth:`JudgedRanks.score`)."""
 
 Gains = Mapping[str, Mapping[str, int]]
 """Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
@@ -163,15 +127,7 @@ class Judgements:
 
 
 def ranks_of(docs: NDArray[np.integer], judgements: Judgements) -> NDArray[np.int64]:
-    """Return the rank of each judged document in its query's ranking, from 1; 0 if it is not retrieved.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.measures import Judgements, ranks_of
-        >>> judged = Judgements.of({"q": {"a": 1, "b": 0, "c": 1}}, ["q"], {"a": 0, "b": 1, "c": 2})
-        >>> ranks_of(np.array([[2, 0]]), judged)  # found: c, then a
-        array([2, 0, 1])
-    """
+    """Return the rank of each judged document in its query's ranking, from 1; 0 if it is not retrieved."""
     ranks = np.zeros(len(judgements.query), np.int64)
     if not docs.shape[1]:
         return ranks
@@ -188,11 +144,6 @@ def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
     """Position of each entry among the entries of its owner, from 1. ``owner`` is sorted."""
     starts = starts_of_runs(owner)
     return np.arange(1, len(owner) + 1) - np.repeat(starts, np.diff(starts, append=len(owner)))
-
-
-def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quotient; 0 for a query without relevant documents."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
 @dataclass(frozen=True)
@@ -229,55 +180,72 @@ class JudgedRanks:
             judgements.gain[best],
         )
 
-    def _sum(self, owner: NDArray[np.int64], values: Any) -> NDArray[np.float64]:
+    def _sum(self, owner: NDArray[np.int64], values: Any) -> Floats:
         return np.bincount(owner, weights=values, minlength=self.n_queries).astype(np.float64)
 
     @cached_property
-    def _relevant(self) -> NDArray[np.float64]:
+    def relevant(self) -> Floats:
+        """[queries] number of relevant documents, retrieved or not."""
         return self._sum(self.ideal_owner, np.ones(len(self.ideal_owner)))
 
     @cached_property
-    def _nth(self) -> NDArray[np.int64]:
+    def nth(self) -> NDArray[np.int64]:
         """Number of each retrieved relevant document among those of its query, from 1."""
         return _position_within(self.owner)
 
     @cached_property
-    def _ideal_rank(self) -> NDArray[np.int64]:
+    def ideal_rank(self) -> NDArray[np.int64]:
         return _position_within(self.ideal_owner)
 
-    def score(self, measure: str) -> NDArray[np.float64]:
-        """Return a measure such as ``ndcg@10`` of each query, 0 for a query without positive judgements.
+    def within(self, depth: int, values: Any) -> Floats:
+        """[queries] sum of ``values`` over the relevant documents that are retrieved within ``depth``."""
+        return self._sum(self.owner, np.where(self.rank <= depth, values, 0.0))
 
-        Raises:
-            ValueError: the measure is unknown.
-        """
+    def ideal(self, depth: int) -> Floats:
+        """[queries] discounted gain of the ideal ranking."""
+        place = self.ideal_rank
+        return self._sum(self.ideal_owner, np.where(place <= depth, self.ideal_gain / np.log2(place + 1), 0.0))
+
+    def score(self, measure: str) -> Floats:
+        """Return a measure such as ``ndcg@10`` of each query, 0 for a query without positive judgements."""
         name, _, cut = measure.partition("@")
         if not cut.isdigit() or int(cut) < 1:
             raise ValueError(f"unknown measure {measure!r}: expected a name and a rank, such as ndcg@10")
-        depth = int(cut)
-        inside = self.rank <= depth
-        relevant = self._relevant
-        if name == "ndcg":
-            place = self._ideal_rank
-            ideal = self._sum(self.ideal_owner, np.where(place <= depth, self.ideal_gain / np.log2(place + 1), 0.0))
-            return _share(self._sum(self.owner, np.where(inside, self.gain / np.log2(self.rank + 1), 0.0)), ideal)
-        if name in ("recall", "precision"):
-            hits = self._sum(self.owner, inside.astype(float))
-            return _share(hits, relevant) if name == "recall" else hits / depth
-        if name == "hit_rate":
-            return (self._sum(self.owner, inside.astype(float)) > 0).astype(np.float64)
-        if name == "pres":
-            missing = relevant - self._sum(self.owner, inside.astype(float))
-            behind = missing * (depth + relevant) - missing * (missing - 1) / 2
-            mean = _share(self._sum(self.owner, np.where(inside, self.rank, 0.0)) + behind, relevant)
-            return np.where(relevant > 0, 1 - (mean - (relevant + 1) / 2) / depth, 0.0)
-        if name == "map":
-            precision = self._nth / self.rank
-            return _share(self._sum(self.owner, np.where(inside, precision, 0.0)), relevant)
-        if name == "mrr":
-            first = self._nth == 1
-            return self._sum(self.owner, np.where(inside & first, 1 / self.rank, 0.0))
-        raise ValueError(f"unknown measure {measure!r}: expected one of {', '.join(MEASURES)}")
+        if name not in _FORMULAS:
+            raise ValueError(f"unknown measure {measure!r}: expected one of {', '.join(MEASURES)}")
+        return _FORMULAS[name](self, int(cut))
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Quotient; 0 for a query without relevant documents."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
+def _pres(judged: JudgedRanks, k: int) -> Floats:
+    """PRES (Magdy & Jones 2010, doi 10.1145/1835449.1835551): 1 if all relevant documents are ranked first.
+
+    It is 0 if all are ranked below the ``k`` documents that a searcher reads. Relevant documents outside the first
+    ``k`` count as in the worst ranking: the n-th relevant document at rank ``k + n``. Any positive gain is relevant.
+    """
+    relevant = judged.relevant
+    missing = relevant - judged.within(k, 1.0)
+    behind = missing * (k + relevant) - missing * (missing - 1) / 2
+    mean = _share(judged.within(k, judged.rank) + behind, relevant)
+    return np.where(relevant > 0, 1 - (mean - (relevant + 1) / 2) / k, 0.0)
+
+
+_FORMULAS: dict[str, Callable[[JudgedRanks, int], Floats]] = {
+    "ndcg": lambda judged, k: _share(judged.within(k, judged.gain / np.log2(judged.rank + 1)), judged.ideal(k)),
+    "recall": lambda judged, k: _share(judged.within(k, 1.0), judged.relevant),
+    "precision": lambda judged, k: judged.within(k, 1.0) / k,
+    "map": lambda judged, k: _share(judged.within(k, judged.nth / judged.rank), judged.relevant),
+    "mrr": lambda judged, k: judged.within(k, (judged.nth == 1) / judged.rank),
+    "hit_rate": lambda judged, k: (judged.within(k, 1.0) > 0).astype(np.float64),
+    "pres": _pres,
+}
+"""The formula of each measure at rank k."""
+
+MEASURES = tuple(_FORMULAS)
 
 
 class Judged:
@@ -288,13 +256,6 @@ class Judged:
         qrels: judgements of the queries; a document counts as judged whatever its gain.
         query_ids: the queries of ``docs``.
         doc_ids: the documents that the numbers stand for.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.measures import Judged
-        >>> judged = Judged(np.array([[1, 0]]), {"q": {"a": 1, "b": 0}}, ["q"], ["b", "a"])
-        >>> judged.scores(["ndcg@10", "mrr@10"]).means()
-        {'ndcg@10': 1.0, 'mrr@10': 1.0}
     """
 
     def __init__(
@@ -312,13 +273,13 @@ class Judged:
     def _keys(self, judgements: Judgements) -> NDArray[np.int64]:
         return judgements.query * (len(self._number) + 1) + judgements.document + 1
 
-    def all(self) -> JudgedRanks:
-        """The judgements of all queries."""
-        return self._all
-
     @cached_property
     def _all(self) -> JudgedRanks:
         return JudgedRanks.of(self.judgements, self.ranks)
+
+    def all(self) -> JudgedRanks:
+        """The judgements of all queries."""
+        return self._all
 
     def scores(self, measures: Sequence[str], qrels: Gains | None = None) -> QueryScores:
         """Score each query of the run that has at least one positive judgement.
@@ -326,9 +287,6 @@ class Judged:
         Args:
             measures: names such as ``ndcg@10``, ``recall@100``, ``precision@5``, ``map@1000``, ``mrr@10``.
             qrels: the judgements to score against, such as those of a slice; all if None.
-
-        Raises:
-            ValueError: a measure is unknown.
         """
         if qrels is None:
             positive = np.unique(self.judgements.query[self.judgements.gain > 0])
@@ -358,73 +316,46 @@ def retrieval_scores(
 ) -> dict[str, float]:
     """The scores that mteb's ``AbsTaskRetrieval`` gives for a ranking, under its names and in its order.
 
+    Names and rounding are those of mteb 2.26: means of nDCG, MAP, recall, precision and hit rate are rounded to five
+    decimals, MRR and nAUC are not. Queries without positive judgements count as 0.
+
     Args:
         docs: [queries, depth] numbers of documents, best first, -1 behind the last one; at least one query.
         scores: [queries, depth].
         judged: the judgements of all these queries (:meth:`Judged.all`).
         ks: the task's cut-offs; 1 must be among them, which mteb's accuracy (recall at 1) takes for granted.
-
-    Raises:
-        ValueError: no query, or no cut-off 1.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.measures import Judged, retrieval_scores
-        >>> docs, scores = np.array([[0, 1]]), np.array([[0.9, 0.4]])
-        >>> found = retrieval_scores(docs, scores, Judged(docs, {"q": {"b": 1}}, ["q"], ["a", "b"]).all(), ks=[1, 2])
-        >>> found["recall_at_1"], found["recall_at_2"], found["mrr_at_2"]
-        (0.0, 1.0, 0.5)
     """
     if not len(docs) or 1 not in ks:
         raise ValueError("retrieval is scored over at least one query, and at rank 1 among others")
-    columns, reciprocal = _by_query(judged, ks)
-    confidence = confidences(docs, scores)
-    means = _means(columns, reciprocal)
-    hits = {name: means.pop(name) for name in list(means) if name.startswith("hit_rate")}
-    return {**means, **naucs(confidence, columns), **naucs(confidence, reciprocal), **hits}
+    return _scores(judged, ks, confidences(docs, scores))
 
 
 def mean_scores(judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:
-    """The scores of :func:`retrieval_scores` without the nAUC, which alone needs the scores of the ranking.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.measures import Judged, mean_scores
-        >>> found = mean_scores(Judged(np.array([[0, 1]]), {"q": {"b": 1}}, ["q"], ["a", "b"]).all(), ks=[1, 2])
-        >>> found["accuracy"], found["hit_rate_at_2"]
-        (0.0, 1.0)
-    """
-    return _means(*_by_query(judged, ks))
+    """The scores of :func:`retrieval_scores` without the nAUC, which alone needs the scores of the ranking."""
+    return _scores(judged, ks, {})
 
 
-def _by_query(judged: JudgedRanks, ks: Sequence[int]) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """[queries] every measure at every cut-off, reciprocal rank apart."""
-    columns = {
-        f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in ("ndcg", "map", "recall", "precision") for k in ks
-    }
-    return columns, {f"mrr_at_{k}": judged.score(f"mrr@{k}") for k in ks}
-
-
-def _means(columns: Mapping[str, Floats], reciprocal: Mapping[str, Floats]) -> dict[str, float]:
-    means = {name: round(_mean(column), 5) for name, column in columns.items()}
-    hits = {
-        name: round(_mean((column > 0).astype(np.float64)), 5)
-        for name, column in columns.items()
-        if name.startswith("recall")
-    }
+def _scores(judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Floats]) -> dict[str, float]:
+    names = ("ndcg", "map", "recall", "precision", "mrr")
+    columns = {f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in names for k in ks}
+    means = {name: _mean(column) for name, column in columns.items()}
+    means = {name: mean if name.startswith("mrr") else round(mean, 5) for name, mean in means.items()}
     return {
-        **{name: mean for name, mean in means.items() if not name.startswith("precision")},
+        **{name: mean for name, mean in means.items() if name.startswith(("ndcg", "map", "recall"))},
         "accuracy": means["recall_at_1"],
-        **{name: mean for name, mean in means.items() if name.startswith("precision")},
-        **{name: _mean(column) for name, column in reciprocal.items()},
-        **{name.replace("recall", "hit_rate"): mean for name, mean in hits.items()},
+        **means,
+        **(naucs(confidence, columns) if confidence else {}),
+        **{f"hit_rate_at_{k}": round(_mean(judged.score(f"hit_rate@{k}")), 5) for k in ks},
     }
 
 
 def judged_share(
     docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], k: int
 ) -> NDArray[np.float64]:
-    """[queries] ``judged@k``; 0 for an empty ranking."""
+    """[queries] ``judged@k``: share of the first k documents that are judged, with any grade.
+
+    For shorter rankings, k is their length; it is 0 for an empty one.
+    """
     judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
     ranks = ranks_of(docs[:, :k], judgements)
     found = np.bincount(judgements.query[ranks > 0], minlength=len(docs)).astype(np.float64)
@@ -436,7 +367,13 @@ def judged_share(
 def bpref(
     docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], least: int = 1
 ) -> NDArray[np.float64]:
-    """[queries] ``bpref``; 0 for a query without a relevant document."""
+    """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).
+
+    For R relevant and N non-relevant judged documents, it is the mean over relevant documents of 1 - n / min(R, N).
+    Here n, at most R, is the number of non-relevant judged documents above it. A relevant document that is not
+    retrieved counts as 0, one with n = 0 as 1. Unjudged documents are ignored. With N = 0 it is the share of relevant
+    documents that is retrieved, without a relevant document 0.
+    """
     judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
     ranks = ranks_of(docs, judgements)
     scores, ends = np.zeros(len(docs)), np.searchsorted(judgements.query, np.arange(len(docs) + 1))

@@ -26,24 +26,10 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-__all__ = [
-    "RESAMPLES",
-    "SEED",
-    "Bootstrap",
-    "bootstrap",
-    "checked_scores",
-    "counts",
-    "difference_interval",
-    "fixed_points",
-    "holm",
-    "holm_by_row",
-    "p_text",
-]
 
 RESAMPLES = 10_000
 SEED = 42
@@ -108,11 +94,6 @@ def _kept(n: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
 def counts(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[NDArray[np.uint8]]:
     """The resamples that :func:`bootstrap` uses, in blocks: [rows, n], how often each of n queries is drawn; rows sum
     to n.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import counts
-        >>> next(counts(5, resamples=3)).sum(axis=1).tolist()  # three resamples of five queries
-        [5, 5, 5]
     """
     for rows, child in _blocks(n, resamples, seed):
         yield _draw(n, rows, child)
@@ -149,16 +130,7 @@ class Bootstrap:
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    """Scores as a matrix of finite numbers, [queries, models].
-
-    Raises:
-        ValueError: they are none.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import checked_scores
-        >>> checked_scores([[0, 1]]).shape
-        (1, 2)
-    """
+    """Scores as a matrix of finite numbers, [queries, models]."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"scores must be [queries, models] with at least one of each, got shape {values.shape}")
@@ -173,15 +145,7 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def fixed_points(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Scores as whole numbers, and their scale, such that the sum of all queries of a model is exact.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.significance import fixed_points
-        >>> points, scale = fixed_points(np.array([[0.5], [0.25]]))
-        >>> (points / scale).tolist()
-        [[0.5], [0.25]]
-    """
+    """Scores as whole numbers, and their scale, such that the sum of all queries of a model is exact."""
     largest = len(values) * np.abs(values).max()
     scale = float(2.0 ** np.floor(52 - np.log2(largest))) if largest else 1.0
     return np.rint(values * scale), scale
@@ -199,15 +163,6 @@ def bootstrap(
     Args:
         scores: [n queries, m models], the score of each model for the same queries.
         threads: of the drawing; None for the number of cores, at most 8. Memory is about 10 MB each.
-
-    Raises:
-        ValueError: not a matrix, no queries or no models, or a score that is NaN or infinite.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import bootstrap
-        >>> result = bootstrap([[0.25, 0.5], [0.75, 1.0]], resamples=100)  # the second model is better on both queries
-        >>> result.means.tolist(), float(result.p_values()[1, 0])
-        ([0.5, 0.75], 0.009900990099009901)
     """
     values = checked_scores(scores)
     points, scale = fixed_points(values)
@@ -236,34 +191,17 @@ def difference_interval(
 
     It takes the two for independent. Scores on the same documents rise and fall together, so that it is then too wide,
     not too narrow.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import difference_interval
-        >>> low, high = difference_interval(0.75, (0.625, 0.875), 0.5, (0.375, 0.625))
-        >>> round(low, 3), round(high, 3)
-        (0.073, 0.427)
     """
     below = np.hypot(first - first_limits[0], second_limits[1] - second)
     above = np.hypot(first_limits[1] - first, second - second_limits[0])
     return float(first - second - below), float(first - second + above)
 
 
-def _checked(p: ArrayLike) -> NDArray[np.float64]:
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """[k] p values of a family of k tests -> [k] adjusted by Holm's step-down method, at most 1."""
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
         raise ValueError("p values must be a vector of numbers from 0 to 1")
-    return values
-
-
-def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """[k] p values of a family of k tests -> [k] adjusted by Holm's step-down method, at most 1.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import holm
-        >>> holm([0.01, 0.04, 0.5])  # times 3, 2 and 1
-        array([0.03, 0.08, 0.5 ])
-    """
-    values = _checked(p)
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
     adjusted = np.empty_like(values)
@@ -276,11 +214,6 @@ def holm_by_row(p: ArrayLike) -> NDArray[np.float64]:
 
     The comparisons of a model with all below it are one family, so the first row compares the best model with all
     others. With all pairs as one family, no p value of 10,000 resamples could be significant from 33 models on.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import holm_by_row
-        >>> holm_by_row([[1, 0.01, 0.02], [0.01, 1, 0.5], [0.02, 0.5, 1]])[0]
-        array([1.  , 0.02, 0.02])
     """
     values = np.asarray(p, dtype=np.float64)
     adjusted = np.ones_like(values)
@@ -290,32 +223,12 @@ def holm_by_row(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def p_text(p: float) -> str:
-    """Return a p value as it is printed: four decimals, or ``< 0.0001``.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import p_text
-        >>> p_text(0.01234), p_text(1 / 10_001)
-        ('0.0123', '< 0.0001')
-    """
+    """Return a p value as it is printed: four decimals, or ``< 0.0001``."""
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 _BLOCK = 256
 """Permutations drawn at a time."""
-
-
-class Compared(Protocol):
-    """What every test says of m models."""
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """[m] the observed means."""
-
-    def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
-        """[m, 2] the interval of each mean."""
-
-    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
-        """[k] the p value of each of k pairs of models; 1 for a model and itself."""
 
 
 @dataclass(frozen=True)
@@ -368,7 +281,7 @@ class Permuted:
         observed: [m] the sum under no exchange.
         rounding: by how much a difference of two sums may be off.
         exact: whether these are all permutations that there are, each once.
-        resampled: gives the intervals, which the permutations do not.
+        scores: [n queries, m models]; the permutations give no intervals.
     """
 
     means: NDArray[np.float64]
@@ -376,11 +289,11 @@ class Permuted:
     observed: NDArray[np.float64]
     rounding: float
     exact: bool
-    resampled: Callable[[float], NDArray[np.float64]]
+    scores: NDArray[np.float64]
 
     def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
         """[m, 2]: the bootstrap interval of each model's mean."""
-        return self.resampled(level)
+        return bootstrap(self.scores).intervals(level)
 
     def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
         """[k]: the share of permutations whose difference is at least the observed one, within the rounding to fixed
@@ -417,15 +330,11 @@ def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SE
         )
         sums.append((2.0 * kept - 1) @ points)
     observed = points.sum(axis=0)
-    return Permuted(
-        observed / scale / n,
-        np.concatenate(sums),
-        observed,
-        2.0 * n,
-        exact,
-        lambda level: bootstrap(values).intervals(level),
-    )
+    return Permuted(observed / scale / n, np.concatenate(sums), observed, 2.0 * n, exact, values)
 
+
+Compared = Bootstrap | Paired | Permuted
+"""The result of a test: means [m] of m models, their intervals, and the p values of pairs."""
 
 TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t": paired_t, "permutation": permutation}
 """Test by name."""
@@ -474,33 +383,18 @@ MARK = "†"
 """Follows a score on too little, and a mean that such scores were left out of."""
 
 
-@dataclass(frozen=True)
-class Least:
-    """How many of something a score needs: ``counts`` are their names in a result, those of a slice behind its name and
-    ``_``.
-    """
-
-    one: str
-    many: str
-    least: int
-    counts: tuple[str, ...]
-
-    def said(self, number: int) -> str:
-        """A number of them, in words."""
-        return f"{number} {self.one if number == 1 else self.many}"
-
-
-LEAST = (
-    Least("query", "queries", 50, ("n_queries",)),
-    Least("test row", "test rows", 30, ("n_test", "n_pairs")),
-    Least("class", "classes", 2, ("n_classes",)),
-)
-"""Minimum counts of a score."""
+_LEAST = {
+    "n_queries": ("query", "queries", 50),
+    "n_test": ("test row", "test rows", 30),
+    "n_pairs": ("test row", "test rows", 30),
+    "n_classes": ("class", "classes", 2),
+}
+"""Minimum of each count of a result, and its words for one and for several."""
 
 
 def explained() -> str:
-    """What the mark means, for those who read a table."""
-    *first, last = (f"{kind.many} (< {kind.least})" for kind in LEAST)
+    """Explain the mark to readers of a table."""
+    *first, last = dict.fromkeys(f"{many} (< {least})" for _, many, least in _LEAST.values())
     return (
         f"{MARK}: too few {', '.join(first)} or {last}. Such scores are not ranked; a mean marked {MARK} leaves them "
         "out. In brackets: the 95% interval, where one can be computed."
@@ -508,12 +402,13 @@ def explained() -> str:
 
 
 def too_small(scores: Mapping[str, Any], part: str = "") -> str:
-    """Name the counts that are too small for a score; empty if none is. Missing counts are ignored."""
-    counts = {name: scores.get(f"{part}_{name}" if part else name) for kind in LEAST for name in kind.counts}
-    lacking = [
-        kind.said(int(count))
-        for kind in LEAST
-        for name in kind.counts
-        if (count := counts[name]) is not None and count < kind.least
-    ]
+    """Name the counts that are too small for a score; empty if none is. Missing counts are ignored.
+
+    The counts of a slice (``part``) follow its name and ``_``.
+    """
+    lacking = []
+    for name, (one, many, least) in _LEAST.items():
+        count = scores.get(f"{part}_{name}" if part else name)
+        if count is not None and count < least:
+            lacking.append(f"{int(count)} {one if int(count) == 1 else many}")
     return ", ".join(lacking)

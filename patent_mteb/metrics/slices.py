@@ -14,18 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from patent_mteb.patents import ipc
 
-__all__ = [
-    "JURISDICTION_GROUPS",
-    "Qrels",
-    "by_judgement",
-    "by_query",
-    "domain",
-    "in_and_out",
-    "jurisdiction_group",
-    "own_family",
-    "positive",
-]
-
 Qrels = dict[str, dict[str, int]]
 
 JURISDICTION_GROUPS: dict[str, tuple[str, ...]] = {
@@ -45,13 +33,7 @@ _GROUP_OF = {office: group for group, offices in JURISDICTION_GROUPS.items() for
 
 
 def jurisdiction_group(office: str) -> str | None:
-    """Group of a two-letter office code, None for an office outside the seven groups (counted in ALL only).
-
-    Example:
-        >>> from patent_mteb.metrics.slices import jurisdiction_group
-        >>> jurisdiction_group("EP"), jurisdiction_group("TW"), jurisdiction_group("BR")
-        ('en', 'cn', None)
-    """
+    """Group of a two-letter office code, None for an office outside the seven groups (counted in ALL only)."""
     return _GROUP_OF.get(office.upper())
 
 
@@ -63,11 +45,6 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
         coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent
             labels the alphabetically first is taken (the paper does not state it).
         ipc_codes: raw IPC codes in the order of the document; invalid codes are skipped.
-
-    Example:
-        >>> from patent_mteb.metrics.slices import domain
-        >>> domain(["Energy", "Water", "Energy"], []), domain([], ["H01M 10/052"])
-        ('Energy', 'H01')
     """
     if coarse_labels:
         counts = Counter(coarse_labels)
@@ -81,13 +58,7 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
 
 
 def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
-    """Return the positive judgements, of the queries that have one.
-
-    Example:
-        >>> from patent_mteb.metrics.slices import positive
-        >>> positive({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0}})
-        {'q1': {'d1': 1}}
-    """
+    """Return the positive judgements, of the queries that have one."""
     found = {
         query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()
     }
@@ -101,11 +72,6 @@ def own_family(
 
     Args:
         family: family of documents and queries, empty or missing where unknown.
-
-    Example:
-        >>> from patent_mteb.metrics.slices import own_family
-        >>> own_family({"q": "F1", "d1": "F1", "d2": "F2"}, ["q"], ["d1", "d2"])
-        {'q': frozenset({'d1'})}
     """
     query_ids = list(queries)
     families = {family.get(query, "") for query in query_ids} - {""}
@@ -121,13 +87,7 @@ def own_family(
 
 
 def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str | None]) -> dict[str, Qrels]:
-    """Split judgements by query: ``keep`` returns the slice of a query, or None.
-
-    Example:
-        >>> from patent_mteb.metrics.slices import by_query
-        >>> by_query({"EP1": {"d1": 1}, "US2": {"d2": 1}}, lambda query: query[:2])
-        {'EP': {'EP1': {'d1': 1}}, 'US': {'US2': {'d2': 1}}}
-    """
+    """Split judgements by query: ``keep`` returns the slice of a query, or None."""
     parts: dict[str, Qrels] = {}
     for query, judged in qrels.items():
         name = keep(query)
@@ -139,14 +99,7 @@ def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str |
 def by_judgement(
     qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]
 ) -> dict[str, Qrels]:
-    """Split judgements by pair: ``names`` returns the slice (or slices) of a (query, document) pair, or None.
-
-    Example:
-        >>> from patent_mteb.metrics.slices import by_judgement
-        >>> category = {"d1": "x", "d2": "a"}
-        >>> by_judgement({"q": {"d1": 1, "d2": 1, "d3": 1}}, lambda query, document: category.get(document))
-        {'x': {'q': {'d1': 1}}, 'a': {'q': {'d2': 1}}}
-    """
+    """Split judgements by pair: ``names`` returns the slice (or slices) of a (query, document) pair, or None."""
     parts: dict[str, Qrels] = {}
     for query, judged in qrels.items():
         for document, gain in judged.items():
@@ -164,11 +117,6 @@ def in_and_out(
     Returns:
         The slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs without a domain on
         either side, which belong to ALL only.
-
-    Example:
-        >>> from patent_mteb.metrics.slices import in_and_out
-        >>> in_and_out({"q": {"d1": 1, "d2": 1, "d3": 1}}, {"q": "H01"}, {"d1": "H01", "d2": "A61"})
-        ({'in': {'q': {'d1': 1}}, 'out': {'q': {'d2': 1}}}, 1)
     """
     dropped = 0
 

@@ -81,7 +81,7 @@ class TokenStore:
                 found = encode([texts[i] for i in chosen])
                 vectors = np.concatenate(found)
                 lengths = np.array([len(vectors) for vectors in found])
-                space.append_ragged(keys[chosen], codec.code(vectors) if codec else vectors, lengths)
+                space.append(keys[chosen], codec.code(vectors) if codec else vectors, lengths)
 
         stored, offsets = space.filled(keys, fill)
         values = codec.value(stored) if codec else np.asarray(stored, dtype=np.float32)

@@ -1,8 +1,5 @@
 """Texts of an mteb loader, and loaders of some of its texts.
 
-mteb passes a ``DataLoader`` over a table to an encoder. The store reads all texts first, selects those that it lacks,
-and passes a loader of these to the encoder, made as mteb makes it.
-
 With a token budget (``batch_tokens``), a batch holds as many texts as fill the budget after padding, longest first.
 sentence-transformers orders texts by their number of characters, which pads more. Of what MiniLM computes for 2,000
 real abstracts, 22% is padding with 32 texts a batch, and 34% for titles, abstracts and claims. With a token budget it
@@ -46,20 +43,14 @@ def texts_of(inputs: Any) -> list[str] | None:
 
 
 def _column(inputs: Any, dataset: Any) -> list[Any] | None:
-    """Return the texts of the table itself, which is fast.
-
-    None if the batches may hold other texts.
-    """
+    """Return the texts of the table itself, which is fast; None if the batches may hold other texts."""
     from datasets import Dataset
     from torch.utils.data import SequentialSampler
 
     if not isinstance(dataset, Dataset) or "text" not in dataset.column_names or not len(dataset):
         return None
-    if (
-        not isinstance(getattr(inputs, "sampler", None), SequentialSampler)
-        or inputs.drop_last
-        or dataset.format["type"] is not None
-    ):
+    in_order = isinstance(getattr(inputs, "sampler", None), SequentialSampler) and not inputs.drop_last
+    if not in_order or dataset.format["type"] is not None:
         return None
     if list(inputs.collate_fn([dataset[0]]).get("text", ())) != [dataset[0]["text"]]:
         return None
@@ -109,19 +100,15 @@ def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:
     most = int(most) if most and np.isfinite(most) else None
     counts: list[int] = []
     for start in range(0, len(texts), _COUNTED_AT_ONCE):
-        some = [
-            text if most is None else text[: most * _CHARACTERS_A_TOKEN]
-            for text in texts[start : start + _COUNTED_AT_ONCE]
-        ]
-        counts += map(len, tokenizer(some, truncation=most is not None, max_length=most)["input_ids"])
+        some = texts[start : start + _COUNTED_AT_ONCE]
+        if most is not None:
+            some = [text[: most * _CHARACTERS_A_TOKEN] for text in some]
+        counts += map(len, tokenizer(list(some), truncation=most is not None, max_length=most)["input_ids"])
     return np.array(counts, np.int64)
 
 
 def within_budget(lengths: NDArray[np.int64], budget: int) -> list[NDArray[np.int64]]:
-    """Return batches of positions, longest text first, within the padded budget.
-
-    A batch holds at least one text.
-    """
+    """Return batches of positions, longest text first, of one text at least and within the padded budget."""
     order = np.argsort(-lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):

@@ -1,16 +1,14 @@
 """Fixed texts that detect a changed model.
 
-Vectors are shared only between equal models. Each encoder encodes the texts in both roles when it is loaded and at the
-end of a run. Their vectors are compared with those of the start, with those in the embedding store, and, as a sketch
+Each encoder encodes the texts in both roles when it is loaded and at the end of a run; a cross-encoder scores pairs of
+them. The vectors are compared with those of the start, with those in the embedding store, and, as a sketch
 (:class:`Behaviour`), with the evidence of a stored result. This detects other weights under the same name and revision,
-another tokenizer, another number type, an unlisted setting, and a model that is not deterministic. It costs a few
-batches. Cross-encoders score fixed pairs instead.
+another tokenizer or number type, an unlisted setting, and a model that is not deterministic.
 
-Two encodings of a text by the same model differ in their last bits, and by more on other hardware or in a type of few
-bits. The measure is the relative distance of two vectors, |a - b| / max(|a|, |b|), in double precision. Distances up to
-the tolerance of the number type are rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32,
-0.001 in float16 and 0.009 in bfloat16. Beyond the tolerance no vector is shared. For vectors of length 1, a distance of
-d is a cosine of 1 - d²/2.
+The measure is the relative distance of two vectors, |a - b| / max(|a|, |b|), in double precision. Distances up to the
+tolerance of the number type are rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in
+float16 and 0.009 in bfloat16. Beyond it no vector is shared. For vectors of length 1, a distance of d is a cosine of
+1 - d²/2.
 """
 
 from __future__ import annotations
@@ -92,17 +90,12 @@ def _metadata(task_type: Any) -> TaskMetadata:
 
 _METADATA = _metadata("Retrieval")
 _ROLES = (PromptType.query, PromptType.document)
+_WHERE: dict[str, Any] = {"hf_split": "test", "hf_subset": "default", "show_progress_bar": False}
 
 
 @dataclass(frozen=True)
 class Drift:
-    """Differences between two encodings of the same texts.
-
-    Attributes:
-        distance: largest relative distance of the two vectors of a text.
-        cosine: smallest cosine of the two vectors of a text.
-        same: whether all bits are equal.
-    """
+    """Largest relative distance and smallest cosine of the two vectors of a text; whether all bits are equal."""
 
     distance: float
     cosine: float
@@ -143,10 +136,11 @@ class Behaviour:
     def of(cls, vectors: NDArray[Any], tolerance: float, *, scores: bool = False) -> Behaviour:
         """Sketch vectors, or scores of pairs ([pairs, 1])."""
         matrix = np.asarray(vectors, np.float64)
-        width = matrix.shape[1]
-        norms = np.full(len(matrix), np.abs(matrix).max()) if scores else np.linalg.norm(matrix, axis=1)
-        parts = matrix if scores else matrix @ _directions(width)
-        return cls(0 if scores else width, np.column_stack([norms, parts]).astype(np.float32), tolerance)
+        if scores:
+            norms, parts, width = np.full(len(matrix), np.abs(matrix).max()), matrix, 0
+        else:
+            norms, parts, width = np.linalg.norm(matrix, axis=1), matrix @ _directions(matrix.shape[1]), matrix.shape[1]
+        return cls(width, np.column_stack([norms, parts]).astype(np.float32), tolerance)
 
     def distance(self, other: Behaviour) -> float:
         """Estimate the largest relative distance; infinite for other shapes."""
@@ -197,15 +191,16 @@ def behaviours(model: Any) -> list[dict[str, Any] | None]:
 def _record(leaf: Any) -> dict[str, Any] | None:
     if hasattr(leaf, "graded"):
         return _answers(leaf)
-    found = _behaviour(leaf)
+    if isinstance(leaf, StoredEncoder):  # not loaded: its last sketch
+        found = Behaviour.read(leaf.noted(_NOTED))
+    else:
+        state, known = digest(live_settings(leaf)), getattr(leaf, "__dict__", {}).get(_KNOWN)
+        found = known[1] if known and known[0] == state else _cache_behaviour(leaf, _vectors(leaf, {}))
     return None if found is None else found.record()
 
 
 def _answers(judge: Any) -> dict[str, Any] | None:
-    """Answers of a language model to fixed pairs, asked once an object.
-
-    They cost money.
-    """
+    """Answers of a language model to fixed pairs, asked once an object because they cost money."""
     if _KNOWN not in vars(judge):
         try:
             vars(judge)[_KNOWN] = judge.fixed_answers(list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True)))
@@ -221,14 +216,11 @@ def difference(now: Any, then: Any) -> str:
         return ""
     if "grades" in now and "grades" in then:
         if now.get("models") != then.get("models"):
-            return (
-                f"{', '.join(map(str, then.get('models') or ()))} answered then, {', '.join(now.get('models') or ())}"
-                " answers now"
-            )
-        apart = [abs(ours - theirs) for ours, theirs in zip(now["grades"], then["grades"], strict=False)]
-        return (
-            f"it graded fixed pairs {then['grades']} then and {now['grades']} now" if max(apart, default=0) > 1 else ""
-        )
+            before, after = (", ".join(map(str, one.get("models") or ())) for one in (then, now))
+            return f"{before} answered then, {after} answers now"
+        if all(abs(ours - theirs) <= 1 for ours, theirs in zip(now["grades"], then["grades"], strict=False)):
+            return ""
+        return f"it graded fixed pairs {then['grades']} then and {now['grades']} now"
     ours, theirs = Behaviour.read(now), Behaviour.read(then)
     if ours is None or theirs is None or ours.same(theirs):
         return ""
@@ -248,15 +240,6 @@ _KNOWN = "_patent_mteb_behaviour"
 _NOTED = "behaviour"
 
 
-def _behaviour(leaf: Any) -> Behaviour | None:
-    """Return the sketch of a model, computed once for each state of its settings."""
-    if isinstance(leaf, StoredEncoder):  # not loaded: its last sketch
-        return Behaviour.read(leaf.noted(_NOTED))
-    state = digest(live_settings(leaf))
-    known = getattr(leaf, "__dict__", {}).get(_KNOWN)
-    return known[1] if known is not None and known[0] == state else _cache_behaviour(leaf, _vectors(leaf, {}))
-
-
 def _cache_behaviour(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
     scores = not isinstance(leaf, EncoderProtocol)
     found = None if vectors is None else Behaviour.of(vectors, _tolerance(leaf), scores=scores)
@@ -266,10 +249,7 @@ def _cache_behaviour(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | Non
 
 
 def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
-    """Encode the fixed texts or score the fixed pairs.
-
-    None if the model fails or returns no finite matrix: the task reports that better.
-    """
+    """Encode the fixed texts or score the fixed pairs; None if the model fails, which the task reports better."""
     try:
         found = _scored(model, options) if not isinstance(model, EncoderProtocol) else _encoded(model, options)
     except PatentMTEBError:
@@ -282,18 +262,11 @@ def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
 
 def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[2 x texts, width] vectors in both roles."""
-    where: dict[str, Any] = {
-        "task_metadata": _METADATA,
-        "hf_split": "test",
-        "hf_subset": "default",
-        "show_progress_bar": False,
-    }
+    size = options.get("batch_size") or len(TEXTS)
+    where = {**options, **_WHERE, "task_metadata": _METADATA}
     found = []
     for role in _ROLES:
-        vectors = model.encode(
-            text_loader(list(TEXTS), options.get("batch_size") or len(TEXTS)), prompt_type=role, **{**options, **where}
-        )
-        found.append(_array(vectors))
+        found.append(_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
         if len(found[-1]) != len(TEXTS):
             raise ValueError(f"{len(found[-1])} vectors for {len(TEXTS)} texts")
     return np.concatenate(found)
@@ -302,8 +275,8 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
 def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[pairs, 1] scores of pairs of a short and a long text."""
     sides = [text_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
-    where: dict[str, Any] = {"task_metadata": _metadata("Reranking"), "hf_split": "test", "hf_subset": "default"}
-    return _array(model.predict(*sides, **{**options, **where, "show_progress_bar": False})).reshape(_PAIRS, 1)
+    where = {**options, **_WHERE, "task_metadata": _metadata("Reranking")}
+    return _array(model.predict(*sides, **where)).reshape(_PAIRS, 1)
 
 
 def _pairs(n: int) -> tuple[list[str], list[str]]:
@@ -319,14 +292,11 @@ def _array(found: Any) -> NDArray[Any]:
 
 
 class Canaries:
-    """Watch the encoders inside a model during a run; search models have none.
-
-    An encoder with lazy weights is checked once they are loaded.
-    """
+    """Watch the encoders inside a model during a run; one with lazy weights from when they are loaded."""
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
         self._encoders = list({id(one): one for one in _encoders(model)}.values())
-        self._options = {**(encode_kwargs or {}), "show_progress_bar": False}
+        self._options = dict(encode_kwargs or {})
         self._first: dict[int, tuple[Any, float]] = {}
 
     def look(self) -> None:
@@ -336,14 +306,12 @@ class Canaries:
             if has_store and not encoder.loaded:
                 continue
             wrapped = encoder.model if has_store else encoder
-            fresh = _vectors(wrapped, self._options)
-            if fresh is None:
+            if (fresh := _vectors(wrapped, self._options)) is None:
                 continue
             if id(encoder) in self._first:
                 known, tolerance = self._first[id(encoder)]
-                _judge(
-                    encoder, fresh, known, tolerance, LARGEST, "at the start of the run", "they changed while it ran"
-                )
+                place, why = "at the start of the run", "they changed while it ran"
+                _judge(encoder, fresh, known, tolerance, LARGEST, place, why)
                 continue
             tolerance = _tolerance(encoder)
             self._first[id(encoder)] = fresh, tolerance
@@ -352,16 +320,8 @@ class Canaries:
                 if has_store and behaviour is not None:
                     encoder.note(_NOTED, behaviour.record())
             if has_store and (stored := _vectors(encoder, self._options)) is not None:
-                place = f"in the store {encoder.store.path}"
-                _judge(
-                    encoder,
-                    fresh,
-                    stored,
-                    tolerance,
-                    tolerance,
-                    place,
-                    "the store was filled by other weights or elsewhere",
-                )
+                place, why = f"in the store {encoder.store.path}", "the store was filled by other weights or elsewhere"
+                _judge(encoder, fresh, stored, tolerance, tolerance, place, why)
 
 
 def _encoders(model: Any) -> Iterator[Any]:

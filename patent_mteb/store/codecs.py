@@ -1,11 +1,4 @@
-"""Codecs: vectors as one byte a value, and their decoded values.
-
-* ``int8``: 255 equal steps over the range of each dimension. A value is decoded as the middle of its step, an outlier
-  as the end of the range.
-* ``uint8``: the same steps counted from 0 instead of -128, so that scores are those of ``int8``.
-* ``binary``: the sign of each value, as -1 or 1. Cosine and inner product then order like the number of equal bits.
-
-Token vectors are not calibrated: each has its own scale (:class:`Scaled`).
+"""Codecs: vectors as one byte a value (``code``), and their decoded values (``value``).
 
 Codes equal those of sentence-transformers' ``quantize_embeddings`` with the same ranges. Similarities are computed on
 decoded values, so a dimension with a wide range keeps its weight.
@@ -15,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +18,13 @@ _LOWEST = -128
 _HIGHEST = 127
 
 
-class Codec(Protocol):
-    """Converts vectors to bytes and back; ``settings`` identify the codec."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-    def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
-        """Encode: [n, width] bytes."""
-        ...
-
-    def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
-        """Decode: [n, width] values."""
-        ...
-
-
 @dataclass(frozen=True)
 class Levels:
-    """Equal steps between ``lowest`` and ``highest`` [width] of each dimension."""
+    """``int8``: 255 equal steps between ``lowest`` and ``highest`` [width] of each dimension.
+
+    A value is decoded as the middle of its step, an outlier as the end of the range. ``uint8`` counts the same steps
+    from 0 instead of -128, so that scores are those of ``int8``.
+    """
 
     lowest: NDArray[Any]
     highest: NDArray[Any]
@@ -66,7 +48,10 @@ class Levels:
 
 @dataclass(frozen=True)
 class Signs:
-    """The sign of each value; 0 counts as negative."""
+    """``binary``: the sign of each value, as -1 or 1; 0 counts as negative.
+
+    Cosine and inner product then order like the number of equal bits.
+    """
 
     settings: Mapping[str, Any]
 
@@ -79,7 +64,7 @@ class Signs:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Each vector in 127 steps of its largest value, which precedes the codes.
+    """Token vectors, which are not calibrated: each in 127 steps of its largest value, which precedes the codes.
 
     The largest value takes 4 bytes (float32). The error of a value is at most half a step, and that of a vector v of d
     dimensions at most max|v| * sqrt(d) / 254.
@@ -98,3 +83,7 @@ class Scaled:
         steps = np.ascontiguousarray(codes[:, :4]).view("<f4")
         values: NDArray[np.float32] = codes[:, 4:] * steps.astype(np.float32)
         return values
+
+
+Codec = Levels | Signs | Scaled
+"""Converts vectors to bytes and back; ``settings`` identify it."""

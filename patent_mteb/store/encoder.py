@@ -16,9 +16,9 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
-from patent_mteb.store.locks import Group, claimed_groups, grouped
+from patent_mteb.store.locks import claimed_groups, grouped
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.settings import DIGESTS, LiveIdentity, effective_kwargs, model_facts, note, unseen_changes
 from patent_mteb.store.space import DTYPES, Space
@@ -129,10 +129,22 @@ UNWRITTEN_SECONDS = 15.0
 """Seconds after which vectors are written before their group is complete."""
 
 
+_WHERE = ("task_metadata", "hf_split", "hf_subset", "prompt_type")
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Keys of one call: first positions of its distinct texts, and which are stored."""
+    """One call of ``encode``.
 
+    Attributes:
+        where, kwargs: its arguments: task, split, subset and role, and all others.
+        keys, first, stored: keys of its texts, first positions of distinct ones, and which of these are stored.
+    """
+
+    inputs: Any
+    texts: list[str]
+    where: Mapping[str, Any]
+    kwargs: Mapping[str, Any]
     facts: Facts
     prompt: Prompt
     space: Space
@@ -241,11 +253,8 @@ class StoredEncoder(LiveIdentity):
                 )
             self._model = model
             facts, digests = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)
-            known = {
-                "model": self._meta.name,
-                "revision": self._meta.revision,
-                **{name: digests[name] for name in DIGESTS},
-            }
+            known = {"model": self._meta.name, "revision": self._meta.revision}
+            known |= {name: digests[name] for name in DIGESTS}
             self.store.write_document(self._facts_path(), {**known, **asdict(facts)})
         return self._model
 
@@ -273,27 +282,24 @@ class StoredEncoder(LiveIdentity):
         Raises:
             ModelError: the model did not return one finite vector of one width for each text. None of them is stored.
         """
-        where = {
+        arguments = {
             "task_metadata": task_metadata,
             "hf_split": hf_split,
             "hf_subset": hf_subset,
             "prompt_type": prompt_type,
+            **kwargs,
         }
         precision = kwargs.get("precision")
         texts = texts_of(inputs)
         if texts is None or (precision not in (None, "float32") and self.facts().core is None):
             self.stats.passed_through += 1
-            kwargs.pop(_BUDGET, None)
+            arguments.pop(_BUDGET, None)
             logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
-            return self.model.encode(inputs, **where, **kwargs)
-        plan = self.plan(inputs, texts, where, kwargs)
+            return self.model.encode(inputs, **arguments)
+        plan = self.plan(inputs, texts, arguments)
 
         def encode(missing: NDArray[np.int64]) -> None:
-            groups = self.groups(self.calls(inputs, texts, missing, plan, kwargs))
-            with contextlib.closing(
-                claimed_groups(plan.space.directory, plan.keys, groups, plan.space.contains)
-            ) as ours:
-                self.encode_groups(inputs, texts, ours, len(missing), plan, where, kwargs)
+            self.encode_batches(plan, self.batches(plan, missing))
 
         vectors = plan.space.filled(plan.keys, encode, "float32")
         self.stats.texts += len(texts)
@@ -314,9 +320,7 @@ class StoredEncoder(LiveIdentity):
 
         The arguments are those of :meth:`encode`.
         """
-        names = ("task_metadata", "hf_split", "hf_subset", "prompt_type")
-        where = {name: arguments.pop(name) for name in names}
-        plan = self._plan(inputs, texts_of(inputs) or [], where, arguments)
+        plan = self._plan(inputs, texts_of(inputs) or [], arguments)
         return plan.keys, plan.space.contains(plan.keys)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
@@ -341,8 +345,7 @@ class StoredEncoder(LiveIdentity):
         """Facts about the loaded model, else those saved when it was last loaded."""
         if self.loaded:
             return facts_of(self._model, self._model.mteb_model_meta)
-        written = read_json(self._facts_path())
-        return Facts.read(written) or facts_of(self.model, self.model.mteb_model_meta)
+        return Facts.read(self._record()) or facts_of(self.model, self.model.mteb_model_meta)
 
     def digests(self) -> dict[str, str]:
         """Digests of the model when it was last loaded; empty where unknown."""
@@ -350,48 +353,45 @@ class StoredEncoder(LiveIdentity):
 
     def note(self, name: str, value: Any) -> None:
         """Save a value with the facts about the model, if there are any."""
-        written = read_json(self._facts_path())
-        if isinstance(written, dict) and written.get(name) != value:
-            self.store.write_document(self._facts_path(), {**written, name: value})
+        if (record := self._record()) and record.get(name) != value:
+            self.store.write_document(self._facts_path(), {**record, name: value})
 
     def noted(self, name: str) -> Any:
         """Return a value that was saved with the facts about the model, or None."""
+        return self._record().get(name)
+
+    def _record(self) -> dict[str, Any]:
         written = read_json(self._facts_path())
-        return written.get(name) if isinstance(written, dict) else None
+        return written if isinstance(written, dict) else {}
 
     def _facts_path(self) -> Path:
         meta = self._meta
-        declared = [
-            meta.name,
-            meta.revision,
-            plain(meta.loader),
-            plain(meta.loader_kwargs),
-            plain(meta.experiment_kwargs),
-        ]
+        settings = [plain(value) for value in (meta.loader, meta.loader_kwargs, meta.experiment_kwargs)]
+        declared = [meta.name, meta.revision, *settings]
         return self.store.path / "models" / f"{json_digest([declared, _versions(), _FACTS_FORMAT])}.json"
 
-    def plan(self, inputs: Any, texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Plan:
+    def plan(self, inputs: Any, texts: list[str], arguments: Mapping[str, Any]) -> Plan:
         """Return the keys of a call and which are stored.
 
         The model is loaded if a text is missing: only then are its settings certain.
         """
-        plan = self._plan(inputs, texts, where, kwargs)
+        plan = self._plan(inputs, texts, arguments)
         if plan.stored.all() or self.loaded:
             return plan
         _ = self.model
-        return self._plan(inputs, texts, where, kwargs)
+        return self._plan(inputs, texts, arguments)
 
-    def _plan(self, inputs: Any, texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Plan:
+    def _plan(self, inputs: Any, texts: list[str], arguments: Mapping[str, Any]) -> Plan:
+        where = {name: arguments.get(name) for name in _WHERE}
+        kwargs = {name: value for name, value in arguments.items() if name not in _WHERE}
         facts = self.facts()
         resolver = self._model if self.loaded else self._double(facts)
         if resolver is None and facts.kind != "unknown":
             resolver = self.model
-        prompt = resolve(
-            resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"]
-        )
-        self.prompts_used |= (
-            {} if facts.kind == "unknown" else {(where["task_metadata"].name, where["prompt_type"]): prompt.text}
-        )
+        task: Any = where["task_metadata"]
+        prompt = resolve(resolver, facts, task, where["prompt_type"], where["hf_split"], where["hf_subset"])
+        if facts.kind != "unknown":
+            self.prompts_used[task.name, where["prompt_type"]] = prompt.text
         identity = {
             "model": self._meta.name,
             "revision": self._meta.revision,
@@ -405,19 +405,18 @@ class StoredEncoder(LiveIdentity):
         space = self.store.space(identity, self.dtype)
         keys = hash_texts(rows_of(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
         first = distinct(keys)
-        return Plan(facts, prompt, space, keys, first, space.contains(keys[first]))
+        return Plan(inputs, texts, where, kwargs, facts, prompt, space, keys, first, space.contains(keys[first]))
 
-    def calls(
-        self, inputs: Any, texts: list[str], chosen: NDArray[np.int64], plan: Plan, kwargs: Mapping[str, Any]
-    ) -> list[Any]:
+    def batches(self, plan: Plan, chosen: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Split the positions ``chosen`` into the batches that the model gets.
 
         A vector depends in its last bits on its batch.
         """
+        texts, kwargs = plan.texts, plan.kwargs
         if (budget := kwargs.get(_BUDGET)) is not None:
             lengths = token_lengths(self.model, [plan.prompt.text + texts[i] for i in chosen])
             return [chosen[batch] for batch in within_budget(lengths, int(budget))]
-        batch_size = _batch_size(inputs, kwargs)
+        batch_size = _batch_size(plan)
         call_size = max(1, self._chunk_texts // batch_size) * batch_size
         if plan.facts.core is not None:
             chosen = chosen[np.argsort([-len(texts[i]) for i in chosen])]
@@ -425,66 +424,58 @@ class StoredEncoder(LiveIdentity):
                 call_size = batch_size
         return [chosen[start : start + call_size] for start in range(0, len(chosen), call_size)]
 
-    def groups(self, calls: list[NDArray[np.int64]]) -> list[Group]:
-        """Group calls that are written together."""
-        return grouped(calls, self._chunk_texts)
-
-    def encode_groups(
-        self,
-        inputs: Any,
-        texts: list[str],
-        groups: Iterable[Group],
-        size: int,
-        plan: Plan,
-        where: Mapping[str, Any],
-        kwargs: Mapping[str, Any],
-        stored_positions: NDArray[np.int64] | None = None,
+    def encode_batches(
+        self, plan: Plan, batches: list[NDArray[np.int64]], known: NDArray[np.int64] | None = None
     ) -> None:
-        """Encode texts call by call, and write them by group or every 15 seconds.
+        """Encode batches that no other process encodes, and write them by group or every 15 seconds.
 
-        ``size`` is the number of texts of all groups; fewer come if other processes encode some. The vectors at the
-        positions ``stored_positions`` are stored already and not written.
+        With ``known``, positions whose vectors are stored already, batches are encoded completely.
         """
-        task = where["task_metadata"].name
-        passed = {name: value for name, value in kwargs.items() if name not in ("precision", _BUDGET)} | {
-            "show_progress_bar": False
-        }
+        task, size = plan.where["task_metadata"].name, sum(map(len, batches))
+        passed = {name: value for name, value in plan.kwargs.items() if name not in ("precision", _BUDGET)}
+        passed["show_progress_bar"] = False
         pending: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
         done, reused = 0, len(plan.first) - size
-        shown = kwargs.get("show_progress_bar", True)
-        with progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress:
+        groups = claimed_groups(
+            plan.space.directory,
+            plan.keys,
+            grouped(batches, self._chunk_texts),
+            plan.space.contains,
+            full_batches=known is not None,
+        )
+        shown = plan.kwargs.get("show_progress_bar", True)
+        with (
+            contextlib.closing(groups),
+            progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress,
+        ):
             for group in groups:
                 written = time.monotonic()
                 try:
                     for chosen in group:
-                        passed["batch_size"] = (
-                            _batch_size(inputs, kwargs) if kwargs.get(_BUDGET) is None else len(chosen)
-                        )
-                        loader = loader_of(inputs, texts, chosen, passed["batch_size"], plan.prompt.whole_row)
+                        passed["batch_size"] = _batch_size(plan) if plan.kwargs.get(_BUDGET) is None else len(chosen)
+                        loader = loader_of(plan.inputs, plan.texts, chosen, passed["batch_size"], plan.prompt.whole_row)
                         width = pending[0][1].shape[1] if pending else plan.space.width
-                        vectors = self.model.encode(loader, **where, **passed)
+                        vectors = self.model.encode(loader, **plan.where, **passed)
                         pending.append((chosen, self._checked(vectors, len(chosen), plan.space, width, task)))
                         done += len(chosen)
                         progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
                         progress.update(len(chosen))
                         if time.monotonic() - written > UNWRITTEN_SECONDS:
-                            self._write(plan, texts, pending, stored_positions)
+                            self._write(plan, pending, known)
                             written = time.monotonic()
                 finally:
                     if pending:
-                        self._write(plan, texts, pending, stored_positions)
+                        self._write(plan, pending, known)
 
-    def _write(
-        self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], stored_positions: NDArray[np.int64] | None
-    ) -> None:
+    def _write(self, plan: Plan, pending: list[tuple[Any, Any]], known: NDArray[np.int64] | None) -> None:
         chosen, vectors = (np.concatenate(parts) for parts in zip(*pending, strict=True))
         pending.clear()
-        if stored_positions is not None:
-            new = ~np.isin(chosen, stored_positions)
+        if known is not None:
+            new = ~np.isin(chosen, known)
             chosen, vectors = chosen[new], vectors[new]
         plan.space.append(plan.keys[chosen], vectors)
         self.stats.encoded += len(chosen)
-        self.stats.characters += sum(len(texts[i]) for i in chosen)
+        self.stats.characters += sum(len(plan.texts[i]) for i in chosen)
 
     def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
         """Return the vectors of ``count`` texts as an array of the store's type."""
@@ -516,16 +507,10 @@ class StoredEncoder(LiveIdentity):
         return converted if self._codec is None else self._codec.code(converted)
 
 
-def _batch_size(inputs: Any, kwargs: Mapping[str, Any]) -> int:
-    return int(kwargs.get("batch_size") or getattr(inputs, "batch_size", None) or 32)
+def _batch_size(plan: Plan) -> int:
+    return int(plan.kwargs.get("batch_size") or getattr(plan.inputs, "batch_size", None) or 32)
 
 
 def _versions() -> list[str]:
     """Versions of the libraries that resolve prompts and read checkpoints."""
-    versions = []
-    for name in ("mteb", "sentence-transformers", "transformers"):
-        try:
-            versions.append(version(name))
-        except PackageNotFoundError:
-            versions.append("")
-    return versions
+    return [version(name) for name in ("mteb", "sentence-transformers", "transformers")]

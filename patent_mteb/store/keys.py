@@ -8,7 +8,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KEY_BYTES", "Keys", "distinct", "halves", "hash_texts"]
 KEY_BYTES = 16
 Keys = NDArray[np.uint8]
 """[n, 16] array: one key a row."""
@@ -17,10 +16,7 @@ Keys = NDArray[np.uint8]
 def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Keys:
     """128-bit blake2b of (context, prompt, text) for each text, [n, 16] uint8.
 
-    Args:
-        texts: the texts as the model reads them.
-        prompt: the resolved prompt that the model puts before each of them.
-        context: anything else that changes the vector of the same prompt and text (a role, a task).
+    ``context`` is anything else that changes the vector of the same prompt and text (a role, a task).
     """
     start = hashlib.blake2b(digest_size=KEY_BYTES)
     for part in (context, prompt):

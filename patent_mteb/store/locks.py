@@ -125,18 +125,17 @@ def claimed_groups(
     left, logged = list(groups), False
     while left:
         chosen: Group | None = None
-        claim: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-        with _claimed_keys(folder / _FOLDER) as claimed:
-            free = (i for i, group in enumerate(left) if not claimed or claimed.isdisjoint(_bytes(group, keys)))
-            if (position := next(free, None)) is not None:
-                missing = ((batch, ~contains(keys[batch])) for batch in left.pop(position))
-                chosen = [batch if full_batches else batch[absent] for batch, absent in missing if absent.any()]
-                if chosen and claimed is not None:
-                    claim = _claim(folder / _FOLDER, b"".join(_bytes(chosen, keys)))
-        if chosen:
-            with claim:
+        with contextlib.ExitStack() as claim:
+            with _claimed_keys(folder / _FOLDER) as claimed:
+                free = (i for i, group in enumerate(left) if not claimed or claimed.isdisjoint(_bytes(group, keys)))
+                if (position := next(free, None)) is not None:
+                    missing = ((batch, ~contains(keys[batch])) for batch in left.pop(position))
+                    chosen = [batch if full_batches else batch[absent] for batch, absent in missing if absent.any()]
+                    if chosen and claimed is not None:
+                        claim.enter_context(_claim(folder / _FOLDER, b"".join(_bytes(chosen, keys))))
+            if chosen:
                 yield chosen
-        elif chosen is None:
+        if chosen is None:
             if not logged:
                 count = sum(len(batch) for group in left for batch in group)
                 logger.info("%d texts are being encoded by another process; waiting for them", count)
@@ -150,10 +149,7 @@ def _bytes(group: Group, keys: Keys) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _claimed_keys(folder: Path) -> Iterator[set[bytes] | None]:
-    """Lock the folder and yield the keys that running processes have claimed.
-
-    None where claims do not work.
-    """
+    """Lock the folder and yield the keys that running processes have claimed. None where claims do not work."""
     with contextlib.ExitStack() as stack:
         locked = False
         with contextlib.suppress(OSError):  # a read-only store
@@ -180,22 +176,18 @@ def _keys_of(path: Path) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def _released(descriptor: int, path: Path) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _claim(folder: Path, content: bytes) -> contextlib.AbstractContextManager[None]:
-    """Claim keys during the returned context, if the claim can be written."""
+def _claim(folder: Path, content: bytes) -> Iterator[None]:
+    """Claim keys during the block, if the claim can be written."""
     path = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
-    try:
+    descriptor = None
+    with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         lock(descriptor)
         os.write(descriptor, content)
-    except OSError:
-        return contextlib.nullcontext()
-    return _released(descriptor, path)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            os.close(descriptor)

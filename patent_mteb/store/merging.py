@@ -28,13 +28,9 @@ _SAMPLE = 2048
 
 @dataclass
 class Merged:
-    """Result of a merge.
+    """Result of a merge: spaces read, texts copied, and texts that the store had.
 
-    Attributes:
-        spaces: spaces that were read.
-        copied, known: texts that were copied, and texts that the store had.
-        uncompared: spaces without a common text, which could not be compared.
-        notes: incomplete records of the other stores; the rest was copied.
+    ``uncompared`` are spaces without a common text, ``notes`` incomplete records of the other stores.
     """
 
     spaces: int = 0
@@ -178,10 +174,7 @@ def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: M
     done.known += len(entries.keys) - len(new.keys)
     if not len(new.keys):
         return
-    if space.ragged:
-        space.append_ragged(new.keys, new.rows(shard), new.lengths)
-    else:
-        space.append(new.keys, new.rows(shard))
+    space.append(new.keys, new.rows(shard), new.lengths if space.ragged else None)
     if space.unwritten_bytes:
         raise DataError(
             "the store cannot be written", path=space.directory, remedy="free space on the disk, then merge again"

@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader
 from patent_mteb.errors import ModelError
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import progress_bar, stored
+from patent_mteb.store.resolve import qualified
 from patent_mteb.store.settings import LiveIdentity
 
 _SETTINGS = (
@@ -38,16 +39,12 @@ _SETTINGS = (
     "activation_fn",
     "dtype",
 )
-
 _AT_ONCE = 4096
 _Row = dict[str, Any]
 
 
 def stored_pairs(model: CrossEncoderProtocol, path: Path | str | None = None) -> CrossEncoderProtocol:
-    """Wrap a cross-encoder with a store.
-
-    A language model, which stores its answers itself, is returned unchanged.
-    """
+    """Wrap a cross-encoder with a store. A language model, which stores its answers itself, is returned unchanged."""
     return model if hasattr(model, "graded") or isinstance(model, StoredPairs) else StoredPairs(model, path)
 
 
@@ -86,37 +83,24 @@ class StoredPairs(LiveIdentity):
         self,
         inputs1: Iterable[Mapping[str, Any]],
         inputs2: Iterable[Mapping[str, Any]],
-        *,
-        task_metadata: Any,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: Any = None,
-        **kwargs: Any,
+        **arguments: Any,
     ) -> NDArray[np.float64]:
-        """Scores of pairs, as in mteb's ``CrossEncoderProtocol``.
-
-        Missing ones are computed and stored.
-        """
-        where = {
-            "task_metadata": task_metadata,
-            "hf_split": hf_split,
-            "hf_subset": hf_subset,
-            "prompt_type": prompt_type,
-        }
+        """Scores of pairs, as in mteb's ``CrossEncoderProtocol``. Missing ones are computed and stored."""
         if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):
-            predicted = self.model.predict(inputs1, inputs2, **where, **kwargs)  # type: ignore[arg-type]
+            predicted = self.model.predict(inputs1, inputs2, **arguments)  # type: ignore[arg-type]
             return one_score(predicted, self.mteb_model_meta.name)
         size = int(getattr(inputs1, "batch_size", None) or 32)
         pairs = zip(_rows(inputs1), _rows(inputs2), strict=True)
         total = len(inputs1) * size if isinstance(inputs1, Sized) else None
-        shown = bool(kwargs.pop("show_progress_bar", True))
+        shown = bool(arguments.pop("show_progress_bar", True))
         scores = []
-        with progress_bar(f"{self.mteb_model_meta.name} on {task_metadata.name}", total, 0, shown) as progress:
+        name = f"{self.mteb_model_meta.name} on {arguments['task_metadata'].name}"
+        with progress_bar(name, total, 0, shown) as progress:
             while texts := [
                 json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)
             ]:
                 loader = text_loader(texts, size)
-                scores.append(self._encode(loader, **where, **kwargs, show_progress_bar=False)[:, 0])
+                scores.append(self._encode(loader, **arguments, show_progress_bar=False)[:, 0])
                 progress.update(len(texts))
         return np.concatenate(scores).astype(np.float64) if scores else np.zeros(0)
 
@@ -158,8 +142,7 @@ class _TaskPairs(AbsEncoder):
             for name in _SETTINGS
             if hasattr(one, name)
         }
-        kind = type(self.cross_encoder)
-        return {"of": "pairs", "cross-encoder": f"{kind.__module__}.{kind.__qualname__}", **found}
+        return {"of": "pairs", "cross-encoder": qualified(type(self.cross_encoder)), **found}
 
     def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
         """[n, 1] scores of pairs."""

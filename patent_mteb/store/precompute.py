@@ -8,23 +8,18 @@ the same share claim batches from each other (:mod:`patent_mteb.store.locks`).
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
-from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.parallel import Tell, quiet
 from patent_mteb.store.batches import texts_of
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.keys import Keys, halves
-from patent_mteb.store.locks import claimed_groups
-from patent_mteb.store.space import Table
+from patent_mteb.store.keys import Keys, distinct
 
 
 @dataclass
@@ -47,10 +42,7 @@ class Counts:
 
 
 class PrecomputeEncoder:
-    """An encoder that encodes its share of the texts into a store.
-
-    It returns the positions of the texts instead of vectors: no score is computed from them.
-    """
+    """An encoder that encodes its share of the texts into a store; no score is computed from its result."""
 
     def __init__(
         self, encoder: StoredEncoder, share: tuple[int, int] = (1, 1), *, dry: bool = False, tell: Tell = quiet
@@ -61,38 +53,24 @@ class PrecomputeEncoder:
         self._dry = dry
         self._tell = tell
         self._batches = 0
-        self._seen: dict[str, Table] = {}
+        self._seen: dict[str, Keys] = {}
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
         """Metadata of the encoder."""
         return self._encoder.mteb_model_meta
 
-    def encode(
-        self,
-        inputs: Any,
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> NDArray[np.float32]:
+    def encode(self, inputs: Any, **arguments: Any) -> NDArray[np.float32]:
         """Encode the share of these texts; arguments as in mteb's ``EncoderProtocol``."""
         texts = texts_of(inputs)
         if texts is None:
             raise ModelError(
-                f"{task_metadata.name} has more than texts, which are not stored. Remedy: run it without encoding ahead"
+                f"{arguments['task_metadata'].name} has more than texts, which are not stored. Remedy: run it without"
+                " encoding ahead"
             )
-        where = {
-            "task_metadata": task_metadata,
-            "hf_split": hf_split,
-            "hf_subset": hf_subset,
-            "prompt_type": prompt_type,
-        }
-        plan = self._encoder.plan(inputs, texts, where, kwargs)
+        plan = self._encoder.plan(inputs, texts, arguments)
         new = self._new(plan.space.directory.name, plan.keys[plan.first])
-        batches = self._encoder.calls(inputs, texts, plan.first[new], plan, kwargs)
+        batches = self._encoder.batches(plan, plan.first[new])
         stored = plan.first[plan.stored]
         mine = [batch for batch in self._ours(batches) if not np.isin(batch, stored).all()]
         ours = sum(int((~np.isin(batch, stored)).sum()) for batch in mine)
@@ -101,12 +79,8 @@ class PrecomputeEncoder:
         self.counts.stored += int((plan.stored & new).sum())
         self.counts.ours += ours
         if mine and not self._dry:
-            before, size = self._encoder.stats.encoded, sum(map(len, mine))
-            groups, contains = self._encoder.groups(mine), plan.space.contains
-            with contextlib.closing(
-                claimed_groups(plan.space.directory, plan.keys, groups, contains, full_batches=True)
-            ) as unclaimed:
-                self._encoder.encode_groups(inputs, texts, unclaimed, size, plan, where, kwargs, stored)
+            before = self._encoder.stats.encoded
+            self._encoder.encode_batches(plan, mine, stored)
             self.counts.encoded += self._encoder.stats.encoded - before
             self._tell(ours)
         return np.arange(1, len(texts) + 1, dtype=np.float32)[:, None]
@@ -119,18 +93,12 @@ class PrecomputeEncoder:
         return batches[first::shares]
 
     def _new(self, space: str, keys: Keys) -> NDArray[np.bool_]:
-        """Mask of the keys that no earlier call requested.
-
-        A run would find the others in its store.
-        """
-        seen = self._seen.get(space, Table())
-        new = seen.search(keys) < 0
-        high, low = (half[new] for half in halves(keys))
-        more = Table(
-            high, low, np.zeros(len(high), np.int32), np.zeros(len(high), np.uint32), np.zeros(len(high), np.uint32)
-        )
-        self._seen[space] = Table.joined([seen, more])
-        return new
+        """Mask of the keys that no earlier call requested. A run would find the others in its store."""
+        seen = self._seen.get(space, keys[:0])
+        every = np.concatenate([seen, keys])
+        first = distinct(every)
+        self._seen[space] = every[first]
+        return np.isin(np.arange(len(seen), len(every)), first)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Refuse: the returned positions are not vectors."""

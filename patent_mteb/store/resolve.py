@@ -46,15 +46,18 @@ _BY_TASK_TYPE = {
 }
 """Subclasses whose ``encode`` reads the prompt, the task type and the role only."""
 
+_BY_ENCODE: dict[Any, str] = {
+    SentenceTransformerEncoderWrapper: "sentence-transformer",
+    InstructSentenceTransformerModel: "instruction",
+    RandomEncoderBaseline: "no prompt",
+}
+
 
 @dataclass(frozen=True)
 class Prompt:
-    """A resolved prompt.
+    """A resolved prompt: its wording, and anything else about the task that changes the vectors.
 
-    Attributes:
-        text: its wording, "" for none.
-        context: anything else about the task that changes the vectors, "" for nothing.
-        whole_row: whether the model may read other columns of a row than ``text``.
+    ``whole_row``: whether the model may read other columns of a row than ``text``.
     """
 
     text: str
@@ -84,10 +87,7 @@ class Facts:
 
     @classmethod
     def read(cls, document: Any) -> Facts | None:
-        """Read saved facts, None if invalid.
-
-        Stores of the first version call the kind ``family``.
-        """
+        """Read saved facts, None if invalid. Stores of the first version call the kind ``family``."""
         if not isinstance(document, dict) or not {"settings", "core"} <= document.keys():
             return None
         kind = document.get("kind", document.get("family"))
@@ -95,10 +95,7 @@ class Facts:
 
 
 def placed(meta: ModelMeta) -> ModelMeta:
-    """Metadata of an unloaded model, with the revision of the files to be loaded.
-
-    Only models with a method ``placed()`` know it.
-    """
+    """Metadata of an unloaded model, with the revision of the files to be loaded where the model knows it."""
     return meta.placed() if hasattr(meta, "placed") else meta
 
 
@@ -107,14 +104,10 @@ def kind_of(encoder: type | Any) -> str:
     cls = encoder if isinstance(encoder, type) else type(encoder)
     if hasattr(cls, "store_prompt"):
         return "own"
-    for known, name in (
-        (SentenceTransformerEncoderWrapper, "sentence-transformer"),
-        (InstructSentenceTransformerModel, "instruction"),
-        (RandomEncoderBaseline, "no prompt"),
-    ):
+    for known, name in _BY_ENCODE.items():
         if getattr(cls, "encode", None) is known.encode:
             return name
-    return _BY_TASK_TYPE.get(_qualified(cls), "unknown")
+    return _BY_TASK_TYPE.get(qualified(cls), "unknown")
 
 
 def resolve(
@@ -129,7 +122,7 @@ def resolve(
     if facts.kind == "unknown":
         whole_task = plain([task.name, task.type, task.prompt, role, hf_split, hf_subset])
         return Prompt("", json.dumps(whole_task, sort_keys=True), whole_row=True)
-    by_type = _qualified(type(encoder)) in _BY_TASK_TYPE
+    by_type = qualified(type(encoder)) in _BY_TASK_TYPE
     core = facts.core or {}
     routed = None
     if facts.kind == "instruction":
@@ -161,11 +154,11 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
     """Return the facts about a loaded encoder."""
     kind = kind_of(encoder)
-    loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in _NEUTRAL_KWARGS}
-    if kind in ("sentence-transformer", "instruction"):
-        loader_kwargs = {name: value for name, value in loader_kwargs.items() if name not in _PROMPT_KWARGS}
+    takes_prompts = kind in ("sentence-transformer", "instruction")
+    unrelated = _NEUTRAL_KWARGS | _PROMPT_KWARGS if takes_prompts else _NEUTRAL_KWARGS
+    loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in unrelated}
     settings: dict[str, Any] = {
-        "encoder": getattr(type(encoder), "stored_as", None) or _qualified(type(encoder)),
+        "encoder": getattr(type(encoder), "stored_as", None) or qualified(type(encoder)),
         "loader_kwargs": plain(loader_kwargs),
         "experiment_kwargs": plain(dict(meta.experiment_kwargs or {})),
     }
@@ -181,9 +174,8 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
         }
     else:
         settings["max_tokens"] = plain(meta.max_tokens)
-        for name in ("max_seq_length", "max_length", "embed_dim", "embedding_dim", "dtype"):
-            if hasattr(encoder, name):
-                settings[name] = plain(getattr(encoder, name))
+        names = ("max_seq_length", "max_length", "embed_dim", "embedding_dim", "dtype")
+        settings |= {name: plain(getattr(encoder, name)) for name in names if hasattr(encoder, name)}
         if hasattr(core_model, "dtype"):
             settings["weights"] = plain(core_model.dtype)
     if hasattr(encoder, "store_settings"):
@@ -192,20 +184,13 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
 
 
 def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
-    """Return an instance of the model's wrapper class without the model.
-
-    It resolves prompts and compares vectors with mteb's own code. None where this is impossible.
-    """
+    """Return an instance of the model's wrapper class without weights, to resolve prompts and compare vectors."""
     cls: Any = meta.loader
-    if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
+    if not isinstance(cls, type) and facts.settings.get("encoder") == qualified(SentenceTransformerEncoderWrapper):
         cls = SentenceTransformerEncoderWrapper  # a function that only makes this wrapper
-    known = facts.kind in ("sentence-transformer", "instruction", "no prompt")
-    if (
-        not known
-        or not isinstance(cls, type)
-        or kind_of(cls) != facts.kind
-        or (facts.kind != "no prompt" and not facts.core)
-    ):
+    if facts.kind not in _BY_ENCODE.values() or not isinstance(cls, type) or kind_of(cls) != facts.kind:
+        return None
+    if facts.kind != "no prompt" and not facts.core:
         return None
     double: Any = object.__new__(cls)
     double.mteb_model_meta = meta
@@ -257,10 +242,7 @@ def _core_settings(model: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to JSON, the same in every process.
-
-    Functions and types become their names, arrays their content.
-    """
+    """Convert a value to JSON, the same in every process: functions and types become their names."""
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -281,8 +263,8 @@ def plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return plain(value.model_dump())
     described = repr(value)
-    return _qualified(type(value)) if f" at 0x{id(value):x}" in described else described
+    return qualified(type(value)) if f" at 0x{id(value):x}" in described else described
 
 
-def _qualified(cls: type) -> str:
+def qualified(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"

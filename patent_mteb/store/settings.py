@@ -5,15 +5,14 @@ similarity, and a fingerprint of its weights. While nothing differs from this re
 metadata. Later changes (``model.model.max_seq_length = 128``, ``.bfloat16()``, a training step) and arguments of
 ``encode`` that change vectors enter it as a digest, ``experiment_kwargs["settings"]``.
 
-Models of this suite report their changes themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command. mteb's
-own models do so from their first task of the suite on. For any other model, mteb looks up results before it calls a
-task. :func:`with_current_settings` therefore sets the identity where the suite is called first. :func:`check_identity`,
-which every task calls, refuses a score that would be saved under the name of other settings.
+Models of this suite report their changes themselves (:class:`LiveIdentity`), and so do mteb's own models from their
+first task of the suite on. For any other model, mteb looks up results before it calls a task:
+:func:`with_current_settings` sets the identity where the suite is called first, and :func:`check_identity`, which every
+task calls, refuses a score that would be saved under the name of other settings.
 
-Digests cover weights, modules and tokenizer at the time of the call. No list of settings is complete, so all plain
-attributes of all modules, all buffers, the whole tokenizer and a sample of each weight count. Digests are the same in
-every process and on every device. Those of modules and tokenizer differ between versions of transformers and
-tokenizers, which write configurations differently.
+No list of settings is complete, so all plain attributes of all modules, all buffers, the whole tokenizer and a sample
+of each weight count. Digests are the same in every process and on every device. Those of modules and tokenizer differ
+between versions of transformers and tokenizers, which write configurations differently.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, unambiguous_settings
-from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
+from patent_mteb.store.resolve import facts_of, kind_of, placed, plain, qualified
 
 _SAMPLE = 4096
 _WHOLE = 1 << 16
@@ -61,10 +60,7 @@ def weights_digest(network: Any) -> str:
 
 
 def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Names, types and shapes of tensors, and one number for the values of each.
-
-    Takes one transfer from each device.
-    """
+    """Names, types and shapes of tensors, and one number for the values of each, in one transfer a device."""
     import torch
 
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -87,10 +83,7 @@ def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def _sampled(size: int, device: Any) -> tuple[Any, Any]:
-    """Positions to read (None for all) and an odd factor for each.
-
-    Products wrap around, as in a hash.
-    """
+    """Positions to read (None for all) and an odd factor for each. Products wrap around, as in a hash."""
     import torch
 
     n = size if size <= _WHOLE else _SAMPLE
@@ -100,10 +93,7 @@ def _sampled(size: int, device: Any) -> tuple[Any, Any]:
 
 
 def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
-    """Digest of all modules of a torch module: class, attributes, config, buffers.
-
-    ``ignored``: attributes that its library sets for every batch.
-    """
+    """Digest of class, attributes, config and buffers of all modules; ``ignored`` are set for every batch."""
     configs: dict[int, Any] = {}
     found: list[Any] = []
     for name, module in network.named_modules():
@@ -112,7 +102,7 @@ def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
             for key, value in vars(module).items()
             if _counts(key) and key not in ignored and _is_plain(value)
         }
-        found.append([name, f"{type(module).__module__}.{type(module).__qualname__}", plain(attributes)])
+        found.append([name, qualified(type(module)), plain(attributes)])
         config = getattr(module, "config", None)
         if hasattr(config, "to_dict"):
             configs.setdefault(id(config), config)
@@ -127,10 +117,7 @@ def _counts(name: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an attribute is a setting: a number, string, type or function.
-
-    Tuples and lists of these are settings too.
-    """
+    """Whether an attribute is a setting: a number, string, type or function, or a list or tuple of these."""
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -139,10 +126,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
-    """Constant buffers; computed floats in half precision.
-
-    Their last bits differ between processors.
-    """
+    """Constant buffers; computed floats in half precision. Their last bits differ between processors."""
     for name, module in network.named_modules():
         if getattr(module, "rope_type", None) in _DYNAMIC_ROPE:
             continue
@@ -152,11 +136,7 @@ def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Digest of a tokenizer without padding and truncation; "" for none.
-
-    These two change from call to call. ``tokenizer`` is one of transformers, fast or slow, or one of the library
-    tokenizers.
-    """
+    """Digest of a tokenizer without padding and truncation, which change from call to call; "" for none."""
     if tokenizer is None:
         return ""
     backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
@@ -187,16 +167,9 @@ def _state(backend: Any) -> Any:
     return pieces, added, backend.get_vocab_size(), tuple(backend.encode(_PROBE).ids)
 
 
-NEUTRAL = frozenset(
-    {"batch_size", "batch_tokens", "show_progress_bar", "precision", "device", "pool", "chunk_size"}
-) | {
-    "convert_to_numpy",
-    "convert_to_tensor",
-}
-"""Arguments of ``encode`` that do not change vectors.
-
-They need no digest. mteb itself separates results by precision.
-"""
+_ABOUT_OUTPUT = {"show_progress_bar", "precision", "convert_to_numpy", "convert_to_tensor"}
+NEUTRAL = frozenset({"batch_size", "batch_tokens", "device", "pool", "chunk_size"} | _ABOUT_OUTPUT)
+"""Arguments of ``encode`` that do not change vectors; mteb itself separates results by precision."""
 
 _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
 _NOTE = "_patent_mteb_at_load"
@@ -223,20 +196,14 @@ def _network(model: Any) -> Any:
 def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     """Current settings of a single model: of its wrapper, and of the wrapped model."""
     facts = facts_of(model, _UNDECLARED)
-    wrapper = {
-        name: value
-        for name, value in facts.settings.items()
-        if name not in ("encoder", "loader_kwargs", "experiment_kwargs")
-    }
+    named = ("encoder", "loader_kwargs", "experiment_kwargs")
+    wrapper = {name: value for name, value in facts.settings.items() if name not in named}
     core: dict[str, Any] = dict(wrapper.pop("sentence_transformer", {}))
     if hasattr(model, "own_prompts"):
         wrapper["prompts"] = plain(model.own_prompts)
     else:
-        wrapper |= {
-            name: plain(getattr(model, name))
-            for name in ("model_prompts", "prompts_dict")
-            if getattr(model, name, None)
-        }
+        given = {name: getattr(model, name, None) for name in ("model_prompts", "prompts_dict")}
+        wrapper |= {name: plain(prompts) for name, prompts in given.items() if prompts}
     if facts.core is not None:
         core |= {"prompts": _reachable_prompts(facts.core, wrapper), "similarity": facts.core["similarity"]}
     network = _network(model)
@@ -249,9 +216,7 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
 def _digests(model: Any, network: Any) -> dict[str, str]:
     """Digests of weights, modules and tokenizer."""
     tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
-    volatile = getattr(
-        getattr(model, "_encoder", None), "volatile", ()
-    )  # PyLate sets the length for queries or documents
+    volatile = getattr(getattr(model, "_encoder", None), "volatile", ())  # PyLate sets the length by role
     found = (weights_digest(network), modules_digest(network, volatile), tokenizer_digest(tokenizer))
     return dict(zip(DIGESTS, found, strict=True))
 
@@ -285,33 +250,27 @@ def _write(owner: Any, settings: dict[str, Any]) -> None:
 
 def _changes(model: Any) -> dict[str, Any]:
     """Settings of a single model that differ from its record, made now if missing."""
-    changed: dict[str, Any] = _process_settings(model)
+    changed: dict[str, Any] = {}
+    network = _network(model)
+    if network is not None and next(network.parameters(), None) is not None:
+        import torch
+
+        if (precision := torch.get_float32_matmul_precision()) != "highest":
+            changed["float32_matmul_precision"] = precision
     for owner, settings in _live(model):
         known = getattr(owner, "__dict__", {}).get(_NOTE)
         if known is None:
             _write(owner, settings)
             continue
-        changed |= {
-            name: settings.get(name) for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)
-        }
+        names = [name for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)]
+        changed |= {name: settings.get(name) for name in names}
     return changed
-
-
-def _process_settings(model: Any) -> dict[str, Any]:
-    """Unusual settings of torch that change the vectors of every network."""
-    if (network := _network(model)) is None or next(network.parameters(), None) is None:
-        return {}
-    import torch
-
-    precision = torch.get_float32_matmul_precision()
-    return {} if precision == "highest" else {"float32_matmul_precision": precision}
 
 
 def unseen_changes(model: Any) -> dict[str, Any]:
     """Changes since loading that the settings of a model do not show, by name."""
-    names = {f"{name}_digest": name for name in DIGESTS}
-    found = {names[name]: value for name, value in _changes(model).items() if name in names}
-    return {**found, **_process_settings(model)}
+    names = {**{f"{name}_digest": name for name in DIGESTS}, "float32_matmul_precision": "float32_matmul_precision"}
+    return {names[name]: value for name, value in _changes(model).items() if name in names}
 
 
 def components(model: Any) -> list[Any]:
@@ -323,27 +282,21 @@ def components(model: Any) -> list[Any]:
 
 
 def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
-    """Yield the models inside a model that contain no others.
-
-    ``unloaded``: yield those too whose weights are not loaded.
-    """
-    seen: set[int] = set()
-
-    def below(one: Any) -> Iterator[Any]:
+    """Yield the models inside a model that contain no others, with ``unloaded`` those without weights too."""
+    pending, seen = [model], set[int]()
+    while pending:
+        one = pending.pop()
         if id(one) in seen:
-            return
+            continue
         seen.add(id(one))
         if getattr(one, "loaded", True) is False:  # nothing to change
             if unloaded:
                 yield one
-            return
+            continue
         inside = components(one)
-        for part in inside:
-            yield from below(part)
+        pending += reversed(inside)
         if not inside:
             yield one
-
-    yield from below(model)
 
 
 def _is_model(value: Any) -> bool:
@@ -427,24 +380,24 @@ def effective_kwargs(encode_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
-    """Digest of the arguments of ``encode`` that change vectors, empty for none."""
-    chosen = effective_kwargs(encode_kwargs)
-    return digest({"encode_kwargs": chosen}) if chosen else ""
+def _current_meta(model: Any, given: ModelMeta, encode_kwargs: Mapping[str, Any] | None) -> ModelMeta:
+    """Metadata of a model with its current settings and the arguments of ``encode``; the same object if none counts."""
+    meta = _with_changes(given, model)
+    effective = effective_kwargs(encode_kwargs)
+    return _added(meta, [digest({"encode_kwargs": effective})]) if effective else meta
 
 
 def with_current_settings(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
     """Return the model under an identity with its settings and encode arguments."""
-    effective = _effective(encode_kwargs)
     if isinstance(model, ModelMeta):
         model = placed(model)
-        if not effective:
+        if not effective_kwargs(encode_kwargs):
             return model
         model = note(model.load_model())
     if getattr(model, "mteb_model_meta", None) is None:
         return model
     given = model.mteb_model_meta
-    meta = _added(_with_changes(given, model), [effective] if effective else [])
+    meta = _current_meta(model, given, encode_kwargs)
     if meta is given:
         return model
     renamed = copy.copy(model)
@@ -468,14 +421,11 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             " their own, and those of two calls cannot be compared. Remedy: --precision int8, or"
             " patent_mteb.models.Quantised(model, 'int8')"
         )
-    effective = _effective(encode_kwargs)
-    if _added(_with_changes(meta, model), [effective] if effective else []) is not meta:
+    if _current_meta(model, meta, encode_kwargs) is not meta:
         changed = sorted({name for leaf in leaves(model) for name in _changes(leaf)})
-        why = (
-            f"encode_kwargs {dict(encode_kwargs or {})}"
-            if not changed
-            else f"settings changed since it was loaded ({', '.join(changed)})"
-        )
+        why = f"settings changed since it was loaded ({', '.join(changed)})"
+        if not changed:
+            why = f"encode_kwargs {dict(encode_kwargs or {})}"
         raise ModelError(
             f"{meta.name}: its result would be saved among those of other settings, because mteb does not know of"
             f" {why}. Remedy: evaluate patent_mteb.store.settings.with_current_settings(model, encode_kwargs), which"
@@ -501,8 +451,11 @@ def _combined(digests: Sequence[str]) -> str:
     return digests[0] if len(digests) == 1 else digest(digests, 32) if digests and all(digests) else ""
 
 
+_COMPUTED = ("device", "dtype", "max_tokens")
+
+
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
-    """Settings, digests, device and number type of a single model.
+    """Settings, digests, device (with the name of the GPU) and number type of a single model.
 
     A digest is None where there is nothing to hash, and empty where it is unknown.
     """
@@ -512,18 +465,9 @@ def _leaf_facts(leaf: Any) -> dict[str, Any]:
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:
         return {**known, **(leaf.digests() if unloaded else dict.fromkeys(DIGESTS))}
-    return {**known, **_digests(leaf, network), "device": _device(weight), "dtype": str(weight.dtype)}
+    device = str(weight.device)
+    if weight.device.type == "cuda":
+        import torch
 
-
-_COMPUTED = ("device", "dtype", "max_tokens")
-
-
-def _device(weight: Any) -> str:
-    """Device of a tensor, with the name of the GPU."""
-    import torch
-
-    return (
-        f"{weight.device} ({torch.cuda.get_device_name(weight.device)})"
-        if weight.device.type == "cuda"
-        else str(weight.device)
-    )
+        device += f" ({torch.cuda.get_device_name(weight.device)})"
+    return {**known, **_digests(leaf, network), "device": device, "dtype": str(weight.dtype)}

@@ -19,6 +19,7 @@ import os
 import secrets
 import struct
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,15 +47,22 @@ def checksum(data: Any) -> int:
     return xxhash.xxh3_64_intdigest(data)
 
 
+def row_type(document: Mapping[str, Any]) -> np.dtype[Any]:
+    """Number type of the rows of a space."""
+    kind: np.dtype[Any] = np.dtype(document["dtype"]).newbyteorder("<")
+    return kind
+
+
+def _header(directory: Path, document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the header of a shard says of its space."""
+    return {"space": directory.name, "dtype": row_type(document).str, "ragged": document["ragged"]}
+
+
 @dataclass(frozen=True)
 class Damage:
-    """A file of a store that cannot be used.
+    """A file of a store that cannot be used, and the texts that lose their vectors, as far as known.
 
-    Attributes:
-        path: the file.
-        problem: description of the damage.
-        texts: number of texts that lose their vectors, as far as known.
-        fatal: False for the remains of a stopped or running writer: bytes without a record.
+    It is not ``fatal`` for the remains of a stopped or running writer: bytes without a record.
     """
 
     path: Path
@@ -88,16 +96,16 @@ class BlockKeys:
 
 
 class Shard:
-    """Reader of one shard, which may still grow."""
+    """Reader of one shard, which may still grow; ``document`` describes its space."""
 
-    def __init__(self, index_path: Path, space: str, dtype: np.dtype[Any], ragged: bool) -> None:
+    def __init__(self, index_path: Path, document: Mapping[str, Any]) -> None:
         self.index_path = index_path
         self.rows_path = index_path.with_suffix(ROWS_SUFFIX)
         self.blocks: list[Block] = []
         self.width = 0
-        self._expected = {"space": space, "dtype": dtype.str, "ragged": ragged}
-        self._dtype = dtype
-        self._ragged = ragged
+        self._expected = _header(index_path.parent, document)
+        self._dtype = row_type(document)
+        self._ragged = document["ragged"]
         self._offset = 0
         self._seen_size = -1
         self._inode = -1
@@ -203,18 +211,15 @@ class Shard:
         except ValueError as error:
             raise FileNotFoundError(f"{self.rows_path} was cut off") from error
 
-    def verify(self, block: Block, view: NDArray[Any]) -> bool:
-        """Whether the rows of a block match their checksum; computed once."""
+    def verify(self, block: Block, view: NDArray[Any]) -> Damage | None:
+        """Compare the rows of a block with their checksum, once; return the damage."""
+        end = block.first_row + block.rows
         if not block.verified:
-            rows = view[block.first_row : block.first_row + block.rows]
+            rows = view[block.first_row : end]
             block.verified = len(rows) == block.rows and checksum(rows) == block.checksum
-        return block.verified
-
-    def wrong_checksum(self, block: Block) -> Damage:
-        """The damage of a block that failed :meth:`verify`."""
-        return Damage(
-            self.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts
-        )
+        if block.verified:
+            return None
+        return Damage(self.rows_path, f"wrong checksum of rows {block.first_row} to {end}", block.texts)
 
     def uncommitted_bytes(self) -> int:
         """Bytes at the end of the rows file without a record."""
@@ -240,15 +245,12 @@ class Unwritten:
 class ShardWriter:
     """Appends blocks to a new shard, of which it is the only writer."""
 
-    def __init__(self, directory: Path, space: str, dtype: np.dtype[Any], width: int, ragged: bool) -> None:
-        self.pid = os.getpid()
-        self.width = width
+    def __init__(self, directory: Path, document: Mapping[str, Any], width: int) -> None:
         self.rows = 0
         self._index_bytes = 0
-        self._ragged = ragged
-        self._row_bytes = width * dtype.itemsize
-        stem = directory / f"{time.time_ns():016x}-{self.pid}-{secrets.token_hex(4)}"
-        header = {"space": space, "dtype": dtype.str, "ragged": ragged, "width": width}
+        self._row_bytes = width * row_type(document).itemsize
+        stem = directory / f"{time.time_ns():016x}-{os.getpid()}-{secrets.token_hex(4)}"
+        header = {**_header(directory, document), "width": width}
         text = json.dumps(header, sort_keys=True).encode()
         start = _MAGIC + text.ljust(_HEADER_BYTES - len(_MAGIC) - _CHECK.size)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
@@ -275,16 +277,12 @@ class ShardWriter:
         return self.rows * self._row_bytes
 
     def append(self, keys: Keys, rows: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
-        """Write a block: rows [r, width] of keys [n, 16].
-
-        ``lengths`` [n] add up to r; without them n is r.
-        """
+        """Write a block: rows [r, width] of keys [n, 16]. In a ragged space ``lengths`` [n] add up to r."""
         body = np.ascontiguousarray(rows)
         _write_all(self._rows_file, body.data.cast("B") if body.size else b"")
         head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body))
         record = head + _CHECK.pack(checksum(head)) + keys.tobytes()
-        if self._ragged:
-            assert lengths is not None
+        if lengths is not None:
             record += lengths.astype("<u4").tobytes()
         self._add(record + _CHECK.pack(checksum(record)))
         self.rows += len(body)

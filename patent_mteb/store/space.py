@@ -16,48 +16,47 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.store.keys import Keys, distinct, halves
 from patent_mteb.store.locks import UseLock
-from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten
+from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten, row_type
+
+if TYPE_CHECKING:
+    from patent_mteb.store.store import EmbeddingStore
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class Table:
-    """One entry for each stored key, sorted by the high half of the key.
+    """One entry for each stored key, sorted by its high half.
 
-    Attributes:
-        high, low: the halves of the key.
-        block: number of the block of its vectors.
-        row: its first row in the shard.
-        length: number of its rows.
+    It has the halves of the key, and of its vectors the number of the block, the first row and the number of rows.
     """
 
-    high: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    low: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    block: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    row: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    length: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    high: NDArray[np.uint64]
+    low: NDArray[np.uint64]
+    block: NDArray[np.int32]
+    row: NDArray[np.uint32]
+    length: NDArray[np.uint32]
 
     def __len__(self) -> int:
         return len(self.high)
 
     def take(self, which: NDArray[Any]) -> Table:
-        return Table(self.high[which], self.low[which], self.block[which], self.row[which], self.length[which])
+        return Table(*(column[which] for column in vars(self).values()))
 
     @staticmethod
     def joined(tables: Sequence[Table]) -> Table:
         """Concatenate and sort tables; entries of equal keys keep their order."""
-        names = ("high", "low", "block", "row", "length")
-        combined = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+        columns = zip(*(vars(table).values() for table in tables), strict=True)
+        combined = Table(*map(np.concatenate, columns))
         return combined.take(np.argsort(combined.high, kind="stable"))
 
     def search(self, keys: Keys) -> NDArray[np.int64]:
@@ -79,6 +78,9 @@ class Table:
         return positions
 
 
+_EMPTY = Table(*(np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int32, np.uint32, np.uint32)))
+
+
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Bounds of the runs of equal values in a sorted, non-empty array."""
     bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
@@ -86,10 +88,7 @@ def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def slices(ends: NDArray[np.int64], first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Cut entries [first, last) into slices of at most ``rows`` rows or one entry.
-
-    ``ends`` is the cumulative sum of the rows of all entries.
-    """
+    """Cut entries [first, last) into slices of at most ``rows`` rows or one entry; ``ends`` sums their rows up."""
     while first < last:
         before = int(ends[first - 1]) if first else 0
         stop = min(last, max(first + 1, int(np.searchsorted(ends, before + rows, "right"))))
@@ -102,32 +101,6 @@ def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
 
 
-def pieces(texts: int, lengths: NDArray[np.int64] | None, rows: int) -> Iterator[tuple[slice, slice]]:
-    """Cut texts into pieces of at most ``rows`` rows or one text.
-
-    Yields the slice of the texts and that of their rows.
-    """
-    ends = np.arange(1, texts + 1) if lengths is None else np.cumsum(lengths)
-    for first, last in slices(ends, 0, texts, rows):
-        yield slice(first, last), slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
-
-
-class Storage(Protocol):
-    """What a space needs of its store."""
-
-    shard_bytes: int
-    memory_limit: int
-
-    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Allocate an array."""
-
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> UseLock | None:
-        """Make the folder and the description of a space, and mark it as used."""
-
-    def unwritable(self, error: OSError) -> None:
-        """Log that the store cannot be written."""
-
-
 _SLICE_BYTES = 16 << 20
 
 
@@ -135,34 +108,25 @@ _SLICE_BYTES = 16 << 20
 class Located:
     """Positions of vectors at one moment, unaffected by later changes of the space.
 
-    Attributes:
-        entries: one for each key, in order.
-        sources: shards and unwritten rows.
-        source: number of the source of each entry.
+    ``source`` is the number of the source (shard or unwritten rows) of each entry.
     """
 
     entries: Table
     sources: list[Shard | Unwritten]
     source: NDArray[np.int64]
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Number of rows of each entry."""
-        return self.entries.length.astype(np.int64)
 
-
-def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
-    """Copy the rows of entries to ``out`` from row ``targets[i]`` on.
-
-    Shards are read one by one, in the order of their rows.
-    """
+def copy_rows(found: Located, offsets: NDArray[np.int64], out: NDArray[Any]) -> None:
+    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``, shard by shard in the order of rows."""
+    targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
+    one_each = bool((lengths == 1).all())
     rows = found.entries.row.astype(np.int64)
     order = np.argsort((found.source << 32) | rows)
     row_bytes = max(1, out.shape[1] * out.itemsize)
-    ends = np.cumsum(np.ones(len(order), np.int64) if lengths is None else lengths[order])
-    last_rows = rows + found.lengths
+    ends = np.cumsum(lengths[order])
+    last_rows = rows + lengths
     for first, last in runs(found.source[order]):
         source = found.sources[int(found.source[order[first]])]
         view = source.map()
@@ -170,7 +134,7 @@ def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.in
             raise FileNotFoundError(f"rows of {source} have been cut off")
         for begin, end in slices(ends, first, last, max(1, _SLICE_BYTES // row_bytes)):
             chosen = order[begin:end]
-            if lengths is None:
+            if one_each:
                 out[targets[chosen]] = view[rows[chosen]]
             else:
                 out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
@@ -180,7 +144,6 @@ def copy_rows(found: Located, targets: NDArray[np.int64], lengths: NDArray[np.in
 DTYPES = ("float32", "float16", "int8")
 """Number types of stored vectors; ``int8`` is for codecs."""
 
-_Result = TypeVar("_Result")
 _BLOCK_BYTES = 4 << 20
 _ATTEMPTS = 3
 """Attempts of a read or write that fails because another process removes shards."""
@@ -197,18 +160,18 @@ class Space:
     between calls).
     """
 
-    def __init__(self, directory: Path, document: Mapping[str, Any], storage: Storage) -> None:
+    def __init__(self, directory: Path, document: Mapping[str, Any], store: EmbeddingStore) -> None:
         self.directory = directory
-        self.dtype: np.dtype[Any] = np.dtype(document["dtype"]).newbyteorder("<")
+        self.dtype = row_type(document)
         self.ragged = bool(document["ragged"])
         self.damages: list[Damage] = []
         self._document = document
-        self._storage = storage
+        self._store = store
         self._begin()
 
     def _begin(self) -> None:
         self._lock = threading.RLock()
-        self._table = Table()
+        self._table = _EMPTY
         self._unsorted: list[Table] = []
         self._shards: dict[str, Shard] = {}
         self._blocks: list[tuple[Shard | Unwritten, Block]] = []
@@ -249,9 +212,9 @@ class Space:
         """Make the folder and its description if missing, and mark the space as used."""
         with self._locked():
             try:
-                self._hold = self._storage.prepare(self.directory, self._document)
+                self._hold = self._store.prepare(self.directory, self._document)
             except OSError as error:
-                self._storage.unwritable(error)
+                self._store.unwritable(error)
 
     def refresh(self) -> None:
         """Read what all processes have written since the last call; drop removed shards."""
@@ -263,10 +226,13 @@ class Space:
                         "Embeddings were removed from %s; those that are needed are encoded again", self.directory
                     )
                 self._drop(dropped)
-            for path in self._index_paths():
+            paths: list[Path] = []
+            with contextlib.suppress(OSError):
+                paths = sorted(self.directory.glob(f"*{INDEX_SUFFIX}"))
+            for path in paths:
                 shard = self._shards.get(path.name)
                 if shard is None:
-                    shard = self._shards[path.name] = Shard(path, self.directory.name, self.dtype, self.ragged)
+                    shard = self._shards[path.name] = Shard(path, self._document)
                 blocks, damages = shard.read_new()
                 if blocks and (width := self._width()) != shard.width:
                     damages = [Damage(path, f"vectors of {shard.width} dimensions in a space of {width}", fatal=True)]
@@ -274,12 +240,6 @@ class Space:
                 for damage in damages:
                     self._report(damage)
                 self._unsorted += [self._entries(shard, block) for block in blocks]
-
-    def _index_paths(self) -> list[Path]:
-        try:
-            return sorted(self.directory.glob(f"*{INDEX_SUFFIX}"))
-        except OSError:
-            return []
 
     def _entries(self, source: Shard | Unwritten, block: BlockKeys) -> Table:
         high, low = halves(block.keys)
@@ -306,7 +266,7 @@ class Space:
     def contains(self, keys: Keys) -> NDArray[np.bool_]:
         """[n] mask of the keys with intact vectors; verifies blocks at their first use."""
         with self._locked():
-            if self.unwritten_bytes > self._storage.memory_limit:
+            if self.unwritten_bytes > self._store.memory_limit:
                 self._drop([source for source, _ in self._blocks if isinstance(source, Unwritten)])
                 self.unwritten_bytes = 0
             return self._locate(keys) >= 0
@@ -329,68 +289,48 @@ class Space:
         """Vectors of the keys, [n, width], in order."""
         if self.ragged:
             raise ValueError("a ragged space is read with gather_ragged")
-
-        def read(found: Located, width: int) -> NDArray[Any]:
-            out = self._storage.allocate((len(keys), width), self.dtype if dtype is None else np.dtype(dtype))
-            copy_rows(found, np.arange(len(keys)), None, out)
-            return out
-
-        return self._read(keys, read)
+        return self._gather(keys, self.dtype if dtype is None else np.dtype(dtype))[0]
 
     def gather_ragged(self, keys: Keys) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Concatenated vectors of the keys, [total rows, width], and [n + 1] offsets.
-
-        Key i has rows [o[i], o[i + 1]).
-        """
+        """Vectors of the keys, [total rows, width], and [n + 1] offsets: key i has rows [o[i], o[i + 1])."""
         if not self.ragged:
             raise ValueError("a space with one vector a text is read with gather")
+        return self._gather(keys, self.dtype)
 
-        def read(found: Located, width: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.lengths)])
-            out = self._storage.allocate((int(offsets[-1]), width), self.dtype)
-            copy_rows(found, offsets[:-1], found.lengths, out)
-            return out, offsets
-
-        return self._read(keys, read)
-
-    def _read(self, keys: Keys, read: Callable[[Located, int], _Result]) -> _Result:
+    def _gather(self, keys: Keys, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         for _ in range(_ATTEMPTS):
             with self._locked():
                 positions = self._locate(keys)
-                missing, width = int((positions < 0).sum()), self._width()
-                found = None if missing else self._found(positions)
-            if found is None:
-                raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
+                if missing := int((positions < 0).sum()):
+                    raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
+                width, found = self._width(), self._found(positions)
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.entries.length, dtype=np.int64)])
             with contextlib.suppress(FileNotFoundError):  # another process removed a shard; the next attempt notices
-                return read(found, width)
+                out = self._store.allocate((int(offsets[-1]), width), dtype)
+                copy_rows(found, offsets, out)
+                return out, offsets
         raise KeyError(f"shards of {self.directory} vanish while they are read")
 
-    def append(self, keys: Keys, vectors: NDArray[Any]) -> None:
-        """Write vectors [n, width] of the keys [n, 16].
+    def append(self, keys: Keys, vectors: NDArray[Any], lengths: NDArray[np.int64] | None = None) -> None:
+        """Write vectors [n, width] of the keys [n, 16]; in a ragged space the next ``lengths[i]`` vectors for key i.
 
         They survive the end of the process. If they cannot be written (a full disk, a read-only store), they stay in
         memory, and the store logs this once.
         """
-        if self.ragged:
-            raise ValueError("a ragged space is written with append_ragged")
-        vectors = np.asarray(vectors)
-        if len(vectors) != len(keys):
-            raise ValueError(f"{len(vectors)} vectors for {len(keys)} keys")
-        self._append(keys, vectors, None)
-
-    def append_ragged(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64]) -> None:
-        """Write ``lengths[i]`` vectors for key i, concatenated in ``values``."""
-        if not self.ragged:
-            raise ValueError("a space with one vector a text is written with append")
-        lengths = np.asarray(lengths, np.int64)
-        if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(values):
-            raise ValueError(
-                f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)} vectors"
-            )
-        self._append(keys, np.asarray(values), lengths)
-
-    def _append(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         halves(keys)
+        values = np.asarray(vectors)
+        if self.ragged != (lengths is not None):
+            raise ValueError("a ragged space, and no other, is written with the number of vectors of each key")
+        if lengths is None:
+            if len(values) != len(keys):
+                raise ValueError(f"{len(values)} vectors for {len(keys)} keys")
+        else:
+            lengths = np.asarray(lengths, np.int64)
+            if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(values):
+                raise ValueError(
+                    f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)}"
+                    " vectors"
+                )
         if values.ndim != 2 or values.shape[1] < 1:
             raise ValueError(f"vectors must be an [n, width] array, got shape {values.shape}")
         width = values.shape[1]
@@ -408,28 +348,28 @@ class Space:
                     self._writer.discard()
                     self._writer = None
                 self._keep_in_memory(keys, converted, lengths)
-                self._storage.unwritable(error)
+                self._store.unwritable(error)
             except BaseException:
                 self.close()
                 raise
 
     def _write(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
+        """Write in blocks, again if another process removes the folder or the shard with the new rows meanwhile."""
+        ends = np.cumsum(np.ones(len(keys), np.int64) if lengths is None else lengths)
+        block_rows = max(1, _BLOCK_BYTES // (values.shape[1] * self.dtype.itemsize))
         for attempt in range(_ATTEMPTS):
             with contextlib.nullcontext() if attempt == _ATTEMPTS - 1 else contextlib.suppress(FileNotFoundError):
-                if self._written(keys, values, lengths):
+                self._hold = self._store.prepare(self.directory, self._document)
+                for first, last in slices(ends, 0, len(keys), block_rows):
+                    rows = values[ends[first - 1] if first else 0 : ends[last - 1]]
+                    writer = self._ready_writer(values.shape[1], rows.nbytes)
+                    writer.append(keys[first:last], rows, None if lengths is None else lengths[first:last])
+                if self._writer is None:
                     return
-            self.close()  # another process removed the folder or the shard with the new rows
-
-    def _written(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> bool:
-        """Write, and return whether the shard still exists."""
-        self._hold = self._storage.prepare(self.directory, self._document)
-        for chosen, rows in pieces(len(keys), lengths, max(1, _BLOCK_BYTES // (values.shape[1] * self.dtype.itemsize))):
-            writer = self._ready_writer(values.shape[1], values[rows].nbytes)
-            writer.append(keys[chosen], values[rows], None if lengths is None else lengths[chosen])
-        if self._writer is None:
-            return True
-        self._writer.sync()
-        return self._writer.in_place()
+                self._writer.sync()
+                if self._writer.in_place():
+                    return
+            self.close()
 
     def _keep_in_memory(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         counts = np.ones(len(keys), np.int64) if lengths is None else lengths
@@ -441,11 +381,11 @@ class Space:
 
     def _ready_writer(self, width: int, nbytes: int) -> ShardWriter:
         writer = self._writer
-        if writer is not None and writer.rows and writer.nbytes + nbytes > self._storage.shard_bytes:
+        if writer is not None and writer.rows and writer.nbytes + nbytes > self._store.shard_bytes:
             writer.sync()
             self.close()
         if self._writer is None:
-            self._writer = ShardWriter(self.directory, self.directory.name, self.dtype, width, self.ragged)
+            self._writer = ShardWriter(self.directory, self._document, width)
         return self._writer
 
     def close(self) -> None:
@@ -492,7 +432,7 @@ class Space:
                 continue
             for number in unverified:
                 block = self._blocks[number][1]
-                if not shard.verify(block, view):
+                if damage := shard.verify(block, view):
                     damaged.append(number)
-                    self._report(shard.wrong_checksum(block))
+                    self._report(damage)
         return damaged

@@ -33,12 +33,11 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, leftover_files, read_json, write_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.keys import Keys, distinct
+from patent_mteb.store.keys import distinct
 from patent_mteb.store.locks import UseLock, exclusive, use_lock
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
 from patent_mteb.store.space import DTYPES, Space
 
-__all__ = ["EmbeddingStore", "PruneReport", "SpaceInfo", "VerifyReport", "default_path"]
 logger = logging.getLogger(__name__)
 _FORMAT = 1
 """Version of the layout and of the shards."""
@@ -54,12 +53,9 @@ class SpaceInfo:
     """Description of a space.
 
     Attributes:
-        directory: its folder.
-        identity: model, revision and settings.
-        dtype, ragged: number type, and whether a text has several vectors.
-        width: dimensions, 0 for an empty space.
         texts: distinct texts with intact records (``verify`` reads their rows).
-        rows: vectors, more than texts in ragged spaces.
+        rows: vectors, more than texts in ragged spaces, where a text has several.
+        width: dimensions, 0 for an empty space.
         nbytes: size on disk.
         last_used: when a process last opened or wrote it, seconds since the epoch.
     """
@@ -85,12 +81,7 @@ class SpaceInfo:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """Result of a verification.
-
-    Attributes:
-        spaces, texts, nbytes: amounts that were read.
-        damages: those that are not ``fatal`` are remains of stopped or running writers.
-    """
+    """What was read, and its damages; those that are not ``fatal`` are remains of stopped or running writers."""
 
     spaces: int
     texts: int
@@ -134,15 +125,6 @@ class EmbeddingStore:
     Raises:
         DataError: the folder cannot be made, is missing (without ``create``), or holds something else or a store of a
             later format.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store import EmbeddingStore, hash_texts
-        >>> store = EmbeddingStore("store")
-        >>> space = store.space({"model": "my-encoder", "revision": "1"})
-        >>> space.append(hash_texts(["a pump"]), np.ones((1, 2), np.float32))
-        >>> [(info.model, info.texts, info.width) for info in store.info()], store.verify().ok
-        ([('my-encoder', 1, 2)], True)
     """
 
     def __init__(
@@ -174,9 +156,9 @@ class EmbeddingStore:
             raise DataError("a file, not an embedding store", path=self.path, remedy=_ELSEWHERE)
         marker = self.path / _MARKER
         if not marker.exists():
-            strange = (
-                [entry.name for entry in self.path.iterdir() if not _belongs(entry.name)] if self.path.is_dir() else []
-            )
+            names = [entry.name for entry in self.path.iterdir()] if self.path.is_dir() else []
+            ours = ("spaces", "models", "tmp")
+            strange = [name for name in names if name not in ours and not name.startswith((_MARKER, f".{_MARKER}"))]
             if strange and not marker.exists():
                 raise DataError(
                     "directory is not empty and not an embedding store", path=self.path, remedy="give another directory"
@@ -316,19 +298,13 @@ class EmbeddingStore:
         """Remove spaces, or damaged shards only, and remains of killed processes.
 
         The intact blocks of a damaged shard are saved to a new one first. A space in use by another process is skipped
-        and reported.
+        and reported, unless ``force``: its processes encode again what they need.
 
         Args:
             model: only spaces of this model.
             older_than_days: only spaces that no process has opened for this number of days, by the clock of this
                 machine.
             damaged: remove damaged shards in these spaces (all spaces without another criterion) instead of the spaces.
-            dry_run: only report.
-            force: remove spaces in use too; their processes encode again what they need.
-
-        Raises:
-            ValueError: there is no criterion.
-            DataError: intact blocks of damaged shards cannot be saved.
         """
         if model is None and older_than_days is None and not damaged:
             raise ValueError("state what to prune: a model, an age, or damaged shards")
@@ -336,9 +312,8 @@ class EmbeddingStore:
         kept: list[str] = []
         freed = 0
         for info in self.info():
-            if model is not None and info.model != model:
-                continue
-            if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
+            recent = older_than_days is not None and time.time() - info.last_used < older_than_days * 86400
+            if recent or (model is not None and info.model != model):
                 continue
             line = (
                 f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})"
@@ -360,8 +335,10 @@ class EmbeddingStore:
         for path in self.leftovers():
             removed.append(f"{path}: left by a process that was stopped")
             freed += size_of(path)
-            if not dry_run:
-                _remove(path)
+            if not dry_run and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif not dry_run:
+                path.unlink(missing_ok=True)
         return PruneReport(freed, tuple(removed), tuple(kept))
 
     def _prune_shards(self, directory: Path, dry_run: bool) -> tuple[list[str], int]:
@@ -380,14 +357,9 @@ class EmbeddingStore:
             freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
             if dry_run:
                 continue
-            view = shard.map() if intact else None
             for keyed in intact:
-                assert view is not None
-                rows = view[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
-                if document["ragged"]:
-                    space.append_ragged(keyed.keys, rows, keyed.lengths)
-                else:
-                    space.append(keyed.keys, rows)
+                rows = shard.map()[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
+                space.append(keyed.keys, rows, keyed.lengths if space.ragged else None)
             if space.unwritten_bytes:
                 raise DataError(
                     "intact blocks cannot be saved, so nothing was removed",
@@ -405,35 +377,21 @@ def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
     return store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
 
 
-def _belongs(name: str) -> bool:
-    """Whether an entry of a folder belongs to a store."""
-    return name in ("spaces", "models", "tmp") or name.startswith((_MARKER, f".{_MARKER}"))
-
-
 def _info(directory: Path) -> SpaceInfo:
     described = directory / "space.json"
     document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
-    texts = rows = width = 0
-    keys: list[Keys] = []
-    for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
-        shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
-        blocks, _ = shard.read_new()
-        keys += [keyed.keys for keyed in blocks]
-        rows += sum(keyed.block.rows for keyed in blocks)
-        width = width or shard.width
-    if keys:
-        texts = len(distinct(np.concatenate(keys)))
-    used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
+    shards = [Shard(path, document) for path in sorted(directory.glob(f"*{INDEX_SUFFIX}"))]
+    blocks = [keyed for shard in shards for keyed in shard.read_new()[0]]
     return SpaceInfo(
         directory,
         document["identity"],
         document["dtype"],
         document["ragged"],
-        width,
-        texts,
-        rows,
-        size_of(directory),
-        used,
+        width=next((shard.width for shard in shards if shard.width), 0),
+        texts=len(distinct(np.concatenate([keyed.keys for keyed in blocks]))) if blocks else 0,
+        rows=sum(keyed.block.rows for keyed in blocks),
+        nbytes=size_of(directory),
+        last_used=(described if described.exists() else directory).stat().st_mtime,
     )
 
 
@@ -454,27 +412,21 @@ def document_of(directory: Path) -> Any:
 
 def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
     """Yield every shard of a space with its intact blocks and its damages."""
-    dtype = np.dtype(document["dtype"]).newbyteorder("<")
-    for path in sorted(
-        {
-            entry.with_suffix(INDEX_SUFFIX)
-            for entry in directory.iterdir()
-            if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)
-        }
-    ):
-        shard = Shard(path, directory.name, dtype, document["ragged"])
+    files = {
+        path.with_suffix(INDEX_SUFFIX) for path in directory.iterdir() if path.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)
+    }
+    for path in sorted(files):
+        shard = Shard(path, document)
         if not path.exists():
             yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
             continue
         blocks, damages = shard.read_new()
-        intact: list[BlockKeys] = []
         if blocks:
             view = shard.map()
-            intact = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
-            damages += [shard.wrong_checksum(keyed.block) for keyed in blocks if not keyed.block.verified]
+            damages += filter(None, (shard.verify(keyed.block, view) for keyed in blocks))
         if left := shard.uncommitted_bytes():
             damages.append(Damage(shard.rows_path, f"{left} bytes at its end without a record", fatal=False))
-        yield shard, intact, damages
+        yield shard, [keyed for keyed in blocks if keyed.block.verified], damages
 
 
 def size_of(path: Path) -> int:
@@ -484,10 +436,3 @@ def size_of(path: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             total += entry.stat().st_size
     return total
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

@@ -60,7 +60,7 @@ def read_while_writing(store, reads, *, ragged):
             numbers = np.arange(written[0], written[0] + 16)
             if ragged:
                 lengths = numbers % 3
-                space.append_ragged(keys_of(numbers), np.repeat(vectors_of(numbers), lengths, axis=0), lengths)
+                space.append(keys_of(numbers), np.repeat(vectors_of(numbers), lengths, axis=0), lengths)
             else:
                 space.append(keys_of(numbers), vectors_of(numbers))
             written[0] += 16

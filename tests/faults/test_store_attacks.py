@@ -119,7 +119,7 @@ def filled(root, ragged):
     for start in (0, 30):
         numbers = np.arange(start, start + 30)
         if ragged:
-            space.append_ragged(keys_of(numbers), vectors_of(np.repeat(numbers, 2)), np.full(30, 2))
+            space.append(keys_of(numbers), vectors_of(np.repeat(numbers, 2)), np.full(30, 2))
         else:
             space.append(keys_of(numbers), vectors_of(numbers))
     return [path for path in root.rglob("*") if path.is_file()]

@@ -15,7 +15,7 @@ def vectors(store: Path) -> dict[tuple[str, bytes], bytes]:
     for info in opened.info():
         space = opened.space(info.identity, info.dtype)
         for path in info.directory.glob("*.index"):
-            for block in Shard(path, info.directory.name, space.dtype, ragged=False).read_new()[0]:
+            for block in Shard(path, {"dtype": info.dtype, "ragged": False}).read_new()[0]:
                 rows = space.gather(block.keys)
                 found |= {
                     (info.directory.name, key.tobytes()): row.tobytes()

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from mteb._evaluators.retrieval_metrics import nauc as mteb_nauc
 
-from patent_mteb.metrics.measures import confidences, nauc, naucs
+from patent_mteb.metrics.measures import confidences, naucs
+
+
+def nauc(confidence, values):
+    return naucs({"": confidence}, {"": values})["nauc__"]
 
 
 @pytest.mark.parametrize("seed", range(5))

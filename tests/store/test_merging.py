@@ -83,7 +83,7 @@ def test_token_vectors_and_scores_of_pairs_are_compared(tmp_path):
     keys, draw = hash_texts(["a", "b"]), np.random.default_rng(0)
     rows = draw.standard_normal((5, 8)).astype(np.float32)
     for store, values, lengths in zip(stores, (rows, rows, -rows, rows), ([2, 3], [2, 3], [2, 3], [3, 2]), strict=True):
-        store.space(IDENTITY, "float32", ragged=True).append_ragged(keys, values, np.array(lengths))
+        store.space(IDENTITY, "float32", ragged=True).append(keys, values, np.array(lengths))
     assert merge(stores[0], [stores[1].path]).known == 2
     for wrong, why in zip(stores[2:], ("other vectors", "another number of vectors"), strict=True):
         with pytest.raises(DataError, match=why):

@@ -105,7 +105,7 @@ def test_token_vectors_of_any_number(tmp_path):
     parts = [rng.standard_normal((n, 5)).astype(np.float16) for n in lengths]
     space = EmbeddingStore(tmp_path, shard_bytes=300).space(IDENTITY, "float16", ragged=True)
     for start in range(0, 60, 20):
-        space.append_ragged(
+        space.append(
             keys_of(*range(start, start + 20)), np.concatenate(parts[start : start + 20]), lengths[start : start + 20]
         )
     reader = EmbeddingStore(tmp_path).space(IDENTITY, "float16", ragged=True)
@@ -117,7 +117,7 @@ def test_token_vectors_of_any_number(tmp_path):
     with pytest.raises(ValueError, match="gather_ragged"):
         reader.gather(keys_of(1))
     with pytest.raises(ValueError, match="lengths"):
-        reader.append_ragged(keys_of("new"), parts[1], np.array([len(parts[1]) + 1]))
+        reader.append(keys_of("new"), parts[1], np.array([len(parts[1]) + 1]))
 
 
 def test_big_blocks_and_results_are_cut(tmp_path, monkeypatch):
@@ -139,7 +139,7 @@ def test_big_blocks_and_results_are_cut(tmp_path, monkeypatch):
     )
     ragged = store.space(IDENTITY, ragged=True)
     lengths = np.full(10, 5)
-    ragged.append_ragged(keys_of(*range(10)), vectors, lengths)
+    ragged.append(keys_of(*range(10)), vectors, lengths)
     values, offsets = ragged.gather_ragged(keys_of(*range(9, -1, -1)))
     np.testing.assert_array_equal(values, vectors.reshape(10, 5, 8)[::-1].reshape(50, 8))
     assert offsets.tolist() == list(range(0, 51, 5))
@@ -360,8 +360,8 @@ def test_no_damaged_byte_is_ever_used(tmp_path, suffix, ragged):
     store = EmbeddingStore(tmp_path)
     space = store.space(IDENTITY, ragged=ragged)
     if ragged:
-        space.append_ragged(keys_of(0, 1, 2), vectors[:3], lengths[:3])
-        space.append_ragged(keys_of(3, 4), vectors[3:], lengths[3:])
+        space.append(keys_of(0, 1, 2), vectors[:3], lengths[:3])
+        space.append(keys_of(3, 4), vectors[3:], lengths[3:])
     else:
         space.append(keys_of(0, 1, 2), vectors[:3])
         space.append(keys_of(3, 4, 5), vectors[3:])
@@ -478,7 +478,7 @@ def test_info_counts(tmp_path):
     dense, ragged = store.space(IDENTITY), store.space(IDENTITY, "float16", ragged=True)
     dense.append(keys_of("a", "b"), some_vectors(2))
     dense.append(keys_of("b", "c"), some_vectors(2))
-    ragged.append_ragged(keys_of("a", "b"), some_vectors(5, width=4), np.array([2, 3]))
+    ragged.append(keys_of("a", "b"), some_vectors(5, width=4), np.array([2, 3]))
     by_kind = {info.ragged: info for info in store.info()}
     assert (by_kind[False].texts, by_kind[False].rows, by_kind[False].width, by_kind[False].dtype) == (
         3,
