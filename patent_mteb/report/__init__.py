@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,14 +95,17 @@ def run(
         >>> [path.name for path in outcome.files]
         ['report.md']
     """
+    from patent_mteb.files import write_text
     from patent_mteb.report import csv_files, figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
+    from patent_mteb.report.page import page
     from patent_mteb.report.published import tables_with_measured_rows
     from patent_mteb.report.statistics import statistics
 
     if unknown := [name for name in formats if name not in FORMATS]:
         raise ReportError(f"unknown format {', '.join(unknown)}. Remedy: choose from {', '.join(FORMATS)}")
-    if plots and out is None and html is None:
+    folder = out or html
+    if plots and folder is None:
         raise ReportError("plots are written to a folder. Remedy: name it with --out")
     collected = collect(results)
     if collected.results.is_empty():
@@ -126,28 +129,17 @@ def run(
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
         shown = [json.dumps(csv_files.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
-    if plots and (folder := out or html):
-        from patent_mteb.report.figures import save
-
-        files += [path for plot in drawn for path in save(plot.figure, folder / "plots" / plot.name)]
+    if folder:
+        files += [path for plot in drawn for path in figures.save(plot.figure, folder / "plots" / plot.name)]
     if html:
-        from patent_mteb.files import write_text
-        from patent_mteb.report.page import page
-
-        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
-        files.append(write_text(html / "index.html", shown_page))
+        text = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
+        files.append(write_text(html / "index.html", text))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
-
-
-def _printed(tables: Sequence[Table], every_table: bool) -> Sequence[Table]:
-    """Return the tables to print: all, or the summaries of a long report."""
-    short = sum(len(table.rows) for table in tables) <= _PRINTED_ROWS
-    return tables if short or every_table else [table for table in tables if table.summary]
 
 
 def _tables(
     frames: Mapping[str, pl.DataFrame],
-    tables: Iterable[Table],
+    tables: Sequence[Table],
     formats: Sequence[str],
     out: Path | None,
     every_table: bool,
@@ -156,27 +148,23 @@ def _tables(
     from patent_mteb.files import write_text
     from patent_mteb.report import rendering
 
-    tables = tuple(tables)
     shown: list[Any] = []
     files: list[Path] = []
+    long = sum(len(table.rows) for table in tables) > _PRINTED_ROWS
     for name in dict.fromkeys(formats):
-        chosen = _printed(tables, every_table) if name == "terminal" else tables
+        cut = name == "terminal" and long and not every_table
+        chosen = [table for table in tables if table.summary or not cut]
         texts = {table.name: rendering.FORMATS[name](table) for table in chosen}
         if name == "terminal" or out is None:
             shown += texts.values()
             if left := len(tables) - len(chosen):
-                shown.append(
-                    f"{left} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR"
-                    " writes them."
-                )
+                ways = "--every-table prints them, --html DIR shows them, --format csv --out DIR writes them."
+                shown.append(f"{left} more tables: {ways}")
         elif name == "csv":
             texts |= {stem: rendering.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]
+        elif name == "latex":
+            files.append(write_text(out / "tables.tex", "\n".join([rendering.LATEX_HEAD, *texts.values()])))
         else:
-            head = [rendering.LATEX_HEAD] if name == "latex" else []
-            files.append(
-                write_text(
-                    out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join([*head, *texts.values()])
-                )
-            )
+            files.append(write_text(out / "report.md", "\n".join(texts.values())))
     return shown, files

@@ -144,6 +144,16 @@ class Column:
     further: tuple[str, ...] = ()
 
 
+def text_columns(**titles: str) -> list[Column]:
+    """Return columns of texts, by key and title."""
+    return [Column(key, title, numeric=False) for key, title in titles.items()]
+
+
+def number_columns(**titles: str) -> list[Column]:
+    """Return columns of numbers in which nothing is marked, by key and title."""
+    return [Column(key, title, marked=False) for key, title in titles.items()]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table.
@@ -175,24 +185,28 @@ class Table:
 
     def parts(self) -> tuple[Table, ...]:
         """Return the table as it is shown: several tables of the same rows if it has too many columns of numbers."""
-        leading = next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
-        further = len(self.columns) - leading
+        leading, size = self.leading, len(self.columns)
+        further = size - leading
         if not self.at_once or further <= self.at_once:
             return (self,)
         return tuple(
             self.with_columns(
-                (*range(leading), *range(start, min(start + self.at_once, len(self.columns)))),
+                (*range(leading), *range(start, min(start + self.at_once, size))),
                 f", {start - leading + 1} to {min(start - leading + self.at_once, further)} of {further}",
             )
-            for start in range(leading, len(self.columns), self.at_once)
+            for start in range(leading, size, self.at_once)
         )
+
+    @property
+    def leading(self) -> int:
+        """The number of text columns before the first column of numbers."""
+        return next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
 
     def with_columns(self, places: Sequence[int], which: str = "") -> Table:
         """Some of its columns, with ``which`` behind its title."""
         rows = tuple(tuple(row[place] for place in places) for row in self.rows)
-        return replace(
-            self, title=self.title + which, columns=tuple(self.columns[place] for place in places), rows=rows, at_once=0
-        )
+        columns = tuple(self.columns[place] for place in places)
+        return replace(self, title=self.title + which, columns=columns, rows=rows, at_once=0)
 
     def marked(self) -> Table:
         """The same table with best and second marked in each block of every marked column, and a note on each mark.
@@ -204,20 +218,18 @@ class Table:
             rows = [[replace(cell, untested=False) for cell in row] for row in rows]
         blocks = self.blocks or ("",) * len(rows)
         for position, column in enumerate(self.columns):
-            if not (column.numeric and column.marked):
-                continue
-            for block in dict.fromkeys(blocks):
+            for block in dict.fromkeys(blocks) if column.numeric and column.marked else ():
                 members = [row for row, name in zip(rows, blocks, strict=True) if name == block]
                 for row, name in zip(members, mark([row[position] for row in members]), strict=True):
                     row[position] = replace(row[position], mark=name)
-        notes = list(self.notes)
-        if any(cell.tied for row in rows for cell in row):
-            notes.append(_TIED_NOTE)
-        if any(cell.untested for row in rows for cell in row):
-            notes.append(_UNTESTED_NOTE)
-        if any(cell.small for row in rows for cell in row):
-            notes.append(explained())
-        return replace(self, rows=tuple(tuple(row) for row in rows), notes=tuple(notes))
+        cells = [cell for row in rows for cell in row]
+        needed = {
+            _TIED_NOTE: any(cell.tied for cell in cells),
+            _UNTESTED_NOTE: any(cell.untested for cell in cells),
+            explained(): any(cell.small for cell in cells),
+        }
+        notes = [note for note, is_needed in needed.items() if is_needed]
+        return replace(self, rows=tuple(map(tuple, rows)), notes=(*self.notes, *notes))
 
 
 def mark(cells: Sequence[Cell]) -> list[str]:
@@ -228,11 +240,10 @@ def mark(cells: Sequence[Cell]) -> list[str]:
     shown = [
         round(cell.value, cell.digits) if isinstance(cell.value, float) and cell.ranked else None for cell in cells
     ]
-    order = sorted({value for value in shown if value is not None}, reverse=True)
-    if sum(value is not None for value in shown) < 2:
-        return [""] * len(cells)
+    known = [value for value in shown if value is not None]
+    order = sorted(set(known), reverse=True) if len(known) > 1 else []
     names = dict(zip(order, ("best", "second"), strict=False))
-    return [names.get(value, "") if value is not None else "" for value in shown]
+    return ["" if value is None else names.get(value, "") for value in shown]
 
 
 def mean_cell(value: float | None, tasks: Collection[str], small: Collection[str]) -> Cell:
@@ -256,5 +267,5 @@ def short(task: str, facts: Facts) -> str:
 
 
 def slug(*names: str) -> str:
-    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out."""
+    """Names as one name of a file: lower case, words joined by hyphens; empty names are skipped."""
     return "-".join(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") for name in names if name)

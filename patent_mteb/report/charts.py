@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from patent_mteb.report import costs, drawing, geometries, query_types, series
+from patent_mteb.report import costs, drawing, geometries, series
 from patent_mteb.report.queries import read_queries
 from patent_mteb.report.series import headline_results
-from patent_mteb.report.view import BenchmarkView
+from patent_mteb.report.view import JUDGEMENTS, BenchmarkView
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.verification import per_query_measure
 
@@ -93,6 +93,7 @@ class Chart:
         return [series, x, y, *([self.facet] if self.facet else []), *further]
 
 
+_KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
 _STRINGS = dict.fromkeys(("model", "group"), pl.String)
 _MOST_TASKS = 20
 """Tasks side by side, at most."""
@@ -172,9 +173,32 @@ def years(view: BenchmarkView) -> pl.DataFrame:
 
 def types(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value, show`` by query type and by slice, on the queries of all types (Sophia-Bench Fig. 5-7)."""
-    by_type = query_types.by_type(view).select("model", "value", group="type", show="judgements")
-    by_part = query_types.by_part(view).select("model", "value", group="part", show="kind")
-    return pl.concat([by_type, by_part])
+    return pl.concat(frame.select("model", "group", "value", "show") for frame in (by_type(view), by_part(view)))
+
+
+def by_type(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, show, value, n`` of the models with all representations, by representation and judgements."""
+    rows = view.complete_queries.filter(pl.col("slice").is_in(list(JUDGEMENTS)))
+    order = {task.name: place for place, task in enumerate(view.tasks)}
+    rows = rows.sort(pl.col("task").replace_strict(order, default=len(order)), maintain_order=True)
+    names = {task.name: task.short for task in view.tasks}
+    shown = pl.col("slice").replace(JUDGEMENTS)
+    return rows.select(model="run", group=pl.col("task").replace(names), show=shown, value="value", n="n")
+
+
+def by_part(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, show, value, n``: means over the representations by IPC section, filing office and year."""
+    complete = view.complete_queries
+    split = complete.with_columns(
+        kind=pl.col("slice").str.extract(r"^([a-z]+)_"), part=pl.col("slice").str.extract(r"_(.+)$")
+    )
+    every = pl.len().over("run", "slice") == complete["task"].n_unique()
+    rows = split.filter(pl.col("kind").is_in(list(_KINDS)) & every)
+    means = rows.group_by("run", "kind", "part", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").min())
+    order = {kind: place for place, kind in enumerate(_KINDS)}
+    ordered = means.sort(pl.col("kind").replace_strict(order, return_dtype=pl.Int64), "part", maintain_order=True)
+    shown = pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String)
+    return ordered.select(model="run", group=pl.col("part").str.to_uppercase(), show=shown, value="value", n="n")
 
 
 def sections(view: BenchmarkView) -> pl.DataFrame:
@@ -329,7 +353,7 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
         if cut:
             several = results.filter(pl.col("model") == model)["revision"].n_unique() > 1
             name = visible(str(model) + (f" @{str(revision)[:7]}" if several else ""))
-            name = whole[0][0] if whole else name.partition("/")[2] or name
+            name = whole[0][0] if whole else series.without_organisation(name)
             rows += [(name, dims, value, False) for dims, value in sorted(cut)]
             rows += [(name, dims, value, True) for _, dims, value in whole]
     schema = {"model": pl.String, "x": pl.Int64, "value": pl.Float64, "full": pl.Boolean}

@@ -98,7 +98,7 @@ class Explorer:
         self.numbers = numbers
         self.texts_of = texts_of
         self.left = BUDGET
-        self.left_out = 0
+        self.excluded = 0
         self.messages: list[str] = []
         self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for view in views:
@@ -119,7 +119,7 @@ class Explorer:
             made = self._task(view, task, read, documents=_is_headline(view, task))
             cost = len(json.dumps(made, ensure_ascii=False))
             if cost > self.left:
-                self.left_out += 1
+                self.excluded += 1
                 continue
             self.left -= cost
             found.append(made)

@@ -43,10 +43,6 @@ class Survey:
     excluded: list[str] = field(default_factory=list)
     """The messages on excluded files and results."""
 
-    def note(self, path: Path, problem: str, remedy: str) -> None:
-        """Add a message on a file."""
-        self.messages.append(str(DataError(problem, path=path, remedy=remedy)))
-
     def exclude(self, path: Path | None, problem: str, remedy: str) -> str:
         """Add a message on an excluded file, and return it."""
         return self.exclude_as(str(DataError(f"{problem}; left out", path=path, remedy=remedy)))
@@ -85,11 +81,7 @@ def survey(folder: Path) -> Survey:
 
 
 def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return name == name.encode("utf-8", "ignore").decode("utf-8")
 
 
 def _children(folder: Path, found: Survey) -> list[Path]:
@@ -98,11 +90,10 @@ def _children(folder: Path, found: Survey) -> list[Path]:
     except OSError as error:
         found.exclude(folder, f"the folder cannot be read ({error.strerror})", "give yourself the right to read it")
         return []
-    named = [child for child in children if _is_unicode(child.name)]
     for child in children:
         if not _is_unicode(child.name):
             found.exclude(folder, f"the name {child.name!a} is not UTF-8", "rename it")
-    return named
+    return [child for child in children if _is_unicode(child.name)]
 
 
 def _look(
@@ -151,11 +142,16 @@ def read_document(path: Path) -> dict[str, Any]:
     if not path.exists() and not path.is_symlink():
         raise FileNotFoundError(path)
     try:
-        if not path.is_file():
-            raise ValueError("no regular file")
-        return parse(path.read_bytes())
+        return parse_document(path)
     except (OSError, ValueError) as error:
         raise DataError(f"damaged ({error})", path=path, remedy=_AGAIN) from error
+
+
+def parse_document(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, with the errors of reading as they are."""
+    if not path.is_file():
+        raise ValueError("no regular file")
+    return parse(path.read_bytes())
 
 
 def parse(content: bytes) -> dict[str, Any]:
@@ -189,7 +185,7 @@ def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> N
         raise DataError(f"damaged ({problem})", path=path, remedy=_AGAIN)
     name, stated = meta["name"], meta["revision"] or "no_revision_available"
     if (name.replace("/", "__").replace(" ", "_"), stated) != (model, revision):
-        problem = f"it describes {name} at revision {stated}, but lies with the results of {model} at {revision}"
+        problem = f"it describes {name} at revision {stated}, but is stored with the results of {model} at {revision}"
         raise DataError(problem, path=path, remedy="restore the file")
 
 
@@ -201,10 +197,13 @@ def _malformed(meta: dict[str, Any]) -> str:
     for key in ("experiment_kwargs", "loader_kwargs"):
         if not isinstance(meta.get(key), dict | None):
             return f"{key} is a {type(meta[key]).__name__}"
-    loader = meta.get("loader_kwargs") or {}
-    if not isinstance(loader.get("model_prompts"), dict | None):
-        return f"model_prompts is a {type(loader['model_prompts']).__name__}"
-    return "" if all(map(_is_part, _parts(meta.get("experiment_kwargs") or {}))) else "a part of the model has no name"
+    prompts = (meta.get("loader_kwargs") or {}).get("model_prompts")
+    if not isinstance(prompts, dict | None):
+        return f"model_prompts is a {type(prompts).__name__}"
+    named = all(
+        isinstance(part, dict) and isinstance(part.get("name"), str) for part in _parts(meta.get("experiment_kwargs"))
+    )
+    return "" if named else "a part of the model has no name"
 
 
 def _parts(settings: Any) -> Iterator[Any]:
@@ -215,7 +214,3 @@ def _parts(settings: Any) -> Iterator[Any]:
     for part in parts if isinstance(parts, list) else ():
         yield part
         yield from _parts(part)
-
-
-def _is_part(part: Any) -> bool:
-    return isinstance(part, dict) and isinstance(part.get("name"), str)

@@ -25,10 +25,15 @@ _NOT_SETTINGS = ("name", "revision", "embed_dim")
 _System = Mapping[str, Any]
 
 
+def without_organisation(name: str) -> str:
+    """Return the name of a model or run without its organisation."""
+    return name.partition("/")[2] or name
+
+
 def model_names(runs: Iterable[str]) -> dict[str, str]:
     """Name runs without their settings, else without the organisation, where no other run has the same name."""
     runs = tuple(dict.fromkeys(runs))
-    tails = {run: run.partition("/")[2] or run for run in runs}
+    tails = {run: without_organisation(run) for run in runs}
     bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
     counted = [(names, Counter(names.values())) for names in (bare, tails)]
     return brief_names(
@@ -59,7 +64,9 @@ class _Curve:
     def details(self) -> dict[str, str]:
         """Settings and systems, each as a text that the name of the curve may show."""
         settings = {key: f"{key}={value}" for key, value in self.settings.items() if key != "parts"}
-        systems = (f"{_tail(system)} @{str(system.get('revision'))[:7]}" for system in self.systems)
+        systems = (
+            f"{without_organisation(str(system['name']))} @{str(system.get('revision'))[:7]}" for system in self.systems
+        )
         return settings | {str(place): text for place, text in enumerate(systems)}
 
 
@@ -152,11 +159,7 @@ def _settings(system: _System) -> dict[str, Any]:
     return {key: system[key] for key in sorted(system) if key not in _NOT_SETTINGS}
 
 
-def _tail(system: _System) -> str:
-    return str(system["name"]).partition("/")[2] or str(system["name"])
-
-
 def _label(system: _System) -> str:
     shown = {key: value for key, value in _settings(system).items() if key != "parts"}
     settings = ", ".join(f"{key}={value}" for key, value in shown.items())
-    return _tail(system) + (f" ({settings})" if shown and "kind" not in shown else "")
+    return without_organisation(str(system["name"])) + (f" ({settings})" if shown and "kind" not in shown else "")

@@ -12,7 +12,7 @@ from report_folders import add, built_tables, model_folder
 from patent_mteb.report.charts import Chart, inscope
 from patent_mteb.report.collect import collect
 from patent_mteb.report.figures import on_page, page_rows
-from patent_mteb.report.query_types import by_part, by_type
+from patent_mteb.report.charts import by_part, by_type
 
 
 @pytest.fixture(scope="module")
