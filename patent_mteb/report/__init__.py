@@ -28,17 +28,11 @@ _PRINTED_ROWS = 100
 
 @dataclass(frozen=True)
 class ReportOutcome:
-    """The outcome of a report.
+    """The outcome of a report."""
 
-    Attributes:
-        printed: output for the terminal: rich tables, or text for another format without a folder.
-        files: the written files.
-        messages: what the report excludes, and why.
-    """
-
-    printed: tuple[Any, ...]
+    printed: tuple[Any, ...]  # rich tables, or text for another format without a folder
     files: tuple[Path, ...]
-    messages: tuple[str, ...]
+    messages: tuple[str, ...]  # what the report excludes, and why
 
     def print(self, console: Console) -> None:
         """Print the output for the terminal."""
@@ -74,26 +68,14 @@ def run(
             and ``tables.tex``.
         out: folder for tables and plots.
         html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
-        plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
+        plots: write every plot as PNG, SVG and PDF below ``plots/`` in ``out``, without it in ``html``.
         published: show measured rows among the rows of the papers.
-        texts: let the page show texts of real data too, where their licence allows it. This reads all of the data,
-            which must be available.
+        texts: let the page show texts of real data too, where their licence allows it. This reads all of the data.
         baseline: a model; letters mark significantly better runs.
         test: of :data:`patent_mteb.metrics.significance.TESTS`.
         as_json: print one JSON document instead of tables.
         every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
             benchmarks, one of each benchmark, and those of ``published``.
-
-    Raises:
-        DataError: the folder holds no results.
-        ReportError: unknown format or baseline, no folder to write to, or matplotlib is missing for ``plots``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb import report
-        >>> outcome = report.run(Path("results"), formats=["markdown"], out=Path("tables"))
-        >>> [path.name for path in outcome.files]
-        ['report.md']
     """
     from patent_mteb.files import write_text
     from patent_mteb.report import csv_files, figures, geometries, reproduce, tables

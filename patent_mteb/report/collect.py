@@ -89,7 +89,6 @@ class Collected:
 
     @cached_property
     def runs(self) -> tuple[str, ...]:
-        """The labels of all runs in alphabetical order."""
         return tuple(self.results["run"].unique().sort())
 
 
@@ -153,7 +152,6 @@ class _Reader:
         self.contradictions: dict[tuple[str, str], str] = {}
 
     def sources(self) -> Iterator[tuple[ModelFolder, tuple[Path, ...]]]:
-        """Yield every folder with results, with its model and its files."""
         for place in self.survey.places:
             path = place.folder / META
             try:
@@ -167,7 +165,6 @@ class _Reader:
             yield ModelFolder(place.folder, name, place.revision, place.experiment, meta, versions), place.files
 
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
-        """Yield the results in a file, one a subset of its data."""
         try:
             content = parse_document(path)
             name, revision, splits = str(content["task_name"]), str(content["dataset_revision"]), content["scores"]

@@ -60,17 +60,16 @@ def as_json(
     """Return all data of a report as JSON-like values; numbers that are not finite are null."""
     from patent_mteb.report import reproduce
 
+    def finite(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
     return {
         "schema": SCHEMA_VERSION,
         "version": version(),
-        **{name: _records(frames[name]) for name in ("results", "scores", "pairs")},
+        **{
+            name: [{key: finite(value) for key, value in row.items()} for row in frames[name].iter_rows(named=True)]
+            for name in ("results", "scores", "pairs")
+        },
         "reproduction": reproduce.as_json(reproduction)["lines"],
         "messages": list(messages),
     }
-
-
-def _records(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
-        for row in frame.to_dicts()
-    ]

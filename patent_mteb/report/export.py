@@ -66,8 +66,6 @@ _NO_REVISION = ("", "None", "no_revision_available")
 
 @dataclass(frozen=True)
 class Refusal:
-    """A result that was not exported, and why."""
-
     run: str
     task: str
     reason: str
@@ -173,7 +171,6 @@ def _known_models(upstream: bool) -> frozenset[str]:
 
 
 def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return the records of own data in results, each task once."""
     found: dict[str, dict[str, str]] = {}
     for row in rows:
         if row["data_source"].startswith("own"):
@@ -182,7 +179,6 @@ def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _entries(content: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the scores of a result's subset in the content of its file."""
     entries = content["scores"][row["split"]]
     return [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
 

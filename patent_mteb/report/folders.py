@@ -17,8 +17,7 @@ from patent_mteb.errors import DataError
 
 META = "model_meta.json"
 _AGAIN = "delete the file and run the task again"
-_DEPTH = 8
-"""Depth to which folders are searched for results in wrong places."""
+_DEPTH = 8  # to which folders are searched for results in wrong places
 _HEAD = 4096
 _NAMED = 3
 
@@ -44,7 +43,6 @@ class Survey:
     """The messages on excluded files and results."""
 
     def exclude(self, path: Path | None, problem: str, remedy: str) -> str:
-        """Add a message on an excluded file, and return it."""
         return self.exclude_as(str(DataError(f"{problem}; left out", path=path, remedy=remedy)))
 
     def exclude_as(self, message: str) -> str:
@@ -55,7 +53,6 @@ class Survey:
 
 
 def survey(folder: Path) -> Survey:
-    """Search a results folder."""
     if not _is_unicode(str(folder)):
         raise DataError("the name of the folder is not UTF-8", path=ascii(str(folder)), remedy="rename it")
     found = Survey()
@@ -138,7 +135,6 @@ def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file."""
     if not path.exists() and not path.is_symlink():
         raise FileNotFoundError(path)
     try:
@@ -155,7 +151,6 @@ def parse_document(path: Path) -> dict[str, Any]:
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """Return the JSON object in the bytes of a file."""
     text = content.decode("utf-8")
     try:
         document = json.loads(text)

@@ -77,7 +77,6 @@ def seen_in_training(meta: Mapping[str, Any], tasks: Collection[str]) -> frozens
 
 
 def _trained(seen: frozenset[str] | None, benchmarks: Mapping[str, str]) -> str:
-    """Return the benchmarks with the number of their tasks in the training data."""
     if seen is None:
         return "not stated"
     counts = Counter(benchmarks[task] for task in sorted(seen))

@@ -91,7 +91,6 @@ def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
 
 
 def front(source: DataSourceView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Return the front page as JSON-like values."""
     ordered = [str(row[0].value) for row in overall.rows]
     heads = [
         (view, task) for view in source.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
@@ -134,22 +133,21 @@ def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]
 
 
 def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, runs: Sequence[str]) -> dict[str, Any]:
-    cells = [view.cells.get((task.name, run, "")) for run in runs]
+    cells = [view.cells.get((task.name, run, ""), Cell()) for run in runs]
     scores = [statistics.of(view.data_source.name, task.name, run) for run in runs]
     return {
         "title": view.name,
         "task": task.name,
         "short": task.short,
         "measure": measure_title(task.measure),
-        "values": [None if cell is None else cell.value for cell in cells],
-        "small": [cell.small if cell else "" for cell in cells],
-        "tied": [None if score is None else score.tied for score in scores],
+        "values": [cell.value for cell in cells],
+        "small": [cell.small for cell in cells],
+        "tied": [score and score.tied for score in scores],
         "intervals": [_ends(score) for score in scores],
     }
 
 
 def _ends(score: Score | None) -> list[float] | None:
-    """The interval of a score, None if it is missing or infinite."""
     ends = [] if score is None else [score.low, score.high]
     return [round(end, 5) for end in ends] if ends and all(map(math.isfinite, ends)) else None
 
@@ -175,8 +173,6 @@ Cells = dict[tuple[str, str], Any]
 
 
 class Texts:
-    """Texts that are stored once and referred to by number."""
-
     def __init__(self) -> None:
         self.all: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -198,7 +194,6 @@ def benchmark_tab(
     seen: Mapping[str, frozenset[str]],
     geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Return the tab of a benchmark in one data source."""
     runs = [str(row[0].value) for row in summary.rows]
     tasks = [task.name for task in view.tasks]
 
@@ -262,18 +257,14 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     """
     found: dict[str, Cells] = {"": {}}
     for (data_source, task, part, run), score in statistics.scores.items():
-        if data_source == view.data_source.name:
-            ends = _number(score.low), _number(score.high)
-            said = [*ends, score.tied, _p(score.p_best_holm), score.better, _p(score.p_holm)]
-            while said and (said[-1] is None or said[-1] is False):
-                said.pop()
-            found.setdefault(part, {})[run, task] = said
+        if data_source != view.data_source.name:
+            continue
+        p_best, p_baseline = (None if p is None else float(f"{p:.5g}") for p in (score.p_best_holm, score.p_holm))
+        said = [_number(score.low), _number(score.high), score.tied, p_best, score.better, p_baseline]
+        while said and (said[-1] is None or said[-1] is False):
+            said.pop()
+        found.setdefault(part, {})[run, task] = said
     return found
-
-
-def _p(value: float | None) -> float | None:
-    """A p value to five digits."""
-    return None if value is None else float(f"{value:.5g}")
 
 
 def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:

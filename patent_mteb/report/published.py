@@ -128,7 +128,6 @@ class _Printed:
 
     @property
     def by_row(self) -> bool:
-        """Whether the rows give the task."""
         return any(self.row_tasks)
 
     def contains(self, other: _Printed) -> bool:

@@ -102,14 +102,11 @@ class ModelFolder:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the model, with its parts."""
         return self.meta.get("experiment_kwargs") or {}
 
 
 @dataclass
 class Result:
-    """A checked result of a model on a task."""
-
     source: ModelFolder
     task: SuiteTask
     name: str  # of the task in the result
@@ -126,14 +123,12 @@ class Result:
 
     @property
     def place(self) -> Place:
-        """The place of the result."""
         source, task = self.source, self.task
         model = (source.model, source.revision, source.experiment)
         return Place(self.path, self.name, task.main_score, task.scoring, *model, self.data_revision, self.subset)
 
 
 def result_row(result: Result) -> dict[str, Any]:
-    """Return the row of a result, in the columns of :data:`RESULT_SCHEMA`."""
     source, task = result.source, result.task
     versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
@@ -186,7 +181,6 @@ def _effort(result: Result) -> dict[str, float | int | None]:
 
 
 def is_amount(value: Any) -> TypeGuard[float]:
-    """Whether a value of a file is a valid cost."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 

@@ -46,7 +46,6 @@ class Line:
 
     @property
     def difference(self) -> float:
-        """The measured number minus the printed one."""
         return self.here - self.paper
 
     @property
@@ -64,12 +63,10 @@ class Reproduction:
 
     @property
     def failed(self) -> int:
-        """Number of lines that are FAIL."""
         return sum(line.verdict == "FAIL" for line in self.lines)
 
 
 def verdict(difference: float, tolerance: float) -> str:
-    """Return OK, OKISH or FAIL."""
     times = abs(difference) / tolerance - 1e-9
     return "OK" if times <= 1 else "OKISH" if times <= OKISH else "FAIL"
 
@@ -108,7 +105,6 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
-    """Return a reproduction as JSON-like values: ``lines`` and ``messages``."""
     lines = [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in found.lines]
     return {"lines": lines, "messages": list(found.messages)}
 

@@ -336,7 +336,6 @@ def _tasks(benchmark: PatentBenchmark) -> list[str]:
 
 
 def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str]) -> list[Cell]:
-    """Return the mean of each group."""
     means = group_means(benchmark, scores, small)
     return [
         mean_cell(means[label], [task.metadata.name for task in tasks], small)
@@ -470,7 +469,6 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
 
 
 def _by_task(view: BenchmarkView, statistics: Statistics) -> Table:
-    """Return one row a task, one column a run."""
     runs = view.best_first
     rows = []
     for task in view.tasks:
@@ -560,7 +558,6 @@ def _by_query_type(view: BenchmarkView) -> Table:
 
 
 def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell:
-    """Return the score of one task minus that of another, missing if either is."""
     keys = (whole, run, ""), (lacking, run, "")
     first, second = (view.cells.get(key, Cell()) for key in keys)
     if not (isinstance(first.value, float) and isinstance(second.value, float)):

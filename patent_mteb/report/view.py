@@ -67,17 +67,14 @@ class BenchmarkView(_View):
 
     @property
     def name(self) -> str:
-        """The benchmark's name."""
         return self.facts.name
 
     @property
     def facts(self) -> Facts:
-        """The benchmark's record."""
         return self.benchmark.facts
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The runs in alphabetical order."""
         return tuple(self.main_scores)
 
     @cached_property
@@ -88,7 +85,6 @@ class BenchmarkView(_View):
 
     @cached_property
     def tasks(self) -> tuple[MeasuredTask, ...]:
-        """The tasks that have results."""
         rows = self.results.unique("task", keep="first", maintain_order=True).iter_rows(named=True)
         return tuple(
             MeasuredTask(row["task"], row["plain"], short(row["task"], self.facts), row["group"], row["main_score"])
@@ -147,7 +143,6 @@ class BenchmarkView(_View):
 
     @cached_property
     def slice_scores(self) -> dict[tuple[str, str, str], float]:
-        """The values of :attr:`cells`."""
         return {key: cell.value for key, cell in self.cells.items() if isinstance(cell.value, float)}
 
     @cached_property
@@ -188,7 +183,6 @@ class DataSourceView(_View):
         return tuple(view for view in views if len(view.results))
 
     def benchmark(self, name: str) -> BenchmarkView:
-        """Return the view of a benchmark with results."""
         return {view.name: view for view in self.benchmarks}[name]
 
     def _view(self, benchmark: PatentBenchmark) -> BenchmarkView:
