@@ -64,7 +64,7 @@ def run(
     Args:
         results: folder of ``patent-mteb run``.
         formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written
-            there: ``report.md``, ``csv/<table>.csv`` (with the files for machines, :mod:`patent_mteb.report.csv_files`)
+            there: ``report.md``, ``csv/<table>.csv`` (with the frames of :func:`patent_mteb.report.tables.tidy`)
             and ``tables.tex``.
         out: folder for tables and plots.
         html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
@@ -78,7 +78,7 @@ def run(
             benchmarks, one of each benchmark, and those of ``published``.
     """
     from patent_mteb.files import write_text
-    from patent_mteb.report import csv_files, figures, geometries, reproduce, tables
+    from patent_mteb.report import figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.page import page
     from patent_mteb.report.published import tables_with_measured_rows
@@ -107,10 +107,10 @@ def run(
     comparison = reproduced.messages if "real" in collected.data_sources else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
     drawn = figures.draw(collected, by_task) if plots else []
-    frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}
+    frames = tables.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
-        shown = [json.dumps(csv_files.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
+        shown = [json.dumps(tables.as_json(frames, reproduce.as_json(reproduced)["lines"], messages), allow_nan=False)]
     if folder:
         files += [path for plot in drawn for path in figures.save(plot.figure, folder / "plots" / plot.name)]
     if html:

@@ -38,46 +38,26 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Chart:
-    """A row of :data:`CHARTS`.
+    """A row of :data:`CHARTS`."""
 
-    Attributes:
-        name: part of the names of its image files.
-        title: follows the name of the benchmark in image files; the page starts it with a capital.
-        data: from a benchmark's results, or its geometries, to the tidy table.
-        kind: ``bars``, ``lines``, ``points``, ``heat`` or ``plane`` of ``site/charts.js``; empty: not on the page.
-        draw: from the table to a figure; gets ``options``, and of ``title``, ``measure``, ``label`` (of the x axis),
-            ``log`` and ``lower`` those that it has a parameter for. None: no image file.
-        figures: the figures of the papers that it reproduces.
-        task: the task in its title, whose main score names the y axis: ``headline``, ``domain_headline`` or empty.
-        x, y: titles of the axes.
-        log: the x axis is logarithmic.
-        lower: lower is better.
-        facet: the page shows the rows of one value of this column at a time.
-        split: every value of ``facet`` has an image file.
-        columns: series, x, y and further columns that the page reads; empty for those of the kind.
-        rows, models: the least number of rows of the table, and of models.
-        geometry: ``data`` takes the geometries of the benchmark.
-        options: from a benchmark to further arguments of ``draw``.
-    """
-
-    name: str
-    title: str
-    data: Callable[[Any], pl.DataFrame]
-    kind: str = ""
-    draw: Callable[..., Figure] | None = None
-    figures: str = ""
-    task: str = "headline"
-    x: str = ""
+    name: str  # part of the names of its image files
+    title: str  # follows the name of the benchmark in image files; the page starts it with a capital
+    data: Callable[[Any], pl.DataFrame]  # from a benchmark's results, or its geometries, to the tidy table
+    kind: str = ""  # bars, lines, points, heat or plane of site/charts.js; empty: not on the page
+    draw: Callable[..., Figure] | None = None  # from the table, and what it has parameters for, to an image file
+    figures: str = ""  # of the papers that it reproduces
+    task: str = "headline"  # in its title, names the y axis: headline, domain_headline or empty
+    x: str = ""  # titles of the axes
     y: str = ""
-    log: bool = False
-    lower: bool = False
-    facet: str = ""
-    split: bool = False
-    columns: tuple[str, ...] = ()
-    rows: int = 2
-    models: int = 1
-    geometry: bool = False
-    options: Callable[[BenchmarkView], Mapping[str, Any]] = lambda view: {}
+    log: bool = False  # the x axis is logarithmic
+    lower: bool = False  # lower is better
+    facet: str = ""  # the page shows the rows of one value of this column at a time
+    split: bool = False  # every value of the facet has an image file
+    columns: tuple[str, ...] = ()  # series, x, y and further columns that the page reads; empty for those of the kind
+    rows: int = 2  # least number of rows of the table
+    models: int = 1  # least number of models
+    geometry: bool = False  # data takes the geometries of the benchmark
+    options: Callable[[BenchmarkView], Mapping[str, Any]] = lambda view: {}  # further arguments of draw
 
     def shows(self, frame: pl.DataFrame) -> bool:
         return len(frame) >= self.rows and frame["model"].n_unique() >= self.models

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -240,13 +241,11 @@ def _versions(path: Path) -> dict[str, str]:
     except OSError:
         return versions
     for line in lines:
-        try:
+        # An incomplete line costs the versions of one task; the report then says that they are not recorded.
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             settings = json.loads(line)
             known = {name: version for name, version in settings["version"].items() if version}
             versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # An incomplete line costs the versions of one task; the report then says that they are not recorded.
-            continue
     return versions
 
 

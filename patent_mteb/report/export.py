@@ -38,27 +38,25 @@ SETTINGS = "run_settings.jsonl"
 """mteb's settings of runs: versions and encode arguments by task, splits and subsets."""
 
 
-def run_settings(text: str, wanted: Mapping[str, Collection[tuple[str, str]]], path: Path) -> str:
-    """Return the lines of a file for some results only."""
-    kept: dict[tuple[str, str, str], str] = {}
+def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
+    """Return the line of run settings that belongs to a result."""
+    found = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             entry = parse(line.encode())
-            splits, subsets = entry["splits"], entry.get("subsets", ["default"])
+            task, splits, subsets = entry["task"], entry["splits"], entry.get("subsets", ["default"])
+            belongs = task == row["task"] and row["split"] in splits and row["subset"] in subsets
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(
-                "invalid line of run settings", path=path, row=number, remedy="delete the line and run its task again"
-            ) from None
-        for split, subset in wanted.get(entry["task"], ()):
-            if split in splits and subset in subsets:
-                kept[entry["task"], split, subset] = json.dumps({**entry, "splits": [split], "subsets": [subset]})
-    for task, parts in wanted.items():
-        if without := [part for part in parts if (task, *part) not in kept]:
-            problem = f"there are no settings of the run of {task} on {'/'.join(without[0])}"
-            raise DataError(problem, path=path, remedy="run the task again: mteb's results repository asks for them")
-    return "".join(f"{line}\n" for line in dict.fromkeys(kept.values()))
+            remedy = "delete the line and run its task again"
+            raise DataError("invalid line of run settings", path=path, row=number, remedy=remedy) from None
+        if belongs:
+            found = json.dumps({**entry, "splits": [row["split"]], "subsets": [row["subset"]]}) + "\n"
+    if not found:
+        problem = f"there are no settings of the run of {row['task']} on {row['split']}/{row['subset']}"
+        raise DataError(problem, path=path, remedy="run the task again: mteb's results repository asks for them")
+    return found
 
 
 _NO_REVISION = ("", "None", "no_revision_available")
@@ -232,7 +230,7 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     check_meta(description, meta, _folder(row["model"]), row["revision"])
     if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
         raise DataError("other settings than when the report was made", path=meta, remedy="export again")
-    lines = run_settings(_read_text(settings, results), {row["task"]: {(row["split"], row["subset"])}}, settings)
+    lines = run_settings(_read_text(settings, results), row, settings)
     return {path.relative_to(root): text, meta.relative_to(root): described, settings.relative_to(root): lines}
 
 

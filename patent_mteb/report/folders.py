@@ -57,9 +57,7 @@ def survey(folder: Path) -> Survey:
         raise DataError("the name of the folder is not UTF-8", path=ascii(str(folder)), remedy="rename it")
     found = Survey()
     strays: dict[Path, list[str]] = defaultdict(list)
-    root = folder / "results"
-    if not root.is_dir():
-        root = folder
+    root = folder / "results" if (folder / "results").is_dir() else folder
     _look(root, (), found, strays, frozenset())
     if root != folder:  # models next to "results", which mteb does not read either
         for child in _children(folder, found):
@@ -124,14 +122,13 @@ def _look(
 
 def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
     """Whether a misplaced file is a result: any JSON file below a model, elsewhere by its first bytes."""
-    if parts and "__" in parts[0]:
-        return True
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError:
         return True
-    return b'"task_name"' in head and b'"dataset_revision"' in head
+    below_model = bool(parts) and "__" in parts[0]
+    return below_model or (b'"task_name"' in head and b'"dataset_revision"' in head)
 
 
 def read_document(path: Path) -> dict[str, Any]:

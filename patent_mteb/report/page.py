@@ -12,7 +12,7 @@ import html
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.resources import files
@@ -91,23 +91,17 @@ def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
 
 
 def front(source: DataSourceView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
-    ordered = [str(row[0].value) for row in overall.rows]
-    heads = [
-        (view, task) for view in source.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
-    ]
-    common = _common(source, ordered) if any(row[1].value is None for row in overall.rows) else []
-    coverage = [
-        {
-            "title": view.name,
-            "of": len(view.benchmark.task_classes),
-            "counts": [len(view.main_scores.get(run, ())) for run in ordered],
-        }
-        for view in source.benchmarks
-    ]
+    runs = [str(row[0].value) for row in overall.rows]
+    heads = [(view, view.headline or view.tasks[0]) for view in source.benchmarks]
+    common = _common(source, runs) if any(row[1].value is None for row in overall.rows) else []
+    coverage = []
+    for view in source.benchmarks:
+        counts = [len(view.main_scores.get(run, ())) for run in runs]
+        coverage.append({"title": view.name, "of": len(view.benchmark.task_classes), "counts": counts})
     return {
         "notes": [_ABOUT, *([_COMMON] if common else [])],
-        "runs": [numbers[run] for run in ordered],
-        "headlines": [_headline(view, task, statistics, ordered) for view, task in heads],
+        "runs": [numbers[run] for run in runs],
+        "headlines": [_headline(view, task, statistics, runs) for view, task in heads],
         "tasks": [row[-1].value for row in overall.rows],
         "coverage": coverage,
         "common": common,
@@ -117,19 +111,19 @@ def front(source: DataSourceView, overall: Table, statistics: Statistics, number
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return the numbers of a table of means, a list for each column."""
-    return [
-        {
-            "key": column.key,
-            "title": column.title,
-            "marked": column.marked,
-            "digits": max((row[place].digits for row in table.rows), default=4),
-            "values": [row[place].value for row in table.rows],
-            "behind": [row[place].behind for row in table.rows],
-            "without": [row[place].small for row in table.rows],
-        }
-        for place, column in enumerate(table.columns)
-        if column.numeric and column.key not in leaving
-    ]
+    found = []
+    for place, column in enumerate(table.columns):
+        if not column.numeric or column.key in leaving:
+            continue
+        cells = [row[place] for row in table.rows]
+        shape = {"key": column.key, "title": column.title, "marked": column.marked, "digits": _digits(cells)}
+        values = {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
+        found.append(shape | values | {"without": [cell.small for cell in cells]})
+    return found
+
+
+def _digits(cells: Iterable[Cell]) -> int:
+    return max((cell.digits for cell in cells), default=4)
 
 
 def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, runs: Sequence[str]) -> dict[str, Any]:
@@ -270,18 +264,13 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
 def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:
     described = {task.metadata.name: task.metadata.description for task in view.benchmark.task_classes}
     first = view.results.unique("task", keep="first", maintain_order=True)
-    return [
-        {
-            "name": task.name,
-            "short": task.short,
-            "group": task.group,
-            "measure": measure_title(task.measure),
-            "kind": row["kind"],
-            "data": texts.number(f"{row['data']} at {row['data_revision']}"),
-            "about": texts.number(described.get(task.plain, "")),
-        }
-        for task, row in zip(view.tasks, first.iter_rows(named=True), strict=True)
-    ]
+    found = []
+    for task, row in zip(view.tasks, first.iter_rows(named=True), strict=True):
+        names = {"name": task.name, "short": task.short, "group": task.group, "measure": measure_title(task.measure)}
+        data = texts.number(f"{row['data']} at {row['data_revision']}")
+        about = texts.number(described.get(task.plain, ""))
+        found.append(names | {"kind": row["kind"], "data": data, "about": about})
+    return found
 
 
 def _found(view: BenchmarkView, texts: Texts) -> Cells:
@@ -389,7 +378,7 @@ def _table(table: Table) -> dict[str, Any]:
     """A table as JSON-like values, in which measures have their titles."""
     columns = []
     for place, column in enumerate(table.columns):
-        digits = max((row[place].digits for row in table.rows), default=4)
+        digits = _digits(row[place] for row in table.rows)
         columns.append({"title": column.title, "numeric": column.numeric, "marked": column.marked, "digits": digits})
 
     def worded(cell: Cell, column: Column) -> Cell:

@@ -23,7 +23,7 @@ UNKNOWN = "not recorded"
 
 
 def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
-    """Return a description of a model's prompt on a task."""
+    """Return a description of a model's prompt on a task, from the stored result only."""
     if isinstance(recorded, Mapping):
         return _recorded(recorded)
     if (meta.get("experiment_kwargs") or {}).get("parts"):
@@ -32,9 +32,8 @@ def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
     keys = [key for key in (f"{task}-query", f"{task}-document", task, "query", "document") if key in prompts]
     if keys:
         return "; ".join(f'{key}: "{prompts[key]}"' for key in keys)
-    if meta.get("use_instructions") is False:
-        return "none"
-    return "the model's own instructions" if meta.get("use_instructions") else UNKNOWN
+    used = meta.get("use_instructions")
+    return "none" if used is False else "the model's own instructions" if used else UNKNOWN
 
 
 def _recorded(recorded: Mapping[str, Any]) -> str:
@@ -129,28 +128,22 @@ class Result:
 
 
 def result_row(result: Result) -> dict[str, Any]:
-    source, task = result.source, result.task
+    source, task, scores = result.source, result.task, result.scores
     versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
     return {
         "run": source.label,
+        **{name: getattr(task, name) for name in ("benchmark", "group", "kind", "main_score", "split")},
+        **{name: getattr(source, name) for name in ("model", "revision", "experiment")},
         "data_source": result.data_source.name,
-        "benchmark": task.benchmark,
-        "group": task.group,
         "task": result.name,
         "plain": task.name,
-        "kind": task.kind,
-        "main_score": task.main_score,
-        "value": result.scores["main_score"],
-        "n_queries": int(result.scores["n_queries"]) if "n_queries" in result.scores else None,
-        "model": source.model,
-        "revision": source.revision,
-        "experiment": source.experiment,
+        "value": scores["main_score"],
+        "n_queries": int(scores["n_queries"]) if "n_queries" in scores else None,
         "settings": json.dumps(source.settings, sort_keys=True),
         "data": task.data.key,
         "data_revision": result.data_revision,
         "subset": result.subset,
-        "split": task.split,
         "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
         "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
@@ -160,7 +153,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "queries": None if result.queries is None else str(result.queries),
         "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
         "computed": _computed(result),
-        "small": too_small(result.scores),
+        "small": too_small(scores),
         **_effort(result),
     }
 

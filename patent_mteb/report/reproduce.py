@@ -121,24 +121,18 @@ def table(found: Reproduction) -> Table | None:
         *text_columns(verdict="Verdict", printed_interval="Printed interval", inside="Inside", source="Source"),
         *text_columns(explains="Could explain"),
     )
-    notes = (
-        (
-            f"{verdicts}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within"
-            f" {OKISH:g} times that; FAIL: any other."
-        ),
-        (
+    notes = [
+        f"{verdicts}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g}"
+        " times that; FAIL: any other."
+    ]
+    if any(line.interval for line in found.lines):
+        notes.append(
             "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and"
             " contradicts Table 10."
-        ),
-    )
-    intervals = any(line.interval for line in found.lines)
-    return Table(
-        "reproduction",
-        "Reproduction: the papers' scores and those measured here",
-        columns,
-        tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict)))),
-        notes=notes if intervals else notes[:1],
-    )
+        )
+    rows = tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict))))
+    title = "Reproduction: the papers' scores and those measured here"
+    return Table("reproduction", title, columns, rows, notes=tuple(notes))
 
 
 def _row(line: Line) -> tuple[Cell, ...]:

@@ -214,10 +214,7 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
 
 
 def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
-    """Return the tidy table of all numbers with the statistics of the main scores.
-
-    It is :attr:`~patent_mteb.report.collect.Collected.scores` with further columns.
-    """
+    """Return :attr:`~patent_mteb.report.collect.Collected.scores` with the statistics of the main scores."""
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64)
     kinds |= {"position": pl.Int64, "tied_with_best": pl.Boolean, "tied_with": pl.String, "n": pl.Int64}
     key = ("data_source", "task", "slice", "run")

@@ -1,7 +1,8 @@
 """The tables of a report: over all benchmarks, and of each benchmark its runs, tasks, domains, pairs and ranks.
 
 A missing value is shown as a dash (empty in csv), and so is a mean over it. Ranks are by a benchmark's own score, among
-runs of equal coverage, with intervals.
+runs of equal coverage, with intervals. The frames for machines (``--format csv``, ``--json``) have columns that depend
+on the version of the package alone (``docs/report.md`` lists them), never on the results.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -18,15 +19,17 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from patent_mteb.identity import version
 from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text
 from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, number_columns, slug, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.rendering import COMPARED
-from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics
+from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
+from patent_mteb.tasks.suite import suite_tasks
 
 TEST_NAMES = {
     "bootstrap": "paired bootstrap, 10,000 resamples",
@@ -397,7 +400,7 @@ def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run:
         score = statistics.of(view.data_source.name, task.name.replace(task.plain, sides[part]), run)
     cell = view.cells.get((task.name, run, part), Cell())
     compared = score is not None and score.tied is not None
-    untested = cell.value is not None and not cell.small and not compared and view.several(task.name, part)
+    untested = cell.value is not None and not cell.small and not compared and view.run_counts[task.name, part] > 1
     return replace(cell, score=score, letters=LETTER if score is not None and score.better else "", untested=untested)
 
 
@@ -566,3 +569,49 @@ def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell
     interval = difference_interval(first.value, limits[0], second.value, limits[1]) if len(limits) == 2 else None
     small = _either(first, second)
     return Cell(first.value - second.value, small=small, interval=interval, ranked=not small)
+
+
+SCHEMA_VERSION = 1
+"""Version of the JSON document; it changes with the meaning of a column or key."""
+
+_RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
+
+
+def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
+    """Return the frames by file name: a row is a number, a result, a run, or a pair of runs on a task."""
+    within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+    scores = scores_with(collected, compared)
+    return {"scores": scores, "results": within, "wide": wide(collected), "pairs": pairs_table(compared)}
+
+
+def wide(collected: Collected) -> pl.DataFrame:
+    """Return one row a run and data source, with the main score of each task as a column.
+
+    The columns are all tasks of the suite, measured or not, then those of own data.
+    """
+    known = [*suite_tasks(), *collected.results["plain"].unique(maintain_order=True)]
+    runs = collected.results.group_by(_RUN, maintain_order=True).agg()
+    values = collected.results.pivot("plain", index=["data_source", "run"], values="value", aggregate_function="first")
+    absent = [name for name in dict.fromkeys(known) if name not in values.columns]
+    values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
+    return runs.join(values, on=["data_source", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
+
+
+def as_json(
+    frames: Mapping[str, pl.DataFrame], lines: Sequence[Mapping[str, Any]], messages: Sequence[str]
+) -> dict[str, Any]:
+    """Return all data of a report as JSON-like values; numbers that are not finite are null."""
+
+    def finite(value: Any) -> Any:
+        return None if isinstance(value, float) and not isfinite(value) else value
+
+    return {
+        "schema": SCHEMA_VERSION,
+        "version": version(),
+        **{
+            name: [{key: finite(value) for key, value in row.items()} for row in frames[name].iter_rows(named=True)]
+            for name in ("results", "scores", "pairs")
+        },
+        "reproduction": lines,
+        "messages": list(messages),
+    }

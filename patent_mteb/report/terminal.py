@@ -63,7 +63,7 @@ class Sheet:
         return sum(map(self._narrowest, places)) + _GAP * (len(places) - 1)
 
     def _narrowest(self, place: int) -> int:
-        return max([_longest_word(Text(self.titles[place])), *map(_longest_word, self.cells[place])])
+        return max(map(_longest_word, (Text(self.titles[place]), *self.cells[place])))
 
     def _widest(self, place: int) -> int:
         texts = (self.titles[place], *(cell.plain for cell in self.cells[place]))

@@ -133,12 +133,9 @@ class BenchmarkView(_View):
         tasks = frame["task"].n_unique()
         return frame.filter(pl.col("task").n_unique().over("run") == tasks) if tasks > 1 else frame.clear()
 
-    def several(self, task: str, part: str = "") -> bool:
-        """Whether several runs have a task, or a slice of it."""
-        return self._counts[task, part] > 1
-
     @cached_property
-    def _counts(self) -> Counter[tuple[str, str]]:
+    def run_counts(self) -> Counter[tuple[str, str]]:
+        """Number of runs that have a task, or a slice of it."""
         return Counter((task, part) for task, _, part in self.cells)
 
     @cached_property
