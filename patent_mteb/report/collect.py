@@ -84,9 +84,11 @@ class Collected:
     @cached_property
     def data_sources(self) -> dict[str, DataSourceView]:
         """The data sources that have results, by name, in the order of reports."""
-        found = sorted(map(data_source_named, self.results["data_source"].unique()), key=lambda one: one.order)
-        frames = ([frame.filter(data_source=one.name) for frame in (self.results, self.scores)] for one in found)
-        return {one.name: DataSourceView(one, *both, self.own) for one, both in zip(found, frames, strict=True)}
+        views = {}
+        for source in sorted(map(data_source_named, self.results["data_source"].unique()), key=lambda one: one.order):
+            results, scores = (frame.filter(data_source=source.name) for frame in (self.results, self.scores))
+            views[source.name] = DataSourceView(source, results, scores, self.own)
+        return views
 
     @cached_property
     def runs(self) -> tuple[str, ...]:

@@ -58,8 +58,9 @@ def _of_result(path: Path, result: dict[str, Any]) -> tuple[str, dict[str, float
     for row, line in json_lines(path):
         if all((line.get(name) or "no_revision_available") == value for name, value in wanted.items()):
             settings, measures = line.get("settings"), line.get("measures")
-            readable = isinstance(settings, dict) and isinstance(measures, dict)
-            if not readable or not all(map(_is_number, measures.values())):
+            if not (
+                isinstance(settings, dict) and isinstance(measures, dict) and all(map(_is_number, measures.values()))
+            ):
                 raise DataError("damaged (no settings and measures)", path=path, row=row, remedy=_REMEDY)
             return ", ".join(f"{name} {value}" for name, value in sorted(settings.items())), measures
     problem = f"no geometry of {result['model']} on data revision {result['data_revision']}; it is not reported"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.report.cells import COLUMNS, Cell, Column, Table
+from patent_mteb.report.cells import COLUMNS, Cell, Column, Score, Table
 from patent_mteb.report.words import inert, visible
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def as_markdown(table: Table) -> str:
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    lines = []
+    lines: list[str] = []
     for part in table.parts():
         lines += ["", f"### {_markdown(part.title)}", ""] if lines else [f"## {_markdown(part.title)}", ""]
         lines += [f"> **{_markdown(table.banner)}**", ""] if table.banner and len(lines) == 2 else []
@@ -111,13 +111,17 @@ def _csv_value(value: Any) -> Any:
     return inert(value) if isinstance(value, str) else "" if value is None else value
 
 
+def _of_score(found: Callable[[Score], Any]) -> Callable[[Cell], Any]:
+    return lambda cell: cell.score and found(cell.score)
+
+
 FURTHER: dict[str, Callable[[Cell], Any]] = {
     "rank": lambda cell: cell.rank,
     "too_small": lambda cell: cell.small,
     "better_than_baseline": lambda cell: bool(cell.letters),
     "interval_low": lambda cell: cell.interval and cell.interval[0],
     "interval_high": lambda cell: cell.interval and cell.interval[1],
-    **{name: lambda cell, found=found: cell.score and found(cell.score) for name, found in COLUMNS.items()},
+    **{name: _of_score(found) for name, found in COLUMNS.items()},
 }
 """Additional columns of a cell in csv, by the suffix of their names; empty for none."""
 
