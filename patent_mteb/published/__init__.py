@@ -2,9 +2,8 @@
 
 **Printed tables** (`printed`, `table`). One csv a printed table (`<paper>/table_04.csv`), in the shape of the print:
 `model` as the paper spells it, `model_id` its repository on the hub, the text columns that identify the row
-(`Table.keys`), then one column of numbers for each printed one, with the printed digits. A table printed with models as
-columns is turned, so that models are always rows. An empty cell is empty in the paper. `papers.csv`, `tables.csv` and
-`columns.csv` describe the tables.
+(`Table.keys`), then one column of numbers for each printed one, with the printed digits. Models are
+always rows. An empty cell is empty in the paper. `papers.csv`, `tables.csv` and `columns.csv` describe the tables.
 
 `model_id` names the released weights that the row measures, whatever was done with them (the keys and the column say
 that: fusion, truncated vectors, pruned layers, passages). It is empty where the weights are not released, where the row
@@ -35,7 +34,6 @@ record instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -73,52 +71,35 @@ class Paper:
 
 @dataclass(frozen=True)
 class Column:
-    """One printed column of numbers.
+    """One printed column of numbers."""
 
-    Attributes:
-        column: name in the csv.
-        printed: header in the paper.
-        kind: one of `KINDS`.
-        metric: the measure, such as `ndcg_at_10`.
-        unit: "fraction" (0 to 1; differences -1 to 1), "percent" (0 to 100) or the unit of a cost or description.
-        slice: part of the judgements or queries, such as "in"; empty for all of them.
-        view: text of query and document where the paper fixes one for the column.
-        task: name of our task that measures the same, or empty.
-    """
-
-    column: str
-    printed: str
-    kind: str
-    metric: str
-    unit: str
-    slice: str
-    view: str
-    task: str
+    column: str  # name in the csv
+    printed: str  # header in the paper
+    kind: str  # of KINDS
+    metric: str  # such as ndcg_at_10
+    unit: str  # fraction (0 to 1; differences -1 to 1), percent (0 to 100), or the unit of a cost or description
+    slice: str  # part of the judgements or queries, such as "in"; empty for all of them
+    view: str  # text of query and document where the paper fixes one for the column
+    task: str  # our task that measures the same, or empty
 
 
 @dataclass(frozen=True)
 class Table:
     """One printed table.
 
-    Attributes:
-        paper, table: whose table, and its number.
-        caption, note: in our words.
-        keys: text columns that name a row besides the model.
-        columns: the columns of numbers.
-        protocol: how the scores that are joined to tasks were computed: "paper" (a paper's own evaluator, ``paper_...``
-            in a result wherever a task has two protocols), "same" (its tasks have one only); empty where none is
-            joined.
-        not_joined: why no score is joined to a task; empty where some are.
+    ``protocol`` says how the scores that are joined to tasks were computed: "paper" (a paper's own evaluator,
+    ``paper_...`` in a result wherever a task has two protocols), "same" (its tasks have one only); empty where none is
+    joined.
     """
 
     paper: str
-    table: int
-    caption: str
+    table: int  # its number
+    caption: str  # in our words, as the note
     note: str
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # text columns that name a row besides the model
     columns: tuple[Column, ...]
     protocol: str = ""
-    not_joined: str = ""
+    not_joined: str = ""  # why no score is joined to a task; empty where some are
 
 
 def _csv(path: str, dtypes: dict[str, type[pl.DataType]] | None = None) -> pl.DataFrame:
@@ -136,27 +117,20 @@ def papers() -> tuple[Paper, ...]:
 @lru_cache
 def _all_tables() -> tuple[Table, ...]:
     columns = _csv("columns.csv", {"column": pl.String, "printed": pl.String})
-
-    def of_table(row: dict[str, str | int]) -> Iterator[Column]:
-        rows = columns.filter((pl.col("paper") == row["paper"]) & (pl.col("table") == row["table"])).drop(
-            "paper", "table"
-        )
-        return (Column(**fields) for fields in rows.iter_rows(named=True))
-
-    return tuple(
-        Table(**row | {"keys": tuple(row["keys"].split()), "columns": tuple(of_table(row))})
-        for row in _csv("tables.csv").iter_rows(named=True)
-    )
+    found = []
+    for row in _csv("tables.csv").iter_rows(named=True):
+        of_table = columns.filter(paper=row["paper"], table=row["table"]).drop("paper", "table")
+        described = tuple(Column(**fields) for fields in of_table.iter_rows(named=True))
+        found.append(Table(**row | {"keys": tuple(row["keys"].split()), "columns": described}))
+    return tuple(found)
 
 
 def tables(paper: str | None = None) -> tuple[Table, ...]:
     """Return the descriptors of the stored tables, of one paper or of all, in the papers' order."""
-    if paper is None:
-        return _all_tables()
-    known = [p.paper for p in papers()]
-    if paper not in known:
+    known = [one.paper for one in papers()]
+    if paper is not None and paper not in known:
         raise ValueError(f"No published scores of a paper {paper!r}. Known papers: {', '.join(known)}.")
-    return tuple(t for t in _all_tables() if t.paper == paper)
+    return tuple(table for table in _all_tables() if paper in (None, table.paper))
 
 
 def _descriptor(paper: str, number: int) -> Table:
@@ -245,27 +219,25 @@ def contradictions() -> tuple[Contradiction, ...]:
     return tuple(Contradiction(**row) for row in table.iter_rows(named=True))
 
 
+def _markdown(title: str, source: str, page: str, intro: list[str], rows: dict[str, list[str]], head: str) -> str:
+    """Return a page with a table for each paper that has rows."""
+    made = f"Made from `patent_mteb/published/{source}` by `python -m patent_mteb.published {page}`."
+    lines = [f"# {title}", "", made, *intro]
+    for paper in papers():
+        if found := rows[paper.paper]:
+            rule = "---".join("|" * head.count("|"))
+            lines += ["", f"## [{paper.title}]({paper.url})", "", head, rule, *found]
+    return "\n".join(lines) + "\n"
+
+
 def contradictions_page() -> str:
     """Return the page in Markdown."""
-    titles = {paper.paper: f"[{paper.title}]({paper.url})" for paper in papers()}
-    lines = ["# Where the papers contradict themselves", ""]
-    source = "patent_mteb/published/contradictions.csv"
-    lines += [f"Made from `{source}` by `python -m patent_mteb.published contradictions`."]
-    for paper, title in titles.items():
-        rows = [row for row in contradictions() if row.paper == paper]
-        if rows:
-            lines += [
-                "",
-                f"## {title}",
-                "",
-                "| what | one place | says | another | says | here |",
-                "|---|---|---|---|---|---|",
-            ]
-            lines += [
-                f"| {row.subject} | {row.first} | {row.first_value} | {row.second} | {row.second_value} | {row.ours} |"
-                for row in rows
-            ]
-    return "\n".join(lines) + "\n"
+    rows: dict[str, list[str]] = {paper.paper: [] for paper in papers()}
+    for row in contradictions():
+        said = (row.subject, row.first, row.first_value, row.second, row.second_value, row.ours)
+        rows[row.paper].append(f"| {' | '.join(said)} |")
+    head = "| what | one place | says | another | says | here |"
+    return _markdown("Where the papers contradict themselves", "contradictions.csv", "contradictions", [], rows, head)
 
 
 METRICS = {
@@ -289,25 +261,15 @@ def score_name(metric: str, part: str = "") -> str:
 
 @dataclass(frozen=True)
 class Expected:
-    """A score that a paper states for a model.
+    """A score that a paper states for a model."""
 
-    Attributes:
-        model: name in mteb.
-        tasks: several where the paper prints their mean.
-        score: name in a result.
-        value: as a fraction.
-        tolerance: difference that is still called equal.
-        source: where the paper prints it.
-        settings: as far as the paper states them, such as ``{"prompts": "yes", "max_tokens": "512"}``.
-    """
-
-    model: str
-    tasks: tuple[str, ...]
-    score: str
-    value: float
-    tolerance: float
-    source: str
-    settings: dict[str, str]
+    model: str  # name in mteb
+    tasks: tuple[str, ...]  # several where the paper prints their mean
+    score: str  # name in a result
+    value: float  # as a fraction
+    tolerance: float  # difference that is still called equal
+    source: str  # where the paper prints it
+    settings: dict[str, str]  # as far as the paper states them, such as {"prompts": "yes", "max_tokens": "512"}
 
     @property
     def metric(self) -> str:
@@ -382,24 +344,16 @@ def not_joined(paper: str) -> dict[str, list[int]]:
 
 def scores_page() -> str:
     """Return the page in Markdown."""
-    lines = ["# The published tables", ""]
-    lines += ["Made from `patent_mteb/published/tables.csv` by `python -m patent_mteb.published scores`."]
-    lines += [
-        "`report --published` and `reproduce` compare the scores of some tables with results: the page states their"
+    intro = [
+        "`report --published` and `reproduce` compare the scores of some tables with results: the page states their",
+        "protocol, or the reason why a table is not compared.",
     ]
-    lines += ["protocol, or the reason why a table is not compared."]
-    for paper in papers():
-        lines += [
-            "",
-            f"## [{paper.title}]({paper.url})",
-            "",
-            "| table | what | compared with results |",
-            "|---|---|---|",
-        ]
-        for table in tables(paper.paper):
-            joined = f"no: {table.not_joined}" if table.not_joined else f"yes, under {_PROTOCOLS[table.protocol]}"
-            lines.append(f"| {table.table} | {table.caption} | {joined} |")
-    return "\n".join(lines) + "\n"
+    rows: dict[str, list[str]] = {paper.paper: [] for paper in papers()}
+    for table in tables():
+        joined = f"no: {table.not_joined}" if table.not_joined else f"yes, under {_PROTOCOLS[table.protocol]}"
+        rows[table.paper].append(f"| {table.table} | {table.caption} | {joined} |")
+    head = "| table | what | compared with results |"
+    return _markdown("The published tables", "tables.csv", "scores", intro, rows, head)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,17 +28,11 @@ _PRINTED_ROWS = 100
 
 @dataclass(frozen=True)
 class ReportOutcome:
-    """The outcome of a report.
+    """The outcome of a report."""
 
-    Attributes:
-        printed: output for the terminal: rich tables, or text for another format without a folder.
-        files: the written files.
-        messages: what the report excludes, and why.
-    """
-
-    printed: tuple[Any, ...]
+    printed: tuple[Any, ...]  # rich tables, or text for another format without a folder
     files: tuple[Path, ...]
-    messages: tuple[str, ...]
+    messages: tuple[str, ...]  # what the report excludes, and why
 
     def print(self, console: Console) -> None:
         """Print the output for the terminal."""
@@ -70,39 +64,30 @@ def run(
     Args:
         results: folder of ``patent-mteb run``.
         formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written
-            there: ``report.md``, ``csv/<table>.csv`` (with the files for machines, :mod:`patent_mteb.report.csv_files`)
+            there: ``report.md``, ``csv/<table>.csv`` (with the frames of :func:`patent_mteb.report.tables.tidy`)
             and ``tables.tex``.
         out: folder for tables and plots.
         html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
-        plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
+        plots: write every plot as PNG, SVG and PDF below ``plots/`` in ``out``, without it in ``html``.
         published: show measured rows among the rows of the papers.
-        texts: let the page show texts of real data too, where their licence allows it. This reads all of the data,
-            which must be available.
+        texts: let the page show texts of real data too, where their licence allows it. This reads all of the data.
         baseline: a model; letters mark significantly better runs.
         test: of :data:`patent_mteb.metrics.significance.TESTS`.
         as_json: print one JSON document instead of tables.
         every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
             benchmarks, one of each benchmark, and those of ``published``.
-
-    Raises:
-        DataError: the folder holds no results.
-        ReportError: unknown format or baseline, no folder to write to, or matplotlib is missing for ``plots``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb import report
-        >>> outcome = report.run(Path("results"), formats=["markdown"], out=Path("tables"))
-        >>> [path.name for path in outcome.files]
-        ['report.md']
     """
-    from patent_mteb.report import csv_files, figures, geometries, reproduce, tables
+    from patent_mteb.files import write_text
+    from patent_mteb.report import figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
+    from patent_mteb.report.page import page
     from patent_mteb.report.published import tables_with_measured_rows
     from patent_mteb.report.statistics import statistics
 
     if unknown := [name for name in formats if name not in FORMATS]:
         raise ReportError(f"unknown format {', '.join(unknown)}. Remedy: choose from {', '.join(FORMATS)}")
-    if plots and out is None and html is None:
+    folder = out or html
+    if plots and folder is None:
         raise ReportError("plots are written to a folder. Remedy: name it with --out")
     collected = collect(results)
     if collected.results.is_empty():
@@ -122,32 +107,21 @@ def run(
     comparison = reproduced.messages if "real" in collected.data_sources else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
     drawn = figures.draw(collected, by_task) if plots else []
-    frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}
+    frames = tables.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
-        shown = [json.dumps(csv_files.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
-    if plots and (folder := out or html):
-        from patent_mteb.report.figures import save
-
-        files += [path for plot in drawn for path in save(plot.figure, folder / "plots" / plot.name)]
+        shown = [json.dumps(tables.as_json(frames, reproduce.as_json(reproduced)["lines"], messages), allow_nan=False)]
+    if folder:
+        files += [path for plot in drawn for path in figures.save(plot.figure, folder / "plots" / plot.name)]
     if html:
-        from patent_mteb.files import write_text
-        from patent_mteb.report.page import page
-
-        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
-        files.append(write_text(html / "index.html", shown_page))
+        text = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
+        files.append(write_text(html / "index.html", text))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
-
-
-def _printed(tables: Sequence[Table], every_table: bool) -> Sequence[Table]:
-    """Return the tables to print: all, or the summaries of a long report."""
-    short = sum(len(table.rows) for table in tables) <= _PRINTED_ROWS
-    return tables if short or every_table else [table for table in tables if table.summary]
 
 
 def _tables(
     frames: Mapping[str, pl.DataFrame],
-    tables: Iterable[Table],
+    tables: Sequence[Table],
     formats: Sequence[str],
     out: Path | None,
     every_table: bool,
@@ -156,27 +130,23 @@ def _tables(
     from patent_mteb.files import write_text
     from patent_mteb.report import rendering
 
-    tables = tuple(tables)
     shown: list[Any] = []
     files: list[Path] = []
+    long = sum(len(table.rows) for table in tables) > _PRINTED_ROWS
     for name in dict.fromkeys(formats):
-        chosen = _printed(tables, every_table) if name == "terminal" else tables
+        cut = name == "terminal" and long and not every_table
+        chosen = [table for table in tables if table.summary or not cut]
         texts = {table.name: rendering.FORMATS[name](table) for table in chosen}
         if name == "terminal" or out is None:
             shown += texts.values()
             if left := len(tables) - len(chosen):
-                shown.append(
-                    f"{left} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR"
-                    " writes them."
-                )
+                ways = "--every-table prints them, --html DIR shows them, --format csv --out DIR writes them."
+                shown.append(f"{left} more tables: {ways}")
         elif name == "csv":
             texts |= {stem: rendering.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]
+        elif name == "latex":
+            files.append(write_text(out / "tables.tex", "\n".join([rendering.LATEX_HEAD, *texts.values()])))
         else:
-            head = [rendering.LATEX_HEAD] if name == "latex" else []
-            files.append(
-                write_text(
-                    out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join([*head, *texts.values()])
-                )
-            )
+            files.append(write_text(out / "report.md", "\n".join(texts.values())))
     return shown, files

@@ -18,35 +18,22 @@ if TYPE_CHECKING:
 class Score:
     """Statistics of the main score of a run on a task or a slice.
 
-    Attributes:
-        low, high: the 95% interval. Probes and clusterings have it in the result (``<main score>_low`` and ``_high``)
-            and are not compared.
-        p, p_holm: the one-sided p value of the pair with the baseline, and the same corrected for all comparisons with
-            the baseline on the task; None without a baseline, or where the run is the baseline.
-        better: a higher mean than the baseline's, and ``p_holm`` below 0.05.
-        n: number of queries.
-        p_best, p_best_holm: the same two for the pair with the best run; None for the best run.
-        tied: the best run, or not significantly different from it (``p_best_holm`` is not below 0.05); None without
-            a comparison.
-        position: of the run among those that were compared, by mean, from 1.
-        tied_with: positions of the runs that are not significantly different from this one (``1–4, 6``), of whole
-            tasks.
-        effect: the difference to the best run in standard deviations of the differences by query (Cohen's d of paired
-            samples).
+    Probes and clusterings have the 95% interval in the result (``<main score>_low`` and ``_high``); they are not
+    compared. p values are one-sided, ``..._holm`` those corrected for all comparisons with the same run on the task.
     """
 
     low: float
     high: float
-    p: float | None = None
+    p: float | None = None  # against the baseline; None without one, or where the run is the baseline
     p_holm: float | None = None
-    better: bool = False
-    n: int | None = None
-    p_best: float | None = None
+    better: bool = False  # a higher mean than the baseline's, and p_holm below 0.05
+    n: int | None = None  # queries
+    p_best: float | None = None  # against the best run; None for the best run
     p_best_holm: float | None = None
-    tied: bool | None = None
-    position: int | None = None
-    tied_with: str = ""
-    effect: float | None = None
+    tied: bool | None = None  # the best run, or p_best_holm is not below 0.05; None without a comparison
+    position: int | None = None  # among the compared runs, by mean, from 1
+    tied_with: str = ""  # positions of the runs that are not significantly different (1–4, 6), of whole tasks
+    effect: float | None = None  # difference to the best run in standard deviations of the differences by query
 
 
 COLUMNS: dict[str, Callable[[Score], Any]] = {
@@ -77,36 +64,20 @@ _UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, o
 
 @dataclass(frozen=True)
 class Cell:
-    """One value.
+    """One value."""
 
-    Attributes:
-        value: a number, a text, or None if it was not measured.
-        digits: number of decimals.
-        unit: follows the number, such as ``%``.
-        mark: ``best``, ``second`` or empty.
-        letters: superscript letters.
-        rank: shown in parentheses.
-        small: why the score is small (:mod:`patent_mteb.metrics.significance`), or the scores that a mean excludes;
-            such a cell has a mark.
-        interval: shown in brackets.
-        ranked: whether it can be best or second.
-        score: its statistics.
-        untested: whether it is marked as not compared with the best.
-        title: replaces the value in every format except csv.
-    """
-
-    value: float | str | None = None
+    value: float | str | None = None  # None if it was not measured
     digits: int = 4
-    unit: str = ""
-    mark: str = ""
-    letters: str = ""
-    rank: int | None = None
-    small: str = ""
-    interval: tuple[float, float] | None = None
-    ranked: bool = True
+    unit: str = ""  # follows the number
+    mark: str = ""  # best, second or empty
+    letters: str = ""  # superscript
+    rank: int | None = None  # in parentheses
+    small: str = ""  # why the score is small, or the scores that a mean excludes; such a cell has a mark
+    interval: tuple[float, float] | None = None  # in brackets
+    ranked: bool = True  # whether it can be best or second
     score: Score | None = None
-    untested: bool = False
-    title: str = ""
+    untested: bool = False  # whether it is marked as not compared with the best
+    title: str = ""  # replaces the value in every format except csv
 
     @property
     def tied(self) -> bool:
@@ -123,7 +94,6 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The value alone, as every format except csv shows it."""
         if self.value is None:
             return MISSING
         return self.title or (self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}")
@@ -144,55 +114,55 @@ class Column:
     further: tuple[str, ...] = ()
 
 
+def text_columns(**titles: str) -> list[Column]:
+    return [Column(key, title, numeric=False) for key, title in titles.items()]
+
+
+def number_columns(**titles: str) -> list[Column]:
+    """Return columns of numbers in which nothing is marked, by key and title."""
+    return [Column(key, title, marked=False) for key, title in titles.items()]
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table; each row has one cell a column."""
 
-    Attributes:
-        name: a file name.
-        title: its heading.
-        columns, rows: each row has one cell a column.
-        banner: a warning above the numbers.
-        notes: explanations below them.
-        blocks: for each row the block within which best and second are marked; empty for one block.
-        emphasised: positions of rows that stand out.
-        benchmark: its benchmark, empty for a table over all benchmarks.
-        at_once: the most columns of numbers side by side; 0 for all. Machine-readable files are never split.
-        summary: whether a long report prints it.
-    """
-
-    name: str
+    name: str  # of a file
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    banner: str = ""
-    notes: tuple[str, ...] = ()
-    blocks: tuple[str, ...] = ()
-    emphasised: frozenset[int] = frozenset()
-    benchmark: str = ""
-    at_once: int = 0
-    summary: bool = False
+    banner: str = ""  # a warning above the numbers
+    notes: tuple[str, ...] = ()  # below them
+    blocks: tuple[str, ...] = ()  # for each row the block within which best and second are marked; empty for one block
+    emphasised: frozenset[int] = frozenset()  # positions of rows that stand out
+    benchmark: str = ""  # empty for a table over all benchmarks
+    at_once: int = 0  # the most columns of numbers next to each other; 0 for all. csv files are never split
+    summary: bool = False  # whether a long report prints it
 
     def parts(self) -> tuple[Table, ...]:
         """Return the table as it is shown: several tables of the same rows if it has too many columns of numbers."""
-        leading = next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
-        further = len(self.columns) - leading
+        leading, size = self.leading, len(self.columns)
+        further = size - leading
         if not self.at_once or further <= self.at_once:
             return (self,)
         return tuple(
             self.with_columns(
-                (*range(leading), *range(start, min(start + self.at_once, len(self.columns)))),
+                (*range(leading), *range(start, min(start + self.at_once, size))),
                 f", {start - leading + 1} to {min(start - leading + self.at_once, further)} of {further}",
             )
-            for start in range(leading, len(self.columns), self.at_once)
+            for start in range(leading, size, self.at_once)
         )
+
+    @property
+    def leading(self) -> int:
+        """The number of text columns before the first column of numbers."""
+        return next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
 
     def with_columns(self, places: Sequence[int], which: str = "") -> Table:
         """Some of its columns, with ``which`` behind its title."""
         rows = tuple(tuple(row[place] for place in places) for row in self.rows)
-        return replace(
-            self, title=self.title + which, columns=tuple(self.columns[place] for place in places), rows=rows, at_once=0
-        )
+        columns = tuple(self.columns[place] for place in places)
+        return replace(self, title=self.title + which, columns=columns, rows=rows, at_once=0)
 
     def marked(self) -> Table:
         """The same table with best and second marked in each block of every marked column, and a note on each mark.
@@ -204,20 +174,18 @@ class Table:
             rows = [[replace(cell, untested=False) for cell in row] for row in rows]
         blocks = self.blocks or ("",) * len(rows)
         for position, column in enumerate(self.columns):
-            if not (column.numeric and column.marked):
-                continue
-            for block in dict.fromkeys(blocks):
+            for block in dict.fromkeys(blocks) if column.numeric and column.marked else ():
                 members = [row for row, name in zip(rows, blocks, strict=True) if name == block]
                 for row, name in zip(members, mark([row[position] for row in members]), strict=True):
                     row[position] = replace(row[position], mark=name)
-        notes = list(self.notes)
-        if any(cell.tied for row in rows for cell in row):
-            notes.append(_TIED_NOTE)
-        if any(cell.untested for row in rows for cell in row):
-            notes.append(_UNTESTED_NOTE)
-        if any(cell.small for row in rows for cell in row):
-            notes.append(explained())
-        return replace(self, rows=tuple(tuple(row) for row in rows), notes=tuple(notes))
+        cells = [cell for row in rows for cell in row]
+        needed = {
+            _TIED_NOTE: any(cell.tied for cell in cells),
+            _UNTESTED_NOTE: any(cell.untested for cell in cells),
+            explained(): any(cell.small for cell in cells),
+        }
+        notes = [note for note, is_needed in needed.items() if is_needed]
+        return replace(self, rows=tuple(map(tuple, rows)), notes=(*self.notes, *notes))
 
 
 def mark(cells: Sequence[Cell]) -> list[str]:
@@ -228,11 +196,10 @@ def mark(cells: Sequence[Cell]) -> list[str]:
     shown = [
         round(cell.value, cell.digits) if isinstance(cell.value, float) and cell.ranked else None for cell in cells
     ]
-    order = sorted({value for value in shown if value is not None}, reverse=True)
-    if sum(value is not None for value in shown) < 2:
-        return [""] * len(cells)
+    known = [value for value in shown if value is not None]
+    order = sorted(set(known), reverse=True) if len(known) > 1 else []
     names = dict(zip(order, ("best", "second"), strict=False))
-    return [names.get(value, "") if value is not None else "" for value in shown]
+    return ["" if value is None else names.get(value, "") for value in shown]
 
 
 def mean_cell(value: float | None, tasks: Collection[str], small: Collection[str]) -> Cell:
@@ -256,5 +223,5 @@ def short(task: str, facts: Facts) -> str:
 
 
 def slug(*names: str) -> str:
-    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out."""
+    """Names as one name of a file: lower case, words joined by hyphens; empty names are skipped."""
     return "-".join(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") for name in names if name)

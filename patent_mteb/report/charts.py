@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from patent_mteb.report import costs, drawing, geometries, query_types, series
+from patent_mteb.report import drawing as draw
+from patent_mteb.report import geometries, series
 from patent_mteb.report.queries import read_queries
 from patent_mteb.report.series import headline_results
-from patent_mteb.report.view import BenchmarkView
+from patent_mteb.report.view import JUDGEMENTS, BenchmarkView
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.verification import per_query_measure
 
@@ -37,54 +38,33 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Chart:
-    """A row of :data:`CHARTS`.
+    """A row of :data:`CHARTS`."""
 
-    Attributes:
-        name: part of the names of its image files.
-        title: follows the name of the benchmark in image files; the page starts it with a capital.
-        data: from a benchmark's results, or its geometries, to the tidy table.
-        kind: ``bars``, ``lines``, ``points``, ``heat`` or ``plane`` of ``site/charts.js``; empty: not on the page.
-        draw: from the table to a figure; gets ``options``, and of ``title``, ``measure``, ``label`` (of the x axis),
-            ``log`` and ``lower`` those that it has a parameter for. None: no image file.
-        figures: the figures of the papers that it reproduces.
-        task: the task in its title, whose main score names the y axis: ``headline``, ``domain_headline`` or empty.
-        columns: series, x, y and further columns that the page reads; empty for those of the kind.
-        facet: the page shows the rows of one value of this column at a time.
-        split: every value of ``facet`` has an image file.
-        x, y: titles of the axes.
-        log: the x axis is logarithmic.
-        lower: lower is better.
-        note: explains the chart on the page.
-        options: further arguments of ``draw``, or a function from a benchmark to them.
-        geometry: ``data`` takes the geometries of the benchmark.
-        rows, models: the least number of rows of the table, and of models.
-    """
-
-    name: str
-    title: str
-    data: Callable[[Any], pl.DataFrame]
-    kind: str = ""
-    draw: Callable[..., Figure] | None = None
-    figures: str = ""
-    task: str = "headline"
-    columns: tuple[str, ...] = ()
-    facet: str = ""
-    split: bool = False
-    x: str = ""
+    name: str  # part of the names of its image files
+    title: str  # follows the name of the benchmark in image files; the page starts it with a capital
+    data: Callable[[Any], pl.DataFrame]  # from a benchmark's results, or its geometries, to the tidy table
+    kind: str = ""  # bars, lines, points, heat or plane of site/charts.js; empty: not on the page
+    draw: Callable[..., Figure] | None = None  # from the table, and what it has parameters for, to an image file
+    figures: str = ""  # of the papers that it reproduces
+    task: str = "headline"  # in its title, names the y axis: headline, domain_headline or empty
+    x: str = ""  # titles of the axes
     y: str = ""
-    log: bool = False
-    lower: bool = False
-    note: str = ""
-    options: Mapping[str, Any] | Callable[[BenchmarkView], Mapping[str, Any]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    geometry: bool = False
-    rows: int = 2
-    models: int = 1
+    log: bool = False  # the x axis is logarithmic
+    lower: bool = False  # lower is better
+    facet: str = ""  # the page shows the rows of one value of this column at a time
+    split: bool = False  # every value of the facet has an image file
+    columns: tuple[str, ...] = ()  # series, x, y and further columns that the page reads; empty for those of the kind
+    rows: int = 2  # least number of rows of the table
+    models: int = 1  # least number of models
+    geometry: bool = False  # data takes the geometries of the benchmark
+    options: Callable[[BenchmarkView], Mapping[str, Any]] = lambda view: {}  # further arguments of draw
 
     def shows(self, frame: pl.DataFrame) -> bool:
-        """Whether a table has enough rows and models to draw."""
         return len(frame) >= self.rows and frame["model"].n_unique() >= self.models
+
+    @property
+    def note(self) -> str:
+        return _NOTES.get(self.name, "")
 
     @property
     def page_columns(self) -> list[str]:
@@ -93,6 +73,7 @@ class Chart:
         return [series, x, y, *([self.facet] if self.facet else []), *further]
 
 
+_KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
 _STRINGS = dict.fromkeys(("model", "group"), pl.String)
 _MOST_TASKS = 20
 """Tasks side by side, at most."""
@@ -105,26 +86,22 @@ def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
 
 def in_out(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value`` IN and OUT of domain on the headline task with domains, best first."""
-    task, values = view.domain_headline, view.slice_scores
-    name = task.name if task else ""
-    rows = [
-        (run, *(values[name, run, side] for side in ("in", "out")))
-        for run in view.runs
-        if all(math.isfinite(values.get((name, run, side), math.nan)) for side in ("in", "out"))
-    ]
+    name = view.domain_headline.name if view.domain_headline else ""
+    pairs = {run: [view.slice_scores.get((name, run, side), math.nan) for side in ("in", "out")] for run in view.runs}
+    rows = [(run, *pair) for run, pair in pairs.items() if all(map(math.isfinite, pair))]
     wide = pl.DataFrame(rows, schema={"model": pl.String, "IN": pl.Float64, "OUT": pl.Float64}, orient="row")
     return wide.sort("IN", descending=True).unpivot(["IN", "OUT"], index="model", variable_name="group")
 
 
 def overlap(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value`` of IN, MIXED and OUT where they are tasks (PatenTEB Fig. 5)."""
-    task, values = view.domain_headline, view.slice_scores
+    task = view.domain_headline
     name = task.name if task and task.plain in view.facts.domain_tasks else ""
     rows = [
-        (run, shown, values[name, run, side])
+        (run, shown, view.slice_scores[name, run, side])
         for side, shown in (("in", "IN"), ("", "MIXED"), ("out", "OUT"))
         for run in view.runs
-        if (name, run, side) in values
+        if (name, run, side) in view.slice_scores
     ]
     return pl.DataFrame(rows, schema=_STRINGS | {"value": pl.Float64}, orient="row")
 
@@ -154,14 +131,8 @@ def _slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
     return rows.select(model="run", group=group, value="value", n="n_queries")
 
 
-def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value, n`` of the headline task by filing jurisdiction."""
-    return _slices(view, "jurisdiction_")
-
-
-def ipc_sections(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value, n`` of the headline task by IPC section of the query."""
-    return _slices(view, "ipc_")
+jurisdictions = partial(_slices, prefix="jurisdiction_")
+ipc_sections = partial(_slices, prefix="ipc_")
 
 
 def years(view: BenchmarkView) -> pl.DataFrame:
@@ -172,9 +143,32 @@ def years(view: BenchmarkView) -> pl.DataFrame:
 
 def types(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value, show`` by query type and by slice, on the queries of all types (Sophia-Bench Fig. 5-7)."""
-    by_type = query_types.by_type(view).select("model", "value", group="type", show="judgements")
-    by_part = query_types.by_part(view).select("model", "value", group="part", show="kind")
-    return pl.concat([by_type, by_part])
+    return pl.concat(frame.select("model", "group", "value", "show") for frame in (by_type(view), by_part(view)))
+
+
+def by_type(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, show, value, n`` of the models with all representations, by representation and judgements."""
+    rows = view.complete_queries.filter(pl.col("slice").is_in(list(JUDGEMENTS)))
+    order = {task.name: place for place, task in enumerate(view.tasks)}
+    rows = rows.sort(pl.col("task").replace_strict(order, default=len(order)), maintain_order=True)
+    names = {task.name: task.short for task in view.tasks}
+    shown = pl.col("slice").replace(JUDGEMENTS)
+    return rows.select(model="run", group=pl.col("task").replace(names), show=shown, value="value", n="n")
+
+
+def by_part(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, show, value, n``: means over the representations by IPC section, filing office and year."""
+    complete = view.complete_queries
+    split = complete.with_columns(
+        kind=pl.col("slice").str.extract(r"^([a-z]+)_"), part=pl.col("slice").str.extract(r"_(.+)$")
+    )
+    every = pl.len().over("run", "slice") == complete["task"].n_unique()
+    rows = split.filter(pl.col("kind").is_in(list(_KINDS)) & every)
+    means = rows.group_by("run", "kind", "part", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").min())
+    order = {kind: place for place, kind in enumerate(_KINDS)}
+    ordered = means.sort(pl.col("kind").replace_strict(order, return_dtype=pl.Int64), "part", maintain_order=True)
+    shown = pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String)
+    return ordered.select(model="run", group=pl.col("part").str.to_uppercase(), show=shown, value="value", n="n")
 
 
 def sections(view: BenchmarkView) -> pl.DataFrame:
@@ -187,14 +181,10 @@ def sections(view: BenchmarkView) -> pl.DataFrame:
 
 def section_options(view: BenchmarkView) -> dict[str, Any]:
     """The query views and corpus views of the grid in their order, and the names of the axes in image files."""
-    pairs = view.facts.section_grid.values()
-    measures = [task.measure for task in view.tasks if task.plain in view.facts.section_grid]
-    return {
-        "queries": tuple(dict.fromkeys(query for query, _ in pairs)),
-        "corpora": tuple(dict.fromkeys(corpus for _, corpus in pairs)),
-        "label": "corpus view",
-        "measure": measure_title(measures[0]),
-    }
+    queries, corpora = zip(*view.facts.section_grid.values(), strict=True)
+    measure = next(task.measure for task in view.tasks if task.plain in view.facts.section_grid)
+    views = {"queries": tuple(dict.fromkeys(queries)), "corpora": tuple(dict.fromkeys(corpora))}
+    return views | {"label": "corpus view", "measure": measure_title(measure)}
 
 
 def query_sections(view: BenchmarkView) -> pl.DataFrame:
@@ -249,10 +239,15 @@ def _group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
 
 def task_groups(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value``: means over the tasks of each group that all of its models have."""
-    parts = [
-        _group_means(part, part["run"].unique()) for part in view.results.partition_by("group", maintain_order=True)
-    ]
-    return pl.concat(parts) if len(parts) > 1 else pl.DataFrame(schema=_STRINGS | {"value": pl.Float64})
+    means = _means_by_group(view.results)
+    return means if view.results["group"].n_unique() > 1 else means.clear()
+
+
+def _means_by_group(results: pl.DataFrame) -> pl.DataFrame:
+    """:func:`_group_means` of the models of each group."""
+    parts = results.partition_by("group", maintain_order=True)
+    empty = pl.DataFrame(schema=_STRINGS | {"value": pl.Float64})
+    return pl.concat([empty, *(_group_means(part, part["run"].unique()) for part in parts)])
 
 
 def profile(view: BenchmarkView) -> pl.DataFrame:
@@ -276,12 +271,10 @@ def scale(view: BenchmarkView) -> pl.DataFrame:
     """``model, x, value, group``: :func:`task_groups` against the number of parameters, where this is above 0."""
     results = view.results.filter(pl.col("parameters") > 0)  # 0 (BM25) has no place on a logarithmic axis
     sizes = results.select(model="run", x=pl.col("parameters").cast(pl.Float64)).unique()
-    parts = [
-        _group_means(part, part["run"].unique()).sort("model")
-        for part in results.partition_by("group", maintain_order=True)
-    ]
-    rows = pl.concat(parts or [pl.DataFrame(schema=_STRINGS | {"value": pl.Float64})])
-    return rows.join(sizes, on="model", maintain_order="left").select("model", "x", "value", "group")
+    rows = _means_by_group(results).join(sizes, on="model", maintain_order="left")
+    order = {group: place for place, group in enumerate(results["group"].unique(maintain_order=True))}
+    place = pl.col("group").replace_strict(order, return_dtype=pl.Int64)
+    return rows.sort(place, "model").select("model", "x", "value", "group")
 
 
 def labels(view: BenchmarkView) -> pl.DataFrame:
@@ -300,11 +293,8 @@ def distribution(view: BenchmarkView) -> pl.DataFrame:
         table = read_queries(Path(path), per_query_measure(main_score))
         for part, shown in (("", "ALL"), ("in", "IN"), ("out", "OUT")):
             values = table.parts.get(part, np.array([]))
-            found.append(
-                pl.DataFrame({"value": values[np.isfinite(values)]}, schema={"value": pl.Float64}).select(
-                    pl.lit(run).alias("model"), pl.lit(shown).alias("part"), "value"
-                )
-            )
+            scores = pl.Series("value", values[np.isfinite(values)], pl.Float64)
+            found.append(pl.select(model=pl.lit(run), part=pl.lit(shown), value=scores))
     return pl.concat(found).sort("part", maintain_order=True)
 
 
@@ -316,28 +306,22 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
     results = headline_results(view)
     rows: list[tuple[Any, ...]] = []
     for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
-        states = [
-            (run, json.loads(settings), dims, value)
-            for run, settings, dims, value in group.select("run", "settings", "dims", "value").iter_rows()
-        ]
-        cut = [
-            (settings["dims"], value)
-            for _, settings, _, value in states
-            if set(settings) == {"dims"} and _is_width(settings["dims"])
-        ]
-        whole = [(run, dims, value) for run, settings, dims, value in states if not settings]
+        cut, whole = [], []
+        for run, text, width, value in group.select("run", "settings", "dims", "value").iter_rows():
+            settings = json.loads(text)
+            dims = settings.get("dims")
+            if not settings:
+                whole.append((run, width, value))
+            elif set(settings) == {"dims"} and isinstance(dims, int) and 0 < dims < 2**31:
+                cut.append((dims, value))
         if cut:
             several = results.filter(pl.col("model") == model)["revision"].n_unique() > 1
             name = visible(str(model) + (f" @{str(revision)[:7]}" if several else ""))
-            name = whole[0][0] if whole else name.partition("/")[2] or name
+            name = whole[0][0] if whole else series.without_organisation(name)
             rows += [(name, dims, value, False) for dims, value in sorted(cut)]
-            rows += [(name, dims, value, True) for _, dims, value in whole]
+            rows += [(name, width, value, True) for _, width, value in whole]
     schema = {"model": pl.String, "x": pl.Int64, "value": pl.Float64, "full": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _is_width(dims: Any) -> bool:
-    return isinstance(dims, int) and 0 < dims < 2**31
 
 
 def retained(view: BenchmarkView) -> pl.DataFrame:
@@ -346,138 +330,118 @@ def retained(view: BenchmarkView) -> pl.DataFrame:
     return truncation(view).with_columns(value=100 * pl.col("value") / whole).drop_nulls()
 
 
+_recall_lines = partial(draw.lines, top=1.02)
+_lines_to_a_star = partial(draw.lines, star="dense system alone (α = 1)")
+_signed_heatmap = partial(draw.heatmap, differences=True)
+
+_NOTES = {
+    "ranks": "1 is best, by the mean over the tasks of a group that all ranked models have.",
+    "query-types": (
+        "Over the queries that every representation and model has; by part, the mean of all representations."
+    ),
+    "scale": (
+        "Means over the tasks of a group that all these models have. Only models of one series differ in nothing but"
+        " size."
+    ),
+    "cost": (
+        "Seconds are those of the whole evaluation on the machine where it ran (what a store held already took none);"
+        " an index holds one float32 vector a document."
+    ),
+    "plane": (
+        "The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score (PatentMap,"
+        " Fig. 3)."
+    ),
+    "geometry": "Lower is better (PatentMap, appendices D and E).",
+}
+"""Explanations of charts on the page, by name."""
+
 CHARTS = (
-    Chart("in-out", "IN and OUT of domain", in_out, "bars", drawing.in_out_bars, "WIPO-AT 2", task="domain_headline"),
-    Chart("overlap", "degrees of overlap", overlap, draw=drawing.dots, figures="PatenTEB 5", task="domain_headline"),
+    Chart("in-out", "IN and OUT of domain", in_out, "bars", draw.in_out_bars, "WIPO-AT 2", task="domain_headline"),
+    Chart("overlap", "degrees of overlap", overlap, "", draw.dots, "PatenTEB 5", task="domain_headline"),
     Chart(
         "ranks",
         "ranks in each group of tasks",
         ranks,
         "heat",
-        drawing.rank_summary,
+        draw.rank_summary,
         "WIPO-AT 10",
-        task="",
+        "",
         y="rank",
         lower=True,
-        note="1 is best, by the mean over the tasks of a group that all ranked models have.",
     ),
     Chart(
         "query-types",
         "query types on common queries",
         types,
         "heat",
-        drawing.heatmap,
+        draw.heatmap,
         "Sophia-Bench 5-7",
+        x="representation of the query, or part of the queries",
         facet="show",
         split=True,
-        x="representation of the query, or part of the queries",
-        note="Over the queries that every representation and model has; by part, the mean of all representations.",
     ),
     Chart(
-        "inscope",
-        "InScope@k",
-        inscope,
-        "lines",
-        drawing.lines,
-        facet="level",
-        split=True,
-        x="k",
-        y="InScope@k",
-        log=True,
+        "inscope", "InScope@k", inscope, "lines", draw.lines, x="k", y="InScope@k", log=True, facet="level", split=True
     ),
-    Chart(
-        "recall",
-        "Recall@k",
-        recall,
-        "lines",
-        drawing.lines,
-        "Sophia-Bench 4",
-        x="k",
-        y="Recall@k",
-        log=True,
-        options={"top": 1.02},
-    ),
+    Chart("recall", "Recall@k", recall, "lines", _recall_lines, "Sophia-Bench 4", x="k", y="Recall@k", log=True),
     Chart(
         "sections",
         "query section and corpus view",
         sections,
         "heat",
-        drawing.section_heatmaps,
+        draw.section_heatmaps,
         "WIPO-AT 4",
-        task="",
-        columns=("query", "corpus", "value"),
-        facet="model",
+        "",
         x="corpus",
         y="score",
+        facet="model",
+        columns=("query", "corpus", "value"),
         options=section_options,
     ),
-    Chart(
-        "query-sections",
-        "query sections on the headline's corpus",
-        query_sections,
-        draw=drawing.dots,
-        figures="WIPO-AT 5",
-    ),
-    Chart(
-        "dwpi",
-        "what DWPI texts add to the corpus",
-        headline_advantage,
-        draw=drawing.differences,
-        figures="WIPO-AT 8",
-        task="",
-    ),
+    Chart("query-sections", "query sections on the headline's corpus", query_sections, "", draw.dots, "WIPO-AT 5"),
+    Chart("dwpi", "what DWPI texts add to the corpus", headline_advantage, "", draw.differences, "WIPO-AT 8", ""),
     Chart(
         "dwpi-sections",
         "what DWPI texts add, by query section",
         section_advantage,
-        draw=drawing.heatmap,
-        figures="WIPO-AT 15",
-        task="",
+        "",
+        _signed_heatmap,
+        "WIPO-AT 15",
+        "",
         x="query section",
-        options={"differences": True},
     ),
     Chart(
         "dwpi-tasks",
         "what DWPI texts add, by data set",
         task_advantage,
-        draw=drawing.heatmap,
-        figures="WIPO-AT 16, 17",
-        task="",
-        x="task",
-        options={"differences": True},
+        "",
+        _signed_heatmap,
+        "WIPO-AT 16, 17",
+        "",
+        "task",
     ),
     Chart(
         "jurisdictions",
         "filing jurisdiction",
         jurisdictions,
-        draw=drawing.heatmap,
-        figures="WIPO-AT 9, Sophia-Bench 5",
+        "",
+        draw.heatmap,
+        "WIPO-AT 9, Sophia-Bench 5",
         x="filing jurisdiction of the query",
     ),
-    Chart(
-        "ipc", "IPC section", ipc_sections, draw=drawing.heatmap, figures="Sophia-Bench 7", x="IPC section of the query"
-    ),
-    Chart("years", "year of publication", years, draw=drawing.lines, figures="Sophia-Bench 6", x="year of publication"),
-    Chart("tasks", "every task", by_task, draw=drawing.heatmap, figures="PatenTEB 2", task="", x="task"),
-    Chart(
-        "labels",
-        "F1 of each label, the task with the most",
-        labels,
-        draw=drawing.heatmap,
-        figures="WIPO-AT 13",
-        task="",
-        x="label",
-    ),
-    Chart(
-        "groups", "groups of tasks", task_groups, draw=drawing.dots, figures="PatenTEB 4", task="", y="mean main score"
-    ),
+    Chart("ipc", "IPC section", ipc_sections, "", draw.heatmap, "Sophia-Bench 7", x="IPC section of the query"),
+    Chart("years", "year of publication", years, "", draw.lines, "Sophia-Bench 6", x="year of publication"),
+    Chart("tasks", "every task", by_task, "", draw.heatmap, "PatenTEB 2", "", "task"),
+    Chart("labels", "F1 of each label, the task with the most", labels, "", draw.heatmap, "WIPO-AT 13", "", "label"),
+    Chart("groups", "groups of tasks", task_groups, "", draw.dots, "PatenTEB 4", "", y="mean main score"),
     Chart(
         "profile",
         "groups of tasks, share of the best",
         profile,
-        draw=drawing.dots,
-        figures="WIPO-AT 18",
-        task="",
+        "",
+        draw.dots,
+        "WIPO-AT 18",
+        "",
         y="share of the best model's score",
         models=2,
     ),
@@ -485,49 +449,43 @@ CHARTS = (
         "correlations",
         "agreement of tasks on the models",
         by_task,
-        draw=drawing.rank_correlations,
-        figures="WIPO-AT 19",
-        task="",
+        "",
+        draw.rank_correlations,
+        "WIPO-AT 19",
+        "",
         y="Spearman's ρ",
         models=3,
     ),
-    Chart(
-        "distribution", "scores of single queries", distribution, draw=drawing.distributions, figures="WIPO-AT 20, 21"
-    ),
+    Chart("distribution", "scores of single queries", distribution, "", draw.distributions, "WIPO-AT 20, 21"),
     Chart(
         "scale",
         "size and score",
         scale,
         "points",
-        drawing.scale_scatter,
+        draw.scale_scatter,
         "WIPO-AT 1",
-        task="",
+        "",
+        "parameters",
+        "mean main score",
         facet="group",
-        x="parameters",
-        y="mean main score",
         log=True,
         models=2,
-        note=(
-            "Means over the tasks of a group that all these models have. Only models of one series differ in nothing"
-            " but size."
-        ),
     ),
     Chart(
         "alpha",
         "fusion with a lexical system",
         series.alpha,
         "lines",
-        drawing.lines,
+        _lines_to_a_star,
         "WIPO-AT 3",
         x="α, weight of the dense system (0: the other system alone)",
-        options={"star": "dense system alone (α = 1)"},
     ),
     Chart(
         "rrf",
         "reciprocal rank fusion",
         series.rrf,
         "lines",
-        drawing.lines,
+        draw.lines,
         "DAPFAM 9, 10",
         x="k of reciprocal rank fusion",
     ),
@@ -536,7 +494,7 @@ CHARTS = (
         "truncated embeddings",
         truncation,
         "lines",
-        drawing.truncation_curves,
+        draw.truncation_curves,
         "WIPO-AT 11, PatenTEB 11",
         x="dimensions kept",
         log=True,
@@ -550,58 +508,39 @@ CHARTS = (
         y="% of the full width's score",
         log=True,
     ),
-    Chart(
-        "passages", "passages", series.passages, "lines", drawing.lines, "DAPFAM 7", x="tokens of a passage", log=True
-    ),
-    Chart(
-        "cost",
-        "cost and score",
-        costs.costs,
-        "points",
-        facet="what",
-        x="cost",
-        log=True,
-        note=(
-            "Seconds are those of the whole evaluation on the machine where it ran (what a store held already took"
-            " none); an index holds one float32 vector a document."
-        ),
-    ),
+    Chart("passages", "passages", series.passages, "lines", draw.lines, "DAPFAM 7", x="tokens of a passage", log=True),
+    Chart("cost", "cost and score", series.costs, "points", x="cost", log=True, facet="what"),
     Chart(
         "plane",
         "alignment and uniformity",
         geometries.plane,
         "plane",
-        drawing.plane,
+        draw.plane,
         "PatentMap 3",
-        task="",
-        columns=("model", "alignment", "uniformity", "ssd", "score"),
+        "",
+        "alignment (lower: citing and cited are closer)",
+        "uniformity (lower: more evenly spread)",
         facet="task",
         split=True,
-        x="alignment (lower: citing and cited are closer)",
-        y="uniformity (lower: more evenly spread)",
-        geometry=True,
+        columns=("model", "alignment", "uniformity", "ssd", "score"),
         rows=1,
-        note=(
-            "The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score"
-            " (PatentMap, Fig. 3)."
-        ),
+        geometry=True,
     ),
     Chart(
         "geometry",
         "geometry by section",
         geometries.by_section,
         "heat",
-        drawing.heatmap,
+        draw.heatmap,
         "PatentMap 5, 6",
-        task="",
+        "",
+        "section of the patent",
+        "lower is better",
+        lower=True,
         facet="measure",
         split=True,
-        x="section of the patent",
-        y="lower is better",
-        lower=True,
-        geometry=True,
         rows=1,
-        note="Lower is better (PatentMap, appendices D and E).",
+        geometry=True,
     ),
 )
 """In the order of the page."""

@@ -4,9 +4,8 @@ The files are mteb's results (``<folder>/[results/]<org>__<model>/<revision>/[ex
 ``model_meta.json`` and ``run_settings.jsonl`` next to them, and the per-query scores of
 :mod:`patent_mteb.tasks.perquery`.
 
-Every result belongs to one data source (:mod:`patent_mteb.data.data_source`), which holds one state of a data set.
-Where results were measured on several states, each state is a data source of its own; the state of the newest result
-has the plain name.
+Every result belongs to one data source (:mod:`patent_mteb.data.data_source`). Where results were measured on several
+states of a data set, each state is a data source of its own; that of the newest result has the plain name.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from patent_mteb.data.data_source import data_source_named, data_source_of
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.report.folders import META, Place, Survey, read_document, read_meta, survey
+from patent_mteb.report.folders import META, Survey, parse_document, read_meta, survey
 from patent_mteb.report.records import (
     RESULT_SCHEMA,
     SCORE_SCHEMA,
@@ -85,20 +84,14 @@ class Collected:
     @cached_property
     def data_sources(self) -> dict[str, DataSourceView]:
         """The data sources that have results, by name, in the order of reports."""
-        found = sorted(map(data_source_named, self.results["data_source"].unique()), key=lambda one: one.order)
-        return {
-            data_source.name: DataSourceView(
-                data_source,
-                self.results.filter(pl.col("data_source") == data_source.name),
-                self.scores.filter(pl.col("data_source") == data_source.name),
-                self.own,
-            )
-            for data_source in found
-        }
+        views = {}
+        for source in sorted(map(data_source_named, self.results["data_source"].unique()), key=lambda one: one.order):
+            results, scores = (frame.filter(data_source=source.name) for frame in (self.results, self.scores))
+            views[source.name] = DataSourceView(source, results, scores, self.own)
+        return views
 
     @cached_property
     def runs(self) -> tuple[str, ...]:
-        """The labels of all runs in alphabetical order."""
         return tuple(self.results["run"].unique().sort())
 
 
@@ -122,23 +115,28 @@ def collect(folder: Path) -> Collected:
         )
     reader = _Reader(survey(folder))
     results = [result for source, files in reader.sources() for path in files for result in reader.read(path, source)]
+    messages = reader.messages
     if not reader.survey.places:
-        problem = "; ".join(
-            ["no results (no folder <organisation>__<model>/<revision>)", *map(visible, reader.messages)]
+        found = ["no results (no folder <organisation>__<model>/<revision>)", *map(visible, messages)]
+        raise DataError("; ".join(found).rstrip("."), path=folder, remedy="name the folder of 'patent-mteb run'")
+    for task, count in sorted(reader.unknown.items()):
+        reader.survey.exclude_as(
+            f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name."
         )
-        raise DataError(problem.rstrip("."), path=folder, remedy="name the folder of 'patent-mteb run'")
-    reader.count_unknown()
-    reader.count_without_queries(results)
+    without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
+    if without:
+        messages.append(
+            f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them."
+        )
     reader.part_states(results)
-    reader.compare_evidence(results)
-    reader.messages += reader.own.messages
+    messages += [*disagreements(results), *reader.own.messages]
     _label(list({id(result.source): result.source for result in results}.values()))
     results.sort(key=lambda result: (result.data_source.order, result.task.order, result.source.label))
     return Collected(
         folder,
         pl.DataFrame([result_row(result) for result in results], schema=RESULT_SCHEMA),
         pl.DataFrame([row for result in results for row in score_rows(result)], schema=SCORE_SCHEMA, orient="row"),
-        tuple(map(visible, reader.messages)),
+        tuple(map(visible, messages)),
         reader.contradictions,
         reader.own.benchmarks,
         tuple(map(visible, reader.survey.excluded)),
@@ -153,46 +151,35 @@ class _Reader:
         self.own = TasksOnOwnData()
         self.unknown: Counter[str] = Counter()
         self.survey = found
-        self.messages = found.messages
-        self.note, self.exclude = found.note, found.exclude
+        self.messages, self.exclude = found.messages, found.exclude
         self.contradictions: dict[tuple[str, str], str] = {}
 
     def sources(self) -> Iterator[tuple[ModelFolder, tuple[Path, ...]]]:
-        """Yield every folder with results, with its model and its files."""
         for place in self.survey.places:
-            meta = self._meta(place)
+            path = place.folder / META
+            try:
+                meta = read_meta(path, place.model, place.revision)
+            except DataError as error:
+                meta = {}
+                remedy = "restore the file; until then the model is named after the folder"
+                self.messages.append(str(DataError(error.problem, path=path, remedy=remedy)))
             name = str(meta.get("name") or place.model.replace("__", "/", 1))
             versions = _versions(place.folder / "run_settings.jsonl")
             yield ModelFolder(place.folder, name, place.revision, place.experiment, meta, versions), place.files
 
-    def _meta(self, place: Place) -> dict[str, Any]:
-        try:
-            return read_meta(place.folder / META, place.model, place.revision)
-        except DataError as error:
-            self.note(
-                place.folder / META, error.problem, "restore the file; until then the model is named after the folder"
-            )
-            return {}
-
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
-        """Yield the results in a file, one a subset of its data."""
         try:
-            content = read_document(path)
-            name, revision, splits = (
-                str(content["task_name"]),
-                str(content["dataset_revision"]),
-                dict(content["scores"]),
-            )
+            content = parse_document(path)
+            name, revision, splits = str(content["task_name"]), str(content["dataset_revision"]), content["scores"]
             date = float(content.get("date") or 0)
             if not 0 <= date <= _LAST_DATE:
                 raise ValueError(f"the date is {date}")
-            entries = {split: [dict(entry) for entry in subsets] for split, subsets in splits.items()}
+            entries = {split: [dict(entry) for entry in subsets] for split, subsets in dict(splits).items()}
         except KeyError as error:
             self.exclude(path, f"no result file of mteb ({error} is missing)", _AGAIN)
             return
-        except (DataError, OSError, ValueError, TypeError, OverflowError) as error:
-            why = error.problem.removeprefix("damaged ") if isinstance(error, DataError) else f"({error})"
-            self.exclude(path, f"damaged result file {why}", _AGAIN)
+        except (OSError, ValueError, TypeError, OverflowError) as error:
+            self.exclude(path, f"damaged result file ({error})", _AGAIN)
             return
         if name != path.stem:
             self.exclude(path, f"holds a result of {name}", "give the file the name of its task")
@@ -205,6 +192,7 @@ class _Reader:
         if not entries.get(task.split):
             self.exclude(path, f"has no scores of the split '{task.split}'", _AGAIN)
             return
+        version = str(content.get("mteb_version") or "")
         for entry in entries[task.split]:
             subset = str(entry.get("hf_subset", "default"))
             data_revision = revision if subset == "default" else subset
@@ -213,45 +201,19 @@ class _Reader:
             except DataError as error:
                 self.exclude(path, error.problem, error.remedy)
                 continue
-            result = Result(
-                source,
-                task,
-                name,
-                data_source,
-                data_revision,
-                subset,
-                {},
-                date,
-                str(content.get("mteb_version") or ""),
-                path,
-                evidence_of(entry),
-                prompts=entry.get("prompts"),
-            )
+            data = (data_source, data_revision, subset)
+            evidence, prompts = evidence_of(entry), entry.get("prompts")
+            result = Result(source, task, name, *data, {}, date, version, path, evidence, prompts=prompts)
             try:
                 result.scores = check_entry(entry, result.place)
                 result.queries = check_queries(entry, result.place)
             except ContradictionError as error:
-                self.contradict(result, error)
+                message = self.exclude(error.path, error.problem, error.remedy)
+                self.contradictions[str(path), subset] = message
                 continue
             except DataError as error:  # the per-query scores alone
                 self.messages.append(str(error))
             yield result
-
-    def contradict(self, result: Result, error: ContradictionError) -> None:
-        """Add a message on a contradicted result."""
-        message = self.exclude(error.path, error.problem, error.remedy)
-        self.contradictions[str(result.path), result.subset] = message
-
-    def compare_evidence(self, results: Sequence[Result]) -> None:
-        """Add messages on results that contradict each other."""
-        self.messages += disagreements(results)
-
-    def count_unknown(self) -> None:
-        """Add a message for each task that no benchmark has."""
-        for task, count in sorted(self.unknown.items()):
-            self.survey.exclude_as(
-                f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name."
-            )
 
     def part_states(self, results: Sequence[Result]) -> None:
         """Give each state of a data set its own data source; the newest result's state has the plain name."""
@@ -261,27 +223,16 @@ class _Reader:
             states[result.data_revision] = max(result.date, states.get(result.data_revision, 0))
         ranks = {key: sorted(states, key=lambda state: (-states[state], state)) for key, states in dates.items()}
         for (data_source, data), (newest, *older) in ranks.items():
+            names = (data_source_named(data_source).earlier(n).name for n in range(1, len(older) + 1))
+            others = ", ".join(f"'{name}' shows {state}" for name, state in zip(names, older, strict=True))
             if older:
-                others = ", ".join(
-                    f"'{data_source_named(data_source).earlier(n).name}' shows {state}"
-                    for n, state in enumerate(older, start=1)
-                )
                 self.messages.append(
-                    f"Results on {len(older) + 1} states of {data} stand side by side: '{data_source}' shows {newest},"
-                    f" {others}."
+                    f"Results on {len(older) + 1} states of {data} are shown next to each other: '{data_source}' shows"
+                    f" {newest}, {others}."
                 )
         for result in results:
             ranked = ranks[result.data_source.name, result.task.data.key]
             result.data_source = result.data_source.earlier(ranked.index(result.data_revision))
-
-    def count_without_queries(self, results: Sequence[Result]) -> None:
-        """Add a message on retrieval results without per-query scores."""
-        without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
-        if without:
-            self.messages.append(
-                f"{without} retrieval results have no usable per-query scores: no intervals and no significance for"
-                " them."
-            )
 
 
 def _versions(path: Path) -> dict[str, str]:
@@ -292,13 +243,11 @@ def _versions(path: Path) -> dict[str, str]:
     except OSError:
         return versions
     for line in lines:
-        try:
+        # An incomplete line costs the versions of one task; the report then says that they are not recorded.
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             settings = json.loads(line)
             known = {name: version for name, version in settings["version"].items() if version}
             versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # An incomplete line costs the versions of one task; the report then says that they are not recorded.
-            continue
     return versions
 
 

@@ -24,7 +24,6 @@ from patent_mteb.report.style import (
     SERIES,
     best_models,
     broken,
-    cell_text,
     cut_title,
     end_labels,
     fitted,
@@ -46,6 +45,7 @@ _LEVEL = 4
 """Ticks that fit next to each other without rotation."""
 _BINS = 20
 _MOST_GROUPS = 50
+_IN_CELL: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
 _BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
 
 
@@ -68,12 +68,6 @@ def _panels(count: int, width: float, height: float, more: float = 0) -> tuple[F
 def _finished(figure: Figure, title: str, width: float, height: float) -> Figure:
     figure.suptitle(broken(title), fontsize=11)
     return fitted(figure, width, height)
-
-
-def _finished_lines(
-    figure: Figure, frame: pl.DataFrame, models: Sequence[str], title: str, width: float, height: float
-) -> Figure:
-    return _finished(figure, cut_title(title, len(models), frame["model"].n_unique()), width, height)
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -133,7 +127,8 @@ def _heat(
     image = axes.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         colour = GREY if np.isnan(value) else readable_on(colours((value - low) / ((high - low) or 1)))
-        cell_text(axes, row, column, "–" if np.isnan(value) else number(value), colour)
+        text = axes.text(column, row, "–" if np.isnan(value) else number(value), color=colour, **_IN_CELL)
+        text.set_in_layout(False)  # saves most of the time of many cells
     axes.grid(visible=False)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
@@ -142,7 +137,6 @@ def _heat(
 
 
 def _pivot(frame: pl.DataFrame, row: str, column: str, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-    """Values as a matrix of shape (rows, columns), NaN where the frame has none."""
     cells = {(i, j): value for i, j, value in frame.select(row, column, "value").iter_rows()}
     return np.array([[cells.get((i, j), np.nan) for j in columns] for i in rows], dtype=float)
 
@@ -185,7 +179,7 @@ def section_heatmaps(
     figure.supxlabel(label, fontsize=10)
     figure.supylabel("query section", fontsize=10)
     figure.colorbar(image, ax=grid, label=measure, shrink=0.8)
-    return _finished_lines(figure, frame, models, title, 0.62 * len(corpora), 0.32 * len(queries))
+    return _finished(figure, cut_title(title, models, frame), 0.62 * len(corpora), 0.32 * len(queries))
 
 
 @styled
@@ -232,13 +226,8 @@ def rank_summary(frame: pl.DataFrame, *, measure: str = "rank", title: str = "")
     means = frame.group_by("model").agg(pl.col("value").mean()).sort("value", "model", descending=True)
     models, groups = means["model"].to_list(), frame["group"].unique(maintain_order=True).to_list()
     figure, axes = _one_panel(6, 3)
-    average: dict[str, Any] = {
-        "color": "black",
-        "markersize": 16,
-        "markeredgewidth": 2.5,
-        "label": "average, in numbers behind",
-    }
-    axes.plot(means["value"].to_numpy(), range(len(models)), "|", **average)
+    average: dict[str, Any] = {"color": "black", "markersize": 16, "markeredgewidth": 2.5}
+    axes.plot(means["value"].to_numpy(), range(len(models)), "|", label="average, in numbers behind", **average)
     _right_of(axes, (f"{rank:.1f}" for rank in means["value"]), size=9)
     for number, group in enumerate(groups):
         rows = frame.filter(pl.col("group") == group)
@@ -259,7 +248,7 @@ def scale_scatter(
     frame: pl.DataFrame, *, measure: str = "mean main score", title: str = "", label: str = "parameters"
 ) -> Figure:
     """Score against the number of parameters, one panel a group of tasks, with a log-linear fit for three models or
-    more (WIPO-AT Fig. 1).
+    more (WIPO-AT Fig. 1). Within families of models a fit explains more (WIPO-AT, section 4.1).
     """
     require(frame, "model", "x", "value", "group")
     groups = frame.partition_by("group", maintain_order=True)
@@ -269,28 +258,28 @@ def scale_scatter(
         points = points.sort("x", "value")
         xs, ys = _xy(points)
         axes.plot(xs, ys, "o", color=COLOURS[0], markersize=7)
-        axes.set_xscale("log")
         axes.margins(x=0.12, y=0.15)
         if len(points) > 2 and np.ptp(np.log10(xs)):
-            _fit(axes, xs, ys)
+            slope, base = np.polyfit(np.log10(xs), ys, 1)
+            explained = float(np.corrcoef(np.log10(xs), ys)[0, 1] ** 2) if np.ptp(ys) else 0.0
+            ends = np.array([xs.min(), xs.max()])
+            name = f"log-linear fit, R² {explained:.2f}, n {len(xs)}"
+            axes.plot(ends, slope * np.log10(ends) + base, "--", color=GREY, linewidth=1.2, label=name)
+            axes.legend(loc="upper left", bbox_to_anchor=(0, -0.22), borderaxespad=0, fontsize=8)
         axes.set_xlabel(label)
         axes.set_title(points["group"][0], loc="left")
-        axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
-        axes.xaxis.set_major_formatter(_size)
-        axes.minorticks_off()
-        end_labels(axes, [(model, x, y, GREY) for model, x, y in zip(points["model"], xs, ys, strict=True)], height)
+        _name_points(axes, points["model"], xs, ys, _size, height)
     figure.supylabel(measure, fontsize=10)
     return _finished(figure, title, 3, height)
 
 
-def _fit(axes: Axes, xs: np.ndarray, ys: np.ndarray) -> None:
-    """Draw a log-linear fit over all models. Within families of models it explains more (WIPO-AT, section 4.1)."""
-    slope, base = np.polyfit(np.log10(xs), ys, 1)
-    explained = float(np.corrcoef(np.log10(xs), ys)[0, 1] ** 2) if np.ptp(ys) else 0.0
-    ends = np.array([xs.min(), xs.max()])
-    label = f"log-linear fit, R² {explained:.2f}, n {len(xs)}"
-    axes.plot(ends, slope * np.log10(ends) + base, "--", color=GREY, linewidth=1.2, label=label)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.22), borderaxespad=0, fontsize=8)
+def _name_points(axes: Axes, names: Iterable[str], xs: np.ndarray, ys: np.ndarray, ticks: Any, height: float) -> None:
+    """Make the x axis logarithmic, and write the names of the points at the right edge."""
+    axes.set_xscale("log")
+    axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
+    axes.xaxis.set_major_formatter(ticks)
+    axes.minorticks_off()
+    end_labels(axes, [(name, x, y, GREY) for name, x, y in zip(names, xs, ys, strict=True)], height)
 
 
 def _size(value: float, position: int | None = None) -> str:
@@ -346,7 +335,7 @@ def lines(
     axes.set_ylabel(measure)
     height = max(3.4, LINE * len(models))
     end_labels(axes, ends, height)
-    return _finished_lines(figure, frame, models, title, 5, height)
+    return _finished(figure, cut_title(title, models, frame), 5, height)
 
 
 @styled
@@ -363,14 +352,13 @@ def truncation_curves(
     ends: dict[Axes, list[tuple[str, float, float, str]]] = {left: [], right: []}
     for series, model in enumerate(models):
         curve = frame.filter(pl.col("model") == model).with_columns(pl.col("x").fill_null(beyond)).sort("x")
-        full = curve.filter("full")["value"]
+        full, line = curve.filter("full")["value"], look(series)
         share = 100 / full[0] if len(full) and full[0] else 0.0
-        for axes, factor in ((left, 1.0), (right, share)):
-            if factor:
-                xs, ys = _xy(curve)
-                axes.plot(xs, factor * ys, label=model, **look(series))
-        last = right if share else left
-        ends[last].append((model, xs[-1], (share or 1.0) * ys[-1], look(series)["color"]))
+        xs, ys = _xy(curve)
+        left.plot(xs, ys, label=model, **line)
+        if share:
+            right.plot(xs, share * ys, label=model, **line)
+        ends[right if share else left].append((model, xs[-1], (share or 1.0) * ys[-1], line["color"]))
     right.axhline(90, color=GREY, linestyle="--", linewidth=1)
     right.text(0.99, 90, "90%", transform=right.get_yaxis_transform(), ha="right", va="bottom", color=GREY, fontsize=9)
     names = [str(tick) for tick in ticks]
@@ -384,7 +372,7 @@ def truncation_curves(
         axes.set_xlabel(label)
         axes.set_ylabel(name)
         end_labels(axes, ends[axes], height)
-    return _finished_lines(figure, frame, models, title, max(3.6, 0.4 * (len(ticks) + 1)), height)
+    return _finished(figure, cut_title(title, models, frame), max(3.6, 0.4 * (len(ticks) + 1)), height)
 
 
 @styled
@@ -516,22 +504,13 @@ def frontier(frame: pl.DataFrame, *, label: str = "seconds", measure: str = "sco
     xs, ys = _xy(frame)
     axes.plot(xs, ys, "o", color=COLOURS[0], markersize=7)
     best = ys > np.r_[-np.inf, np.maximum.accumulate(ys)[:-1]]
-    style: dict[str, Any] = {
-        "drawstyle": "steps-post",
-        "color": COLOURS[1],
-        "linewidth": 1.2,
-        "label": "nothing cheaper is as good",
-    }
-    axes.plot(xs[best], ys[best], **style)
-    axes.set_xscale("log")
+    style: dict[str, Any] = {"drawstyle": "steps-post", "color": COLOURS[1], "linewidth": 1.2}
+    axes.plot(xs[best], ys[best], label="nothing cheaper is as good", **style)
     axes.margins(x=0.1, y=0.12)
-    axes.minorticks_off()
-    axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
-    axes.xaxis.set_major_formatter("{x:.3g}")
     axes.set_xlabel(label)
     axes.set_ylabel(measure)
     height = max(3.4, LINE * len(frame))
-    end_labels(axes, [(model, x, y, GREY) for model, x, y in zip(frame["model"], xs, ys, strict=True)], height)
+    _name_points(axes, frame["model"], xs, ys, "{x:.3g}", height)
     figure.legend(loc="outside lower center")
     return _finished(figure, title, 5, height)
 
@@ -569,11 +548,9 @@ def project(embeddings: np.ndarray, method: str = "auto", seed: int = 42) -> tup
                 raise ReportError("UMAP is not installed. Remedy: pip install umap-learn, or use pca") from error
         else:
             return np.asarray(umap.UMAP(random_state=seed, metric="cosine").fit_transform(vectors)), "UMAP"
-    centred = vectors - vectors.mean(axis=0)
-    left, singular, _ = np.linalg.svd(centred, full_matrices=False)
+    left, singular, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     points = left[:, :2] * singular[:2]
-    if points.shape[1] < 2:
-        points = np.hstack([points, np.zeros((len(points), 2 - points.shape[1]))])
+    points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
     signs = np.sign(points[np.abs(points).argmax(axis=0), [0, 1]])
     return points * np.where(signs == 0, 1, signs), "PCA"
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.metrics.slices import Qrels
 from patent_mteb.report.queries import QueryTable, read_queries
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
 from patent_mteb.report.words import shortened, visible
@@ -36,8 +35,6 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TaskTexts:
-    """Texts of queries and documents by id."""
-
     queries: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,27 +57,26 @@ def chosen(values: Floats, each: int) -> list[int]:
 
 def top_documents(path: Path, queries: Sequence[str]) -> dict[str, list[str]]:
     """Read the five best documents of some queries from a TREC run, best first."""
-    wanted = set(queries)
-    found: dict[str, list[tuple[int, str]]] = {}
+    found: dict[str, list[tuple[int, str]]] = {query: [] for query in queries}
     for number, line in text_lines(path):
         fields = line.split()
         if len(fields) != 6 or not fields[3].isdecimal():
-            raise DataError(
-                "the line is not one of a TREC run", path=path, row=number, remedy="delete it, or save the run again"
-            )
-        if fields[0] in wanted and int(fields[3]) <= _TOP:
-            found.setdefault(fields[0], []).append((int(fields[3]), fields[2]))
-    return {query: [document for _, document in sorted(ranked)] for query, ranked in found.items()}
+            remedy = "delete it, or save the run again"
+            raise DataError("the line is not one of a TREC run", path=path, row=number, remedy=remedy)
+        if fields[0] in found and int(fields[3]) <= _TOP:
+            found[fields[0]].append((int(fields[3]), fields[2]))
+    return {query: [document for _, document in sorted(ranked)] for query, ranked in found.items() if ranked}
 
 
-def _judged(path: Path, queries: Sequence[str]) -> Qrels:
+def _relevant(path: Path, queries: Sequence[str]) -> set[tuple[str, str]]:
+    """Read the relevant documents of some queries from qrels, as pairs of query and document."""
     wanted = set(queries)
-    found: dict[str, dict[str, int]] = {}
+    found: dict[tuple[str, str], int] = {}
     for _, line in text_lines(path):
         fields = line.split()
         if len(fields) == 4 and fields[0] in wanted and fields[3].lstrip("-").isdecimal():
-            found.setdefault(fields[0], {})[fields[2]] = int(fields[3])
-    return found
+            found[fields[0], fields[2]] = int(fields[3])
+    return {pair for pair, gain in found.items() if gain > 0}
 
 
 class Explorer:
@@ -98,51 +94,44 @@ class Explorer:
         self.numbers = numbers
         self.texts_of = texts_of
         self.left = BUDGET
-        self.left_out = 0
+        self.excluded = 0
         self.messages: list[str] = []
         self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        for view in views:
-            self._add(view, [task for task in view.tasks if _is_headline(view, task)])
-        for view in views:
-            self._add(view, [task for task in view.tasks if not _is_headline(view, task)])
+        for first in (True, False):
+            for view in views:
+                for task in view.tasks:
+                    if (task == view.headline) == first:
+                        self._add(view, task, documents=first)
 
     def of(self, view: BenchmarkView) -> list[dict[str, Any]]:
-        """Return the explorers of a benchmark's tasks."""
-        return self._found[view.data_source.name, view.name]
+        return self._found.get((view.data_source.name, view.name), [])
 
-    def _add(self, view: BenchmarkView, tasks: Sequence[MeasuredTask]) -> None:
-        found = self._found.setdefault((view.data_source.name, view.name), [])
-        for task in tasks:
-            read = self._read(view, task)
-            if len(read) < 2:
-                continue
-            made = self._task(view, task, read, documents=_is_headline(view, task))
-            cost = len(json.dumps(made, ensure_ascii=False))
-            if cost > self.left:
-                self.left_out += 1
-                continue
-            self.left -= cost
-            found.append(made)
+    def _add(self, view: BenchmarkView, task: MeasuredTask, *, documents: bool) -> None:
+        read = self._read(view, task)
+        if len(read) < 2:
+            return
+        made = self._task(view, task, read, documents=documents)
+        cost = len(json.dumps(made, ensure_ascii=False))
+        if cost > self.left:
+            self.excluded += 1
+            return
+        self.left -= cost
+        self._found.setdefault((view.data_source.name, view.name), []).append(made)
 
     def _read(self, view: BenchmarkView, task: MeasuredTask) -> dict[str, QueryTable]:
         """Read the per-query scores of the largest group of runs with the same queries."""
         rows = view.results.filter((pl.col("task") == task.name) & pl.col("queries").is_not_null())
-        read = {
-            run: read_queries(Path(path), per_query_measure(main))
-            for run, path, main in rows.select("run", "queries", "main_score").iter_rows()
-        }
-        parties: dict[tuple[str, ...], list[str]] = {}
-        for run, table in read.items():
-            parties.setdefault(table.queries, []).append(run)
-        agreeing = max(parties.values(), key=len, default=[])
-        return {run: read[run] for run in agreeing}
+        groups: dict[tuple[str, ...], dict[str, QueryTable]] = {}
+        for run, path, main in rows.select("run", "queries", "main_score").iter_rows():
+            table = read_queries(Path(path), per_query_measure(main))
+            groups.setdefault(table.queries, {})[run] = table
+        return max(groups.values(), key=len, default={})
 
     def _task(
         self, view: BenchmarkView, task: MeasuredTask, read: Mapping[str, QueryTable], *, documents: bool
     ) -> dict[str, Any]:
         """Make an explorer, with ``documents`` also with texts and first documents."""
-        runs = list(read)
-        tables = list(read.values())
+        runs, tables = list(read), list(read.values())
         values = np.column_stack([table.parts[""] for table in tables])
         kept = chosen(values, EACH if len(runs) <= _MANY else 1)
         queries = [tables[0].queries[place] for place in kept]
@@ -150,7 +139,7 @@ class Explorer:
         parts = [part for part in tables[0].parts if all(part in table.parts for table in tables)]
         groups = {part: [table.parts[part] for table in tables] for part in parts} | _by_length(tables, known.queries)
         top = self._top(view, task, runs, queries) if documents else []
-        shown = {document for ranked in top for found in ranked for document, _ in found}
+        shown = sorted({document for ranked in top for found in ranked for document, _ in found})
         return {
             "task": task.name,
             "runs": [self.numbers[run] for run in runs],
@@ -158,9 +147,7 @@ class Explorer:
                 {
                     "title": part,
                     "n": int(np.isfinite(columns).all(axis=0).sum()),
-                    "wins": [
-                        outcomes(columns[first], columns[second]) for first, second in combinations(range(len(runs)), 2)
-                    ],
+                    "wins": [outcomes(first, second) for first, second in combinations(columns, 2)],
                 }
                 for part, columns in groups.items()
             ],
@@ -168,9 +155,7 @@ class Explorer:
             "scores": np.rint(values[kept].T * _TENTHS_OF_A_MILLE).astype(int).tolist(),
             "texts": [_excerpt(known.queries.get(query, ""), _QUERY) for query in queries] if known.queries else [],
             "documents": {
-                visible(one): _excerpt(known.documents[one], _DOCUMENT)
-                for one in sorted(shown)
-                if one in known.documents
+                visible(one): _excerpt(known.documents[one], _DOCUMENT) for one in shown if one in known.documents
             },
             "top": top,
         }
@@ -181,23 +166,20 @@ class Explorer:
         top: list[list[list[Any]]] = []
         for run in runs:
             saved, judged = (Path(paths[run]).with_name(f"{task.name}{suffix}") for suffix in (".run", ".qrels"))
+            ranked: dict[str, list[str]] = {}
+            relevant: set[tuple[str, str]] = set()
             try:
-                ranked = top_documents(saved, queries) if saved.is_file() else {}
-                gains = _judged(judged, queries) if ranked and judged.is_file() else {}
+                found = top_documents(saved, queries) if saved.is_file() else {}
+                relevant = _relevant(judged, queries) if found and judged.is_file() else set()
+                ranked = found
             except DataError as error:
                 self.messages.append(str(error))
-                ranked, gains = {}, {}
-            top.append(
-                [
-                    [[visible(one), int(gains.get(query, {}).get(one, 0) > 0)] for one in ranked.get(query, [])]
-                    for query in queries
-                ]
-            )
+            marked = {
+                query: [[visible(one), int((query, one) in relevant)] for one in documents]
+                for query, documents in ranked.items()
+            }
+            top.append([marked.get(query, []) for query in queries])
         return top if any(any(ranked) for ranked in top) else []
-
-
-def _is_headline(view: BenchmarkView, task: MeasuredTask) -> bool:
-    return view.headline is not None and task.name == view.headline.name
 
 
 def _by_length(tables: Sequence[QueryTable], texts: Mapping[str, str]) -> dict[str, list[Floats]]:

@@ -9,12 +9,8 @@
 
 Results that others cannot compare or repeat are refused, each with its reason: mteb's repository accepts models that
 mteb implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results``; it also
-accepts models of this suite and named own data. Inconsistent results are refused too: a result that contradicts its
-per-query scores, or a description of another model. Files are read once, checked, and written from memory. Links are
-never followed, so that nothing from elsewhere is published.
-
-mteb stores the settings of runs next to results (``run_settings.jsonl``): versions and encode arguments by task, splits
-and subsets.
+accepts models of this suite and named own data. Results that contradict their per-query scores or their model's
+description are refused too. Links are never followed, so that nothing from elsewhere is published.
 """
 
 from __future__ import annotations
@@ -39,29 +35,28 @@ from patent_mteb.report.words import measure_title, visible
 
 __all__ = ["Export", "Refusal", "prepare"]
 SETTINGS = "run_settings.jsonl"
+"""mteb's settings of runs: versions and encode arguments by task, splits and subsets."""
 
 
-def run_settings(text: str, wanted: Mapping[str, Collection[tuple[str, str]]], path: Path) -> str:
-    """Return the lines of a file for some results only."""
-    kept: dict[tuple[str, str, str], str] = {}
+def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
+    """Return the line of run settings that belongs to a result."""
+    found = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             entry = parse(line.encode())
-            splits, subsets = entry["splits"], entry.get("subsets", ["default"])
+            task, splits, subsets = entry["task"], entry["splits"], entry.get("subsets", ["default"])
+            belongs = task == row["task"] and row["split"] in splits and row["subset"] in subsets
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(
-                "invalid line of run settings", path=path, row=number, remedy="delete the line and run its task again"
-            ) from None
-        for split, subset in wanted.get(entry["task"], ()):
-            if split in splits and subset in subsets:
-                kept[entry["task"], split, subset] = json.dumps({**entry, "splits": [split], "subsets": [subset]})
-    for task, parts in wanted.items():
-        if without := [part for part in parts if (task, *part) not in kept]:
-            problem = f"there are no settings of the run of {task} on {'/'.join(without[0])}"
-            raise DataError(problem, path=path, remedy="run the task again: mteb's results repository asks for them")
-    return "".join(f"{line}\n" for line in dict.fromkeys(kept.values()))
+            remedy = "delete the line and run its task again"
+            raise DataError("invalid line of run settings", path=path, row=number, remedy=remedy) from None
+        if belongs:
+            found = json.dumps({**entry, "splits": [row["split"]], "subsets": [row["subset"]]}) + "\n"
+    if not found:
+        problem = f"there are no settings of the run of {row['task']} on {row['split']}/{row['subset']}"
+        raise DataError(problem, path=path, remedy="run the task again: mteb's results repository asks for them")
+    return found
 
 
 _NO_REVISION = ("", "None", "no_revision_available")
@@ -69,8 +64,6 @@ _NO_REVISION = ("", "None", "no_revision_available")
 
 @dataclass(frozen=True)
 class Refusal:
-    """A result that was not exported, and why."""
-
     run: str
     task: str
     reason: str
@@ -111,58 +104,52 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
     """
     collected = collect(results)
     rows = collected.results if model is None else collected.results.filter(pl.col("model") == model)
-    contradicted = _contradicted(collected, model)
-    if rows.is_empty() and not contradicted:
+    refused = _contradicted(collected, model)
+    if rows.is_empty() and not refused:
         known = "; ".join(sorted(set(collected.results["model"]))) or "none"
         raise ReportError(f"no results of '{model}' to export; there are: {known}. Remedy: name one of these")
-    allowed = _Allowed(_known_models(upstream), upstream, frozenset(benchmark.name for benchmark in collected.own))
+    models, own = _known_models(upstream), {benchmark.name for benchmark in collected.own}
     accepted: list[dict[str, Any]] = []
-    refused: list[Refusal] = list(contradicted)
     copies: dict[Path, str] = {}
     for row in rows.iter_rows(named=True):
         try:
-            reason = allowed.reason(row) or collected.contradictions.get((row["path"], row["subset"]), "")
+            reason = _refusal(row, models, upstream, own)
+            reason = reason or collected.contradictions.get((row["path"], row["subset"]), "")
             copied = {} if reason else _checked(row, results)
         except (DataError, OSError, ValueError) as error:
             reason = str(error)
         if reason:
             refused.append(Refusal(visible(row["run"]), row["task"], visible(reason)))
-        else:
-            accepted.append(row)
-            for path, content in copied.items():
-                copies[path] = _merged(copies.get(path, ""), content) if path.name == SETTINGS else content
-    files = [write_text(out / "results" / path, text) for path, text in copies.items()] if upstream else []
-    for (name,), members in _by(accepted, "model").items() if upstream else ():
-        files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
+            continue
+        accepted.append(row)
+        for path, content in copied.items():
+            if path.name == SETTINGS:  # of all results of a folder, each line once
+                content = "".join(dict.fromkeys((copies.get(path, "") + content).splitlines(keepends=True)))
+            copies[path] = content
+    files = []
+    if upstream:
+        files += [write_text(out / "results" / path, text) for path, text in copies.items()]
+        for (name,), members in _by(accepted, "model").items():
+            files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
     for (name, revision, experiment), members in _by(accepted, "model", "revision", "experiment").items():
         folder = out / "summaries" / _folder(name) / revision
         folder = folder / "experiments" / experiment if experiment else folder
-        files.append(
-            write_text(
-                folder / "summary.json",
-                json.dumps(summary(members, _owners(members)), indent=2, ensure_ascii=False) + "\n",
-            )
-        )
-    messages = _of_model(collected, model)
+        text = json.dumps(summary(members, _owners(members)), indent=2, ensure_ascii=False)
+        files.append(write_text(folder / "summary.json", text + "\n"))
+    messages = [message for message in collected.messages if model is None or _folder(model) in message]
     if accepted:
         found, damaged = entries(out / "summaries")
         files.append(write_text(out / "leaderboard.md", boards(found, damaged)))
-        messages += tuple(f"{visible(str(out / 'summaries' / what))}; not in the leaderboard." for what in damaged)
-    return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), messages)
+        messages += [f"{visible(str(out / 'summaries' / what))}; not in the leaderboard." for what in damaged]
+    return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), tuple(messages))
 
 
 def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
     """Return the results that their own evidence contradicts, which no report shows."""
     shown = set(zip(collected.results["path"], collected.results["subset"], strict=True))
-    hidden = {place: reason for place, reason in collected.contradictions.items() if place not in shown}
-    mine = {
-        (path, subset): reason
-        for (path, subset), reason in hidden.items()
-        if model is None or _folder(model) in Path(path).parts
-    }
-    return [
-        Refusal(visible(Path(path).parent.name), Path(path).stem, visible(reason)) for (path, _), reason in mine.items()
-    ]
+    hidden = ((Path(place[0]), why) for place, why in collected.contradictions.items() if place not in shown)
+    mine = ((path, why) for path, why in hidden if model is None or _folder(model) in path.parts)
+    return [Refusal(visible(path.parent.name), path.stem, visible(why)) for path, why in mine]
 
 
 def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
@@ -171,15 +158,6 @@ def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], lis
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     return groups
-
-
-def _of_model(collected: Collected, model: str | None) -> tuple[str, ...]:
-    return tuple(message for message in collected.messages if model is None or _folder(model) in message)
-
-
-def _merged(lines: str, more: str) -> str:
-    """Join the lines of two files, each line once."""
-    return "".join(f"{line}\n" for line in dict.fromkeys([*lines.splitlines(), *more.splitlines()]))
 
 
 def _known_models(upstream: bool) -> frozenset[str]:
@@ -191,53 +169,45 @@ def _known_models(upstream: bool) -> frozenset[str]:
 
 
 def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return the records of own data in results, each task once."""
-    own = [row for row in rows if row["data_source"].startswith("own")]
     found: dict[str, dict[str, str]] = {}
-    for row in own:
-        entries_of = parse(Path(row["path"]).read_bytes())["scores"][row["split"]]
-        found[row["task"]] = next(
-            entry["data_set"] for entry in entries_of if entry.get("hf_subset", "default") == row["subset"]
-        )
+    for row in rows:
+        if row["data_source"].startswith("own"):
+            found[row["task"]] = _entries(parse(Path(row["path"]).read_bytes()), row)[0]["data_set"]
     return list(found.values())
+
+
+def _entries(content: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+    entries = content["scores"][row["split"]]
+    return [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
 
 
 def _folder(model: str) -> str:
     return model.replace("/", "__").replace(" ", "_")
 
 
-@dataclass(frozen=True)
-class _Allowed:
-    """The models that a destination accepts by name, and own data if it is not mteb's repository."""
+def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: Collection[str]) -> str:
+    """Return why a result cannot be published, empty if it can.
 
-    models: frozenset[str]
-    upstream: bool
-    own: frozenset[str]
-
-    def reason(self, row: dict[str, Any]) -> str:
-        """Return why a result cannot be published, empty if it can."""
-        if row["data_source"] == "sample":
-            return (
-                "measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data"
-            )
-        if not row["data_source"].startswith("real") and (self.upstream or row["benchmark"] not in self.own):
-            remedy = "run the task on the published data at its pinned revision"
-            if not self.upstream:
-                remedy += ", or give the data a name in dataset.json"
-            return f"measured on local data ({row['data_revision']}), which others do not have. Remedy: {remedy}"
-        if row["model"].startswith(("local/", "no_model_name")):
-            return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
-        if row["revision"] in _NO_REVISION:
-            return "the model has no revision, so its weights are unknown. Remedy: run it with --model-revision"
-        if row["model"] not in self.models:
-            takes = (
-                "its results repository accepts models that it implements only"
-                if self.upstream
-                else "so others could not repeat it"
-            )
-            remedy = "have it implemented in mteb first (docs/upstream.md)"
-            return f"mteb does not know the model, and {takes}. Remedy: {remedy}"
-        return ""
+    ``models`` are accepted by name; ``own`` are the benchmarks of own data, which mteb's repository does not accept.
+    """
+    if row["data_source"] == "sample":
+        return "measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data"
+    if not row["data_source"].startswith("real") and (upstream or row["benchmark"] not in own):
+        remedy = "run the task on the published data at its pinned revision"
+        if not upstream:
+            remedy += ", or give the data a name in dataset.json"
+        return f"measured on local data ({row['data_revision']}), which others do not have. Remedy: {remedy}"
+    if row["model"].startswith(("local/", "no_model_name")):
+        return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
+    if row["revision"] in _NO_REVISION:
+        return "the model has no revision, so its weights are unknown. Remedy: run it with --model-revision"
+    if row["model"] not in models:
+        takes = "its results repository accepts models that it implements only"
+        takes = takes if upstream else "so others could not repeat it"
+        return (
+            f"mteb does not know the model, and {takes}. Remedy: have it implemented in mteb first (docs/upstream.md)"
+        )
+    return ""
 
 
 def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
@@ -246,13 +216,12 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     root = results / "results" if (results / "results").is_dir() else results
     text = _read_text(path, results)
     content = parse(text.encode())
-    entries = content["scores"][row["split"]]
-    kept = [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
+    kept = _entries(content, row)
     if content["task_name"] != row["task"] or [float(entry["main_score"]) for entry in kept] != [row["value"]]:
         raise DataError("the file holds another result, or the same one twice", path=path, remedy="run the task again")
-    if len(kept) != len(entries):
+    if len(kept) != len(content["scores"][row["split"]]):
         text = json.dumps({**content, "scores": {row["split"]: kept}}, indent=2)
-    meta = path.with_name(META)
+    meta, settings = path.with_name(META), path.with_name(SETTINGS)
     described = _read_text(meta, results)
     try:
         description = parse(described.encode())
@@ -261,8 +230,7 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     check_meta(description, meta, _folder(row["model"]), row["revision"])
     if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
         raise DataError("other settings than when the report was made", path=meta, remedy="export again")
-    settings = path.with_name(SETTINGS)
-    lines = run_settings(_read_text(settings, results), {row["task"]: {(row["split"], row["subset"])}}, settings)
+    lines = run_settings(_read_text(settings, results), row, settings)
     return {path.relative_to(root): text, meta.relative_to(root): described, settings.relative_to(root): lines}
 
 
@@ -270,12 +238,9 @@ def _read_text(path: Path, root: Path) -> str:
     """Return the text of a file; refuse links below ``root``."""
     for place in (path, *path.parents[: len(path.relative_to(root).parts) - 1]):
         if place.is_symlink():
+            problem = "a symbolic link, which is not followed, so that nothing from elsewhere is published"
             remedy = "put the file itself there, or export the folder that the link leads to"
-            raise DataError(
-                "a symbolic link, which is not followed, so that nothing from elsewhere is published",
-                path=place,
-                remedy=remedy,
-            )
+            raise DataError(problem, path=place, remedy=remedy)
     if not path.is_file():
         raise DataError("the file is missing, or not a regular file", path=path, remedy="restore the file")
     try:
@@ -286,45 +251,30 @@ def _read_text(path: Path, root: Path) -> str:
 
 def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
     """YAML front matter (``model-index`` as the hub reads it) and a markdown section with the scores of one model."""
-    entries = [
-        {
-            "task": {"type": row["kind"]},
-            "dataset": {
-                "type": row["data"],
-                "name": row["task"] + (f" ({row['experiment']})" if row["experiment"] else ""),
-                "config": row["subset"],
-                "split": row["split"],
-                "revision": row["data_revision"],
-            },
-            "metrics": [{"type": row["main_score"], "value": row["value"]}],
+    entries = []
+    for row in rows:
+        data = {
+            "type": row["data"],
+            "name": row["task"] + (f" ({row['experiment']})" if row["experiment"] else ""),
+            "config": row["subset"],
+            "split": row["split"],
+            "revision": row["data_revision"],
         }
-        for row in rows
-    ]
-    front = [
-        "---",
-        *_yaml({"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]}),
-        "---",
-        "",
-    ]
-    cells = [
-        (
-            Cell(row["benchmark"]),
-            Cell(row["task"]),
-            Cell(row["main_score"], title=measure_title(row["main_score"])),
-            Cell(row["value"]),
-            Cell(row["experiment"] or "none"),
-            Cell(row["prompt"]),
-            Cell(row["revision"]),
-            Cell(row["data_revision"]),
-        )
-        for row in rows
-    ]
+        metrics = [{"type": row["main_score"], "value": row["value"]}]
+        entries.append({"task": {"type": row["kind"]}, "dataset": data, "metrics": metrics})
+    index = _yaml({"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]})
+    front = ["---", *index, "---", ""]
+    cells = []
+    for row in rows:
+        measure = Cell(row["main_score"], title=measure_title(row["main_score"]))
+        score = Cell(row["value"]), Cell(row["experiment"] or "none")
+        origin = (Cell(row[name]) for name in ("prompt", "revision", "data_revision"))
+        cells.append((Cell(row["benchmark"]), Cell(row["task"]), measure, *score, *origin))
     titles = ("Benchmark", "Task", "Measure", "Score", "Settings", "Prompt", "Model revision", "Data revision")
     columns = tuple(Column(slug(title), title, numeric=title == "Score", marked=False) for title in titles)
     notes = ("Measured with patent-mteb, which runs the patent benchmarks as tasks of mteb.",)
-    return "\n".join(front) + as_markdown(
-        Table("model-card", "Patent embedding benchmarks", columns, tuple(cells), notes=notes)
-    )
+    table = Table("model-card", "Patent embedding benchmarks", columns, tuple(cells), notes=notes)
+    return "\n".join(front) + as_markdown(table)
 
 
 def _yaml(value: Any, indent: str = "") -> list[str]:

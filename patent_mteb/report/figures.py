@@ -35,28 +35,18 @@ def _with_data(
 
 
 def geometries_of(view: BenchmarkView, geometries: pl.DataFrame | None) -> pl.DataFrame | None:
-    """The geometries of a benchmark, None without any."""
     if geometries is None:
         return None
     found = geometries.filter(data_source=view.data_source.name, benchmark=view.name)
     return found if len(found) else None
 
 
-def _task(view: BenchmarkView, chart: Chart) -> MeasuredTask | None:
-    found: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
-    return found
-
-
-def _task_title(view: BenchmarkView, chart: Chart) -> str:
-    """The task in a title; of IN and OUT the two tasks where they are tasks."""
-    task = _task(view, chart)
+def _described(view: BenchmarkView, chart: Chart) -> tuple[str, str]:
+    """The task in a title (of IN and OUT the two tasks where they are tasks), and the measure of the values."""
+    task: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
+    measure = chart.y or (measure_title(task.measure) if task else "main score")
     sides = view.facts.domain_tasks.get(task.plain, {}) if task and chart.name == "in-out" else {}
-    return " and ".join(short(name, view.facts) for name in sides.values()) or (task.short if task else "")
-
-
-def _measure(view: BenchmarkView, chart: Chart) -> str:
-    task = _task(view, chart)
-    return chart.y or (measure_title(task.measure) if task else "main score")
+    return " and ".join(short(name, view.facts) for name in sides.values()) or (task.short if task else ""), measure
 
 
 def on_page(
@@ -65,11 +55,10 @@ def on_page(
     """Return the charts of a benchmark as JSON-like values; ``numbers`` are those of the runs on the page."""
     found = []
     for chart, frame in _with_data(view, geometries_of(view, geometries), page=True):
-        about = _task_title(view, chart)
+        about, measure = _described(view, chart)
         title = chart.title[:1].upper() + chart.title[1:] + (f": {about}" if about else "")
-        drawn = {"title": title, "kind": chart.kind, "x": chart.x, "y": _measure(view, chart), "log": chart.log}
-        drawn |= {"lower": chart.lower, "facet": chart.facet, "note": chart.note}
-        found.append(drawn | {"rows": page_rows(chart, frame, numbers)})
+        drawn = {name: getattr(chart, name) for name in ("kind", "x", "log", "lower", "facet", "note")}
+        found.append(drawn | {"title": title, "y": measure, "rows": page_rows(chart, frame, numbers)})
     return found
 
 
@@ -94,9 +83,7 @@ def _page_value(value: Any, numbers: Mapping[str, int]) -> Any:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its file name and its title in words, and where its scores come from."""
-
-    name: str
+    name: str  # of its files
     title: str
     data_source: str
     benchmark: str
@@ -122,15 +109,14 @@ def _plots(view: BenchmarkView, geometries: pl.DataFrame | None) -> Iterator[Plo
 
 def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) -> Plot:
     """The figure of a chart; ``value`` is that of its facet where each has a figure."""
-    title = view.data_source.titled(
-        f"{view.name}: " + ", ".join(filter(None, (chart.title, _task_title(view, chart), value)))
-    )
     draw: Any = chart.draw
-    known = {"title": title, "measure": _measure(view, chart), "label": chart.x, "log": chart.log, "lower": chart.lower}
-    arguments: dict[str, Any] = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
-    options = chart.options(view) if callable(chart.options) else chart.options
+    about, measure = _described(view, chart)
+    title = f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}"
+    title = view.data_source.titled(title)
+    known = {"title": title, "measure": measure, "label": chart.x, "log": chart.log, "lower": chart.lower}
+    arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     name = slug(view.data_source.name, view.name, chart.name, value)
-    return Plot(name, title, view.data_source.name, view.name, draw(frame, **(arguments | dict(options))))
+    return Plot(name, title, view.data_source.name, view.name, draw(frame, **(arguments | dict(chart.options(view)))))
 
 
 @styled

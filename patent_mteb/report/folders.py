@@ -17,8 +17,7 @@ from patent_mteb.errors import DataError
 
 META = "model_meta.json"
 _AGAIN = "delete the file and run the task again"
-_DEPTH = 8
-"""Depth to which folders are searched for results in wrong places."""
+_DEPTH = 8  # to which folders are searched for results in wrong places
 _HEAD = 4096
 _NAMED = 3
 
@@ -43,12 +42,7 @@ class Survey:
     excluded: list[str] = field(default_factory=list)
     """The messages on excluded files and results."""
 
-    def note(self, path: Path, problem: str, remedy: str) -> None:
-        """Add a message on a file."""
-        self.messages.append(str(DataError(problem, path=path, remedy=remedy)))
-
     def exclude(self, path: Path | None, problem: str, remedy: str) -> str:
-        """Add a message on an excluded file, and return it."""
         return self.exclude_as(str(DataError(f"{problem}; left out", path=path, remedy=remedy)))
 
     def exclude_as(self, message: str) -> str:
@@ -59,14 +53,11 @@ class Survey:
 
 
 def survey(folder: Path) -> Survey:
-    """Search a results folder."""
     if not _is_unicode(str(folder)):
         raise DataError("the name of the folder is not UTF-8", path=ascii(str(folder)), remedy="rename it")
     found = Survey()
     strays: dict[Path, list[str]] = defaultdict(list)
-    root = folder / "results"
-    if not root.is_dir():
-        root = folder
+    root = folder / "results" if (folder / "results").is_dir() else folder
     _look(root, (), found, strays, frozenset())
     if root != folder:  # models next to "results", which mteb does not read either
         for child in _children(folder, found):
@@ -85,11 +76,7 @@ def survey(folder: Path) -> Survey:
 
 
 def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return name == name.encode("utf-8", "ignore").decode("utf-8")
 
 
 def _children(folder: Path, found: Survey) -> list[Path]:
@@ -98,11 +85,10 @@ def _children(folder: Path, found: Survey) -> list[Path]:
     except OSError as error:
         found.exclude(folder, f"the folder cannot be read ({error.strerror})", "give yourself the right to read it")
         return []
-    named = [child for child in children if _is_unicode(child.name)]
     for child in children:
         if not _is_unicode(child.name):
             found.exclude(folder, f"the name {child.name!a} is not UTF-8", "rename it")
-    return named
+    return [child for child in children if _is_unicode(child.name)]
 
 
 def _look(
@@ -136,30 +122,32 @@ def _look(
 
 def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
     """Whether a misplaced file is a result: any JSON file below a model, elsewhere by its first bytes."""
-    if parts and "__" in parts[0]:
-        return True
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError:
         return True
-    return b'"task_name"' in head and b'"dataset_revision"' in head
+    below_model = bool(parts) and "__" in parts[0]
+    return below_model or (b'"task_name"' in head and b'"dataset_revision"' in head)
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file."""
     if not path.exists() and not path.is_symlink():
         raise FileNotFoundError(path)
     try:
-        if not path.is_file():
-            raise ValueError("no regular file")
-        return parse(path.read_bytes())
+        return parse_document(path)
     except (OSError, ValueError) as error:
         raise DataError(f"damaged ({error})", path=path, remedy=_AGAIN) from error
 
 
+def parse_document(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, with the errors of reading as they are."""
+    if not path.is_file():
+        raise ValueError("no regular file")
+    return parse(path.read_bytes())
+
+
 def parse(content: bytes) -> dict[str, Any]:
-    """Return the JSON object in the bytes of a file."""
     text = content.decode("utf-8")
     try:
         document = json.loads(text)
@@ -189,7 +177,7 @@ def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> N
         raise DataError(f"damaged ({problem})", path=path, remedy=_AGAIN)
     name, stated = meta["name"], meta["revision"] or "no_revision_available"
     if (name.replace("/", "__").replace(" ", "_"), stated) != (model, revision):
-        problem = f"it describes {name} at revision {stated}, but lies with the results of {model} at {revision}"
+        problem = f"it describes {name} at revision {stated}, but is stored with the results of {model} at {revision}"
         raise DataError(problem, path=path, remedy="restore the file")
 
 
@@ -201,10 +189,13 @@ def _malformed(meta: dict[str, Any]) -> str:
     for key in ("experiment_kwargs", "loader_kwargs"):
         if not isinstance(meta.get(key), dict | None):
             return f"{key} is a {type(meta[key]).__name__}"
-    loader = meta.get("loader_kwargs") or {}
-    if not isinstance(loader.get("model_prompts"), dict | None):
-        return f"model_prompts is a {type(loader['model_prompts']).__name__}"
-    return "" if all(map(_is_part, _parts(meta.get("experiment_kwargs") or {}))) else "a part of the model has no name"
+    prompts = (meta.get("loader_kwargs") or {}).get("model_prompts")
+    if not isinstance(prompts, dict | None):
+        return f"model_prompts is a {type(prompts).__name__}"
+    named = all(
+        isinstance(part, dict) and isinstance(part.get("name"), str) for part in _parts(meta.get("experiment_kwargs"))
+    )
+    return "" if named else "a part of the model has no name"
 
 
 def _parts(settings: Any) -> Iterator[Any]:
@@ -215,7 +206,3 @@ def _parts(settings: Any) -> Iterator[Any]:
     for part in parts if isinstance(parts, list) else ():
         yield part
         yield from _parts(part)
-
-
-def _is_part(part: Any) -> bool:
-    return isinstance(part, dict) and isinstance(part.get("name"), str)

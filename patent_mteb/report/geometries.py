@@ -15,7 +15,7 @@ import polars as pl
 from patent_mteb.data.data_source import data_source_named
 from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines
-from patent_mteb.report.cells import Cell, Column, Table, short, slug
+from patent_mteb.report.cells import Cell, Table, number_columns, short, slug, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.tasks import catalogue
 
@@ -35,10 +35,8 @@ def read(collected: Collected) -> tuple[pl.DataFrame, tuple[str, ...]]:
     messages: list[str] = []
     for result in collected.results.iter_rows(named=True):
         path = Path(result["path"]).with_name(f"{result['task']}.geometry.jsonl")
-        if not path.exists():
-            continue
         try:
-            settings, measures = _of_result(path, result)
+            settings, measures = _of_result(path, result) if path.exists() else ("", {})
         except DataError as error:
             messages.append(str(error))
             continue
@@ -60,18 +58,13 @@ def _of_result(path: Path, result: dict[str, Any]) -> tuple[str, dict[str, float
     for row, line in json_lines(path):
         if all((line.get(name) or "no_revision_available") == value for name, value in wanted.items()):
             settings, measures = line.get("settings"), line.get("measures")
-            if (
-                not isinstance(settings, dict)
-                or not isinstance(measures, dict)
-                or not all(map(_is_number, measures.values()))
+            if not (
+                isinstance(settings, dict) and isinstance(measures, dict) and all(map(_is_number, measures.values()))
             ):
                 raise DataError("damaged (no settings and measures)", path=path, row=row, remedy=_REMEDY)
             return ", ".join(f"{name} {value}" for name, value in sorted(settings.items())), measures
-    raise DataError(
-        f"no geometry of {result['model']} on data revision {result['data_revision']}; it is not reported",
-        path=path,
-        remedy=_REMEDY,
-    )
+    problem = f"no geometry of {result['model']} on data revision {result['data_revision']}; it is not reported"
+    raise DataError(problem, path=path, remedy=_REMEDY)
 
 
 def _is_number(value: Any) -> bool:
@@ -81,31 +74,22 @@ def _is_number(value: Any) -> bool:
 def tables(geometries: pl.DataFrame) -> list[Table]:
     """Return a table of models by measure for each data source and task. No value is marked: lower is better."""
     made = []
-    for (data_source, benchmark, plain), part in geometries.group_by(
-        "data_source", "benchmark", "plain", maintain_order=True
-    ):
-        data_source, benchmark, plain = str(data_source), str(benchmark), str(plain)
+    for key, part in geometries.group_by("data_source", "benchmark", "plain", maintain_order=True):
+        name, benchmark, plain = map(str, key)
+        source = data_source_named(name)
         shown = part.filter(~pl.col("measure").str.starts_with("n_"))
         names = shown["measure"].unique(maintain_order=True).to_list()
         values = {(run, measure): value for run, measure, value in shown.select("run", "measure", "value").iter_rows()}
-        settings = part["settings"].unique().to_list()
-        note = "Numbers measured with different settings do not compare: " + "; ".join(sorted(settings)) + "."
+        notes = ["Lower is better (PatentMap, appendices D and E)."]
+        settings = sorted(part["settings"].unique())
+        if len(settings) > 1:
+            notes.append("Numbers measured with different settings do not compare: " + "; ".join(settings) + ".")
         title = f"{benchmark}: geometry of the embeddings, {_task_title(benchmark, plain)}"
-        columns = (Column(name, name.replace("_", " "), marked=False) for name in names)
-        made.append(
-            Table(
-                slug(data_source, benchmark, "geometry", plain),
-                data_source_named(data_source).titled(title),
-                (Column("model", "Model", numeric=False), *columns),
-                tuple(
-                    (Cell(run), *(Cell(values.get((run, name))) for name in names))
-                    for run in shown["run"].unique().sort()
-                ),
-                banner=data_source_named(data_source).banner,
-                notes=("Lower is better (PatentMap, appendices D and E).", *([note] if len(settings) > 1 else [])),
-                benchmark=benchmark,
-            )
-        )
+        columns = (*text_columns(model="Model"), *number_columns(**{one: one.replace("_", " ") for one in names}))
+        runs = shown["run"].unique().sort()
+        rows = tuple((Cell(run), *(Cell(values.get((run, one))) for one in names)) for run in runs)
+        slugged, heading = slug(name, benchmark, "geometry", plain), source.titled(title)
+        made.append(Table(slugged, heading, columns, rows, source.banner, tuple(notes), benchmark=benchmark))
     return made
 
 
@@ -129,14 +113,13 @@ def plane(geometries: pl.DataFrame) -> pl.DataFrame:
 def by_section(geometries: pl.DataFrame) -> pl.DataFrame:
     """``model, group, value, measure`` by section or pair of sections; ``measure`` includes the task."""
 
-    def of_measure(part: pl.DataFrame, measure: str, title: str) -> pl.DataFrame:
-        name = pl.col("measure")
-        rows = part.filter(name.str.starts_with(f"{measure}_") & ~name.str.starts_with(f"{measure}_to_"))
-        group = name.str.strip_prefix(f"{measure}_").str.replace_all("_", " – ")
-        return rows.select(model="run", group=group, value="value", measure=pl.lit(title))
-
     def of_task(part: pl.DataFrame) -> pl.DataFrame:
-        return pl.concat(of_measure(part, measure, title) for measure, title in TITLES.items())
+        name, found = pl.col("measure"), []
+        for measure, title in TITLES.items():
+            rows = part.filter(name.str.starts_with(f"{measure}_") & ~name.str.starts_with(f"{measure}_to_"))
+            group = name.str.strip_prefix(f"{measure}_").str.replace_all("_", " – ")
+            found.append(rows.select(model="run", group=group, value="value", measure=pl.lit(title)))
+        return pl.concat(found)
 
     return _by_task(geometries, of_task).with_columns(measure=pl.format("{}, {}", "measure", "task"))
 

@@ -103,22 +103,13 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
         >>> boards([]).splitlines()[0]
         '## Patent embedding leaderboard'
     """
-    total = catalogue.total()
-    measured = [
-        benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in known)
-    ]
-    further = [benchmark for benchmark in measured if benchmark.name not in total.groups]
-    left_out = [f"Left out: {what}." for what in damaged]
-    public = {benchmark.name for benchmark in catalogue.benchmarks()}
-    tables = [
-        _board(
-            total,
-            [entry for entry in known if entry.benchmarks & public],
-            "Patent embedding leaderboard",
-            further,
-            left_out,
-        )
-    ]
+    total, public = catalogue.total(), catalogue.benchmarks()
+    measured = [one for one in public if any(one.name in entry.benchmarks for entry in known)]
+    names = {one.name for one in public}
+    shown = [entry for entry in known if entry.benchmarks & names]
+    further = [one for one in measured if one.name not in total.groups]
+    excluded = [f"Left out: {what}." for what in damaged]
+    tables = [_board(total, shown, "Patent embedding leaderboard", further, excluded)]
     tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join([*tables, *_own_boards(known)])
 
@@ -129,27 +120,19 @@ def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
     for entry in known:
         for record in entry.own:
             tasks.task(record)
+    note = "Own data: these scores say nothing about the published benchmark whose rules they follow."
     for benchmark in tasks.benchmarks:
         names = {task.metadata.name for task in benchmark.task_classes}
-        states = {
-            task.removeprefix(plain_name(task)) for entry in known for task in entry.scores if plain_name(task) in names
-        }
-        for state in sorted(states):
-            mine = [
-                Entry(entry.label, entry.benchmarks, scores)
-                for entry in known
-                if (
-                    scores := {
-                        plain_name(name): value
-                        for name, value in entry.scores.items()
-                        if plain_name(name) in names and name.endswith(state)
-                    }
-                )
-            ]
-            note = "Own data: these scores say nothing about the published benchmark whose rules they follow."
-            yield _board(
-                benchmark, mine, f"{benchmark.name} (own data, content {state.removeprefix('.local-')})", more=(note,)
-            )
+        own = {task for entry in known for task in entry.scores if plain_name(task) in names}
+        for state in sorted({task.removeprefix(plain_name(task)) for task in own}):
+            mine = []
+            for entry in known:
+                measured = own & {task for task in entry.scores if task.endswith(state)}
+                if measured:
+                    scores = {plain_name(task): value for task, value in entry.scores.items() if task in measured}
+                    mine.append(Entry(entry.label, entry.benchmarks, scores))
+            title = f"{benchmark.name} (own data, content {state.removeprefix('.local-')})"
+            yield _board(benchmark, mine, title, more=(note,))
 
 
 def _board(
@@ -185,11 +168,10 @@ def _read(path: Path) -> Entry:
     settings = ", ".join(f"{key}={value}" for key, value in found["settings"].items() if key not in ("kind", "parts"))
     label = f"{found['model']} @{found['revision'][:12]}" + (f" ({settings})" if settings else "")
     scores: dict[str, float] = {}
-    for tasks in found["scores"].values():
-        for task, measures in tasks.items():
-            (value,) = measures.values()
-            if not isinstance(value, float | int) or not math.isfinite(value):
-                raise ValueError(f"the score of {task} is {value!r}")
-            scores[task] = float(value)
+    for task, measures in (item for tasks in found["scores"].values() for item in tasks.items()):
+        (value,) = measures.values()
+        if not isinstance(value, float | int) or not math.isfinite(value):
+            raise ValueError(f"the score of {task} is {value!r}")
+        scores[task] = float(value)
     own = tuple({str(key): str(value) for key, value in record.items()} for record in found.get("own", ()))
     return Entry(label, frozenset(found["scores"]), scores, own)

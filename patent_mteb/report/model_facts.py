@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Fact:
     steps: tuple[float, ...] = ()
 
 
+_TRAINED_ON = "Benchmarks of this report whose tasks are in the model's training data"
 FACTS = (
     Fact("parameters", "Parameters", "number", "Parameters of the model in all.", (1e8, 5e8, 1e9, 5e9, 1e10)),
     Fact("dims", "Dimensions", "number", "Numbers in an embedding.", (256, 512, 1024, 2048, 4096)),
@@ -38,13 +40,7 @@ FACTS = (
     Fact("licence", "Licence", "text", "Licence of the weights."),
     Fact("date", "Released", "date", "Day on which the weights were published."),
     Fact("prompt", "Prompt", "text", "Whether anything was put before the texts."),
-    Fact(
-        "trained",
-        "Trained on",
-        "text",
-        "Benchmarks of this report whose tasks are in the model's training data, as its card states it; then its leak"
-        " check.",
-    ),
+    Fact("trained", "Trained on", "text", f"{_TRAINED_ON}, as its card states it; then its leak check."),
 )
 """The columns, in the order of the page."""
 
@@ -52,13 +48,17 @@ _FIELDS = {"parameters": "n_parameters", "dims": "embed_dim", "tokens": "max_tok
 
 
 def known_of(meta: Mapping[str, Any]) -> dict[str, float | str | None]:
-    """Return the facts in a model's ``model_meta.json``; None for missing ones."""
+    """Return the facts in a model's ``model_meta.json``; None for missing ones.
+
+    The type is the kind of a composed model, else mteb's types of the model.
+    """
     numbers = {key: _number(meta.get(field)) for key, field in _FIELDS.items()}
-    return numbers | {
-        "type": _type(meta),
-        "licence": _text(meta.get("license")),
-        "date": _text(meta.get("release_date")),
-    }
+    settings, types = meta.get("experiment_kwargs"), meta.get("model_type")
+    kind = settings.get("kind") if isinstance(settings, dict) else None
+    if not isinstance(kind, str):
+        kind = ", ".join(map(str, types)) if isinstance(types, list) else None
+    texts = {"type": kind, "licence": meta.get("license"), "date": meta.get("release_date")}
+    return numbers | {key: _text(value) for key, value in texts.items()}
 
 
 def _number(value: Any) -> float | None:
@@ -70,32 +70,16 @@ def _text(value: Any) -> str | None:
     return visible(value) if isinstance(value, str) and value else None
 
 
-def _type(meta: Mapping[str, Any]) -> str | None:
-    """Return the kind of a composed model, else mteb's type of the model."""
-    settings, kinds = meta.get("experiment_kwargs"), meta.get("model_type")
-    if isinstance(settings, dict) and isinstance(settings.get("kind"), str):
-        return visible(settings["kind"])
-    return visible(", ".join(map(str, kinds))) if isinstance(kinds, list) and kinds else None
-
-
 def seen_in_training(meta: Mapping[str, Any], tasks: Collection[str]) -> frozenset[str] | None:
     """Return the tasks in a model's training data, as its ``model_meta.json`` states them; None if it does not."""
     stated = meta.get("training_datasets")
     return frozenset(map(str, stated)) & frozenset(tasks) if isinstance(stated, (list, dict)) else None
 
 
-def _prompt(prompts: Iterable[str]) -> str:
-    kinds = {{"none": "none", "not recorded": "not recorded"}.get(prompt, "prompted") for prompt in prompts}
-    return kinds.pop() if len(kinds) == 1 else "differs by task"
-
-
 def _trained(seen: frozenset[str] | None, benchmarks: Mapping[str, str]) -> str:
-    """Return the benchmarks with the number of their tasks in the training data."""
     if seen is None:
         return "not stated"
-    counts: dict[str, int] = {}
-    for task in sorted(seen):
-        counts[benchmarks[task]] = counts.get(benchmarks[task], 0) + 1
+    counts = Counter(benchmarks[task] for task in sorted(seen))
     return ", ".join(f"{name} ({count})" for name, count in counts.items()) or "none of these"
 
 
@@ -108,16 +92,21 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
     facts: dict[str, dict[str, Any]] = {}
     trained: dict[str, frozenset[str]] = {}
     for (run,), rows in collected.results.group_by("run", maintain_order=True):
-        first = rows.row(0, named=True)
-        meta = _meta(Path(first["path"]).parent, first["model"], first["revision"])
+        path, model = Path(rows["path"][0]).with_name(META), rows["model"][0].replace("/", "__").replace(" ", "_")
+        try:
+            meta = read_meta(path, model, rows["revision"][0])
+        except DataError:  # the messages of the results already name it
+            meta = {}
         seen = seen_in_training(meta, benchmarks)
         trained[str(run)] = seen or frozenset()
         found = _text(meta.get("contamination"))
-        trained_on = _trained(seen, benchmarks) + (f"; leak check: {found}" if found else "")
-        facts[str(run)] = known_of(meta) | {"prompt": _prompt(rows["prompt"]), "trained": trained_on}
+        prompts = {prompt if prompt in ("none", "not recorded") else "prompted" for prompt in rows["prompt"]}
+        own = known_of(meta)
+        own["prompt"] = prompts.pop() if len(prompts) == 1 else "differs by task"
+        own["trained"] = _trained(seen, benchmarks) + (f"; leak check: {found}" if found else "")
         for key in ("parameters", "dims"):
-            facts[str(run)][key] = facts[str(run)][key] or _number(rows.select(pl.col(key).drop_nulls().first()).item())
-        facts[str(run)] |= _as_run(rows)
+            own[key] = own[key] or _number(rows.select(pl.col(key).drop_nulls().first()).item())
+        facts[str(run)] = own | _as_run(rows)
     return facts, trained
 
 
@@ -132,11 +121,3 @@ def _as_run(rows: pl.DataFrame) -> dict[str, float | None]:
         (only,) = said if len(said) == 1 else ("",)
         found["tokens"] = _number(int(only)) if only.isdecimal() else None
     return found
-
-
-def _meta(folder: Path, model: str, revision: str) -> dict[str, Any]:
-    """Return the content of the file; the messages of the results already name its errors."""
-    try:
-        return read_meta(folder / META, model.replace("/", "__").replace(" ", "_"), revision)
-    except DataError:
-        return {}

@@ -1,11 +1,7 @@
 """The leaderboard as one self-contained HTML page, without network access.
 
-The page consists of the files in ``site``, DataTables as the package itables ships it, and a JSON payload; the last two
-are compressed. A content security policy forbids every request, and names reach the document as text nodes only, so
-that no model name can run code.
-
-The payload holds models, terms, and a tab for the front page of each data source and for each benchmark. Texts that
-many numbers share (revision, prompt, versions) are in ``texts`` once, and numbers point to them.
+The page consists of the files in ``site``, DataTables as the package itables ships it, and a JSON payload. A content
+security policy forbids every request, and names reach the document as text nodes only: no model name can run code.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ import html
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.resources import files
@@ -29,12 +25,12 @@ from patent_mteb.errors import PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.identity import version
 from patent_mteb.metrics.significance import MARK, explained
-from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table, slug
+from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table, slug, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.figures import on_page
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
-from patent_mteb.report.series import brief_names
+from patent_mteb.report.series import brief_names, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
@@ -48,21 +44,15 @@ def measures(view: BenchmarkView) -> list[Table]:
     head = view.headline
     if head is None:
         return []
-    rows = view.scores.filter(
-        (pl.col("task") == head.name) & (pl.col("slice") == "") & pl.col("measure").str.contains(KEPT)
-    )
+    shown = (pl.col("slice") == "") & pl.col("measure").str.contains(KEPT)
+    rows = view.scores.filter((pl.col("task") == head.name) & shown)
     names = rows["measure"].unique(maintain_order=True).to_list()
     values = {(run, name): value for run, name, value in rows.select("run", "measure", "value").iter_rows()}
     scored = view.results.filter(pl.col("task") == head.name).sort("value", "run", descending=[True, False])
-    table = Table(
-        slug(view.data_source.name, view.name, "measures"),
-        view.data_source.titled(f"{view.name}: other measures, {head.short}"),
-        (Column("model", "Model", numeric=False), *(Column(name, measure_title(name)) for name in names)),
-        tuple((Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in scored["run"]),
-        view.data_source.banner,
-        (f"{head.name}, all judgements.",),
-        benchmark=view.name,
-    )
+    columns = (*text_columns(model="Model"), *(Column(name, measure_title(name)) for name in names))
+    cells = [(Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in scored["run"]]
+    notes = (f"{head.name}, all judgements.",)
+    table = view.table("measures", f": other measures, {head.short}", columns, cells, notes=notes)
     return [table.marked()] if names else []
 
 
@@ -76,15 +66,15 @@ def may_show(data_source: str, licence: str | None) -> bool:
 
 def texts_of(view: BenchmarkView, task: MeasuredTask, *, read_all: bool = False) -> TaskTexts:
     """Read the texts of a task: of the sample always, of other data with ``read_all`` if they may be shown."""
-    if not may_show(view.data_source.name, view.facts.license) or not (read_all or view.data_source.name == "sample"):
+    source = view.data_source.name
+    if not may_show(source, view.facts.license) or not (read_all or source == "sample"):
         return TaskTexts()
     try:
         loaded = retrieval_task(task.name)
         loaded.load_data()
-        tables = loaded.tables
+        return TaskTexts(loaded.tables.queries, loaded.tables.corpus)
     except PatentMTEBError:
         return TaskTexts()
-    return TaskTexts(tables.queries, tables.corpus)
 
 
 _ABOUT = "The headline of a benchmark is the score of the task that represents its retrieval."
@@ -101,18 +91,19 @@ def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
 
 
 def front(source: DataSourceView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Return the front page as JSON-like values."""
-    ordered = [str(row[0].value) for row in overall.rows]
-    heads = [
-        (view, task) for view in source.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
-    ]
-    common = _common(source, ordered) if any(row[1].value is None for row in overall.rows) else []
+    runs = [str(row[0].value) for row in overall.rows]
+    heads = [(view, view.headline or view.tasks[0]) for view in source.benchmarks]
+    common = _common(source, runs) if any(row[1].value is None for row in overall.rows) else []
+    coverage = []
+    for view in source.benchmarks:
+        counts = [len(view.main_scores.get(run, ())) for run in runs]
+        coverage.append({"title": view.name, "of": len(view.benchmark.task_classes), "counts": counts})
     return {
         "notes": [_ABOUT, *([_COMMON] if common else [])],
-        "runs": [numbers[run] for run in ordered],
-        "headlines": [_headline(view, task, statistics, ordered) for view, task in heads],
+        "runs": [numbers[run] for run in runs],
+        "headlines": [_headline(view, task, statistics, runs) for view, task in heads],
         "tasks": [row[-1].value for row in overall.rows],
-        "coverage": _coverage(source, ordered),
+        "coverage": coverage,
         "common": common,
         "means": means_of(overall),
     }
@@ -120,63 +111,53 @@ def front(source: DataSourceView, overall: Table, statistics: Statistics, number
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return the numbers of a table of means, a list for each column."""
-    return [
-        {
-            "key": column.key,
-            "title": column.title,
-            "marked": column.marked,
-            "digits": max((row[place].digits for row in table.rows), default=4),
-            "values": [row[place].value for row in table.rows],
-            "behind": [row[place].behind for row in table.rows],
-            "without": [row[place].small for row in table.rows],
-        }
-        for place, column in enumerate(table.columns)
-        if column.numeric and column.key not in leaving
-    ]
+    found = []
+    for place, column in enumerate(table.columns):
+        if not column.numeric or column.key in leaving:
+            continue
+        cells = [row[place] for row in table.rows]
+        shape = {"key": column.key, "title": column.title, "marked": column.marked, "digits": _digits(cells)}
+        values = {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
+        found.append(shape | values | {"without": [cell.small for cell in cells]})
+    return found
+
+
+def _digits(cells: Iterable[Cell]) -> int:
+    return max((cell.digits for cell in cells), default=4)
 
 
 def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, runs: Sequence[str]) -> dict[str, Any]:
-    cells = [view.cells.get((task.name, run, "")) for run in runs]
+    cells = [view.cells.get((task.name, run, ""), Cell()) for run in runs]
     scores = [statistics.of(view.data_source.name, task.name, run) for run in runs]
     return {
         "title": view.name,
         "task": task.name,
         "short": task.short,
         "measure": measure_title(task.measure),
-        "values": [None if cell is None else cell.value for cell in cells],
-        "small": [cell.small if cell else "" for cell in cells],
-        "tied": [None if score is None else score.tied for score in scores],
+        "values": [cell.value for cell in cells],
+        "small": [cell.small for cell in cells],
+        "tied": [score and score.tied for score in scores],
         "intervals": [_ends(score) for score in scores],
     }
 
 
 def _ends(score: Score | None) -> list[float] | None:
-    """The interval of a score, None if it is missing or infinite."""
-    known = score is not None and math.isfinite(score.low) and math.isfinite(score.high)
-    return [round(score.low, 5), round(score.high, 5)] if score is not None and known else None
-
-
-def _coverage(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
-    """The number of tasks of each benchmark that each run has."""
-    return [
-        {
-            "title": view.name,
-            "of": len(view.benchmark.task_classes),
-            "counts": [len(view.main_scores.get(run, ())) for run in runs],
-        }
-        for view in source.benchmarks
-    ]
+    ends = [] if score is None else [score.low, score.high]
+    return [round(end, 5) for end in ends] if ends and all(map(math.isfinite, ends)) else None
 
 
 def _common(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
     """Means over the tasks that all runs have, and over retrieval alone if these are fewer tasks."""
-    found = []
-    every, means = common_mean(source.results)
-    retrieval, of_retrieval = common_mean(source.results.filter(pl.col("kind") == "Retrieval"))
-    for count, kind, values in ((every, "tasks", means), (retrieval, "retrieval tasks", of_retrieval)):
-        if count > 1 and (kind, count) != ("retrieval tasks", every):
-            found.append({"title": f"Mean of {count} common {kind}", "values": [values.get(run) for run in runs]})
-    return found
+    count, means = common_mean(source.results)
+    retrieval, means_of_retrieval = common_mean(source.results.filter(pl.col("kind") == "Retrieval"))
+    found = [(count, "tasks", means)]
+    if retrieval != count:
+        found.append((retrieval, "retrieval tasks", means_of_retrieval))
+    return [
+        {"title": f"Mean of {number} common {kind}", "values": [values.get(run) for run in runs]}
+        for number, kind, values in found
+        if number > 1
+    ]
 
 
 _NOT_MEANS = {"headline", "headline_in", "headline_out", "headline_gap_percent"}
@@ -186,18 +167,16 @@ Cells = dict[tuple[str, str], Any]
 
 
 class Texts:
-    """Texts that are stored once and referred to by number."""
-
     def __init__(self) -> None:
         self.all: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
         """Return the number of a text; store it if it is new."""
-        if text not in self._numbers:
-            self._numbers[text] = len(self.all)
+        number = self._numbers.setdefault(text, len(self.all))
+        if number == len(self.all):
             self.all.append(visible(text))
-        return self._numbers[text]
+        return number
 
 
 def benchmark_tab(
@@ -209,7 +188,6 @@ def benchmark_tab(
     seen: Mapping[str, frozenset[str]],
     geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Return the tab of a benchmark in one data source."""
     runs = [str(row[0].value) for row in summary.rows]
     tasks = [task.name for task in view.tasks]
 
@@ -273,52 +251,35 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     """
     found: dict[str, Cells] = {"": {}}
     for (data_source, task, part, run), score in statistics.scores.items():
-        if data_source == view.data_source.name:
-            ends = _number(score.low), _number(score.high)
-            said = [*ends, score.tied, _p(score.p_best_holm), score.better, _p(score.p_holm)]
-            while said and (said[-1] is None or said[-1] is False):
-                said.pop()
-            found.setdefault(part, {})[run, task] = said
+        if data_source != view.data_source.name:
+            continue
+        p_best, p_baseline = (None if p is None else float(f"{p:.5g}") for p in (score.p_best_holm, score.p_holm))
+        said = [_number(score.low), _number(score.high), score.tied, p_best, score.better, p_baseline]
+        while said and (said[-1] is None or said[-1] is False):
+            said.pop()
+        found.setdefault(part, {})[run, task] = said
     return found
-
-
-def _p(value: float | None) -> float | None:
-    """A p value to five digits."""
-    return None if value is None else float(f"{value:.5g}")
 
 
 def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:
     described = {task.metadata.name: task.metadata.description for task in view.benchmark.task_classes}
     first = view.results.unique("task", keep="first", maintain_order=True)
-    data = {row["task"]: f"{row['data']} at {row['data_revision']}" for row in first.iter_rows(named=True)}
-    kinds = dict(first.select("task", "kind").iter_rows())
-    return [
-        {
-            "name": task.name,
-            "short": task.short,
-            "group": task.group,
-            "measure": measure_title(task.measure),
-            "kind": kinds[task.name],
-            "data": texts.number(data[task.name]),
-            "about": texts.number(described.get(task.plain, "")),
-        }
-        for task in view.tasks
-    ]
+    found = []
+    for task, row in zip(view.tasks, first.iter_rows(named=True), strict=True):
+        names = {"name": task.name, "short": task.short, "group": task.group, "measure": measure_title(task.measure)}
+        data = texts.number(f"{row['data']} at {row['data_revision']}")
+        about = texts.number(described.get(task.plain, ""))
+        found.append(names | {"kind": row["kind"], "data": data, "about": about})
+    return found
 
 
 def _found(view: BenchmarkView, texts: Texts) -> Cells:
     """The origin of each score: numbers of the texts on model, revision, prompt, versions and date."""
     found: Cells = {}
     for row in view.results.iter_rows(named=True):
-        settings = "" if row["settings"] == "{}" else f" {row['settings']}"
-        day = (row["date"] or "")[:10]
-        said = (
-            f"{row['model']}{settings}",
-            row["revision"],
-            row["prompt"],
-            row["versions"] or "not recorded",
-            day or "not recorded",
-        )
+        model = row["model"] + ("" if row["settings"] == "{}" else f" {row['settings']}")
+        made = row["versions"] or "not recorded", (row["date"] or "")[:10] or "not recorded"
+        said = (model, row["revision"], row["prompt"], *made)
         found[row["run"], row["task"]] = [texts.number(text) for text in said]
     return found
 
@@ -349,41 +310,34 @@ def payload(
     for name, source in collected.data_sources.items():
         overall = by_name[slug(name, "overall")]
         paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
-        tab = _tab(overall, source.data_source, "front")
-        made = front(source, overall, statistics, numbers)
+        tab, made = _tab(overall, source.data_source, "front"), front(source, overall, statistics, numbers)
         tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
         for view in source.benchmarks:
             summary = by_name[slug(name, view.name)]
-            tab = _tab(summary, source.data_source, "benchmark") | benchmark_tab(
-                view, summary, statistics, said, numbers, seen, geometries
-            )
+            kinds = tuple(slug(name, view.name, kind) for kind in _FURTHER)
+            further = [table for table in tables if table.name.startswith(kinds)]
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
-            further = [
-                table
-                for table in tables
-                if table.name.startswith(tuple(slug(name, view.name, kind) for kind in _FURTHER))
-            ]
-            tab |= {"explorers": explorer.of(view)}
-            tabs.append(
-                tab
-                | {
-                    "published": list(map(_table, joined)),
-                    "further": list(map(_table, [*measures(view), *further])),
-                }
-            )
+            tab = _tab(summary, source.data_source, "benchmark")
+            tab |= benchmark_tab(view, summary, statistics, said, numbers, seen, geometries)
+            tab |= {"explorers": explorer.of(view), "published": list(map(_table, joined))}
+            tabs.append(tab | {"further": list(map(_table, [*measures(view), *further]))})
     dates = sorted(date for date in collected.results["date"] if date)
     many = len(collected.runs) > 1
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"
     until = f", the newest of {dates[-1][:10]}" if dates else ""
     models = {run: visible(model) for run, model in collected.results.select("run", "model").unique().iter_rows()}
-    short = brief_names(_without_organisation(collected.runs))
+    tails = Counter(map(without_organisation, collected.runs))
+    short = {run: without_organisation(run) for run in collected.runs}
+    short = brief_names({run: tail if tails[tail] == 1 else run for run, tail in short.items()})
+    excluded = [
+        f"{explorer.excluded} tasks are not shown query by query: the page holds the headlines and as many others as"
+        " fit."
+    ] * bool(explorer.excluded)
     return {
         "title": TITLE,
         "about": f"{counts}{until}. Made by patent-mteb {version()}.",
         "small": explained(),
-        "messages": [
-            visible(message) for message in (*messages, *explorer.messages, *_not_explored(explorer.left_out))
-        ],
+        "messages": list(map(visible, (*messages, *explorer.messages, *excluded))),
         "facts": [asdict(fact) for fact in FACTS],
         "runs": [_run(run, models[run], short[run], facts[run]) for run in collected.runs],
         "terms": TERMS,
@@ -393,42 +347,16 @@ def payload(
     }
 
 
-def _without_organisation(runs: Sequence[str]) -> dict[str, str]:
-    """Runs without the organisation, unless two would have one name."""
-    tails = {run: run.partition("/")[2] or run for run in runs}
-    counts = Counter(tails.values())
-    return {run: tail if counts[tail] == 1 else run for run, tail in tails.items()}
-
-
 def _run(run: str, model: str, short: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """A run: its label in two parts (the model; settings and revision) and its facts."""
     name = model if run.startswith(model) else run
-    return {
-        "label": run,
-        "name": name,
-        "settings": run.removeprefix(name),
-        "short": short,
-        "facts": [facts.get(fact.key) for fact in FACTS],
-    }
+    values = [facts.get(fact.key) for fact in FACTS]
+    return {"label": run, "name": name, "settings": run.removeprefix(name), "short": short, "facts": values}
 
 
 def _tab(table: Table, data_source: DataSource, kind: str) -> dict[str, Any]:
-    shown = {
-        "kind": kind,
-        "id": table.name,
-        "label": table.title,
-        "data_source": data_source.name,
-        "name": table.benchmark,
-    }
-    return shown | {"banner": data_source.banner, "notes": _notes(table.notes)}
-
-
-def _not_explored(tasks: int) -> list[str]:
-    return (
-        [f"{tasks} tasks are not shown query by query: the page holds the headlines and as many others as fit."]
-        if tasks
-        else []
-    )
+    shown = {"kind": kind, "id": table.name, "label": table.title, "data_source": data_source.name}
+    return shown | {"name": table.benchmark, "banner": data_source.banner, "notes": _notes(table.notes)}
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
@@ -446,32 +374,25 @@ def _cell(cell: Cell) -> Any:
     return [value, cell.rank, cell.behind, cell.ranked, title] if more else value
 
 
-def _worded(cell: Cell, column: Column) -> Cell:
-    """A cell with the title of its measure."""
-    return (
-        replace(cell, value=measure_title(cell.value))
-        if column.key == "measure" and isinstance(cell.value, str)
-        else cell
-    )
-
-
 def _table(table: Table) -> dict[str, Any]:
-    digits = [max((row[place].digits for row in table.rows), default=4) for place in range(len(table.columns))]
-    shape: Mapping[str, Any] = {"blocks": list(table.blocks)} if any(table.blocks) else {}
+    """A table as JSON-like values, in which measures have their titles."""
+    columns = []
+    for place, column in enumerate(table.columns):
+        digits = _digits(row[place] for row in table.rows)
+        columns.append({"title": column.title, "numeric": column.numeric, "marked": column.marked, "digits": digits})
+
+    def worded(cell: Cell, column: Column) -> Cell:
+        is_measure = column.key == "measure" and isinstance(cell.value, str)
+        return replace(cell, value=measure_title(str(cell.value))) if is_measure else cell
+
     return {
         "name": table.name,
         "title": table.title,
         "notes": _notes(table.notes),
-        "columns": [
-            {"title": column.title, "numeric": column.numeric, "marked": column.marked, "digits": digits[place]}
-            for place, column in enumerate(table.columns)
-        ],
-        "rows": [
-            [_cell(_worded(cell, column)) for cell, column in zip(row, table.columns, strict=True)]
-            for row in table.rows
-        ],
+        "columns": columns,
+        "rows": [[_cell(worded(*pair)) for pair in zip(row, table.columns, strict=True)] for row in table.rows],
         "emphasised": sorted(table.emphasised),
-        **shape,
+        **({"blocks": list(table.blocks)} if any(table.blocks) else {}),
     }
 
 
@@ -492,15 +413,14 @@ def page(
 ) -> str:
     """Return the page as HTML text."""
     shown = payload(collected, statistics, tables, published, messages, texts=texts, geometries=geometries)
-    content = json.dumps(shown, ensure_ascii=False, allow_nan=False)
-    library, style = _library()
+    bundle = files("itables").joinpath("html")  # DataTables with its extensions as an ES module, and its style sheet
     parts = {
         "TITLE": html.escape(TITLE),
         "STYLE": "".join(map(_own, _STYLES)),
         "SCRIPT": "".join(map(_own, _SCRIPTS)),
-        "LIBRARY": _packed(library),
-        "LIBRARY_STYLE": _packed(style),
-        "PAYLOAD": _packed(content),
+        "LIBRARY": _packed(bundle.joinpath("dt_bundle.js").read_text("utf-8")),
+        "LIBRARY_STYLE": _packed(bundle.joinpath("dt_bundle.css").read_text("utf-8")),
+        "PAYLOAD": _packed(json.dumps(shown, ensure_ascii=False, allow_nan=False)),
     }
     text = _own("page.html")
     for name, part in parts.items():
@@ -510,12 +430,6 @@ def page(
 
 def _own(name: str) -> str:
     return files(__package__).joinpath("site", name).read_text("utf-8")
-
-
-def _library() -> tuple[str, str]:
-    """DataTables with its extensions as an ES module, and its style sheet."""
-    bundle = files("itables").joinpath("html")
-    return bundle.joinpath("dt_bundle.js").read_text("utf-8"), bundle.joinpath("dt_bundle.css").read_text("utf-8")
 
 
 def _packed(text: str) -> str:

@@ -2,12 +2,8 @@
 
 A measured row joins a printed table only if it was measured on the same data: on the pinned revision, or, for an
 unreleased benchmark, on a local directory with the paper's counts of the task (its queries, or its test rows and
-classes: :mod:`patent_mteb.published`). Sample results and local copies never join. Excluded results are named with the
-reason.
-
-Of a retrieval task only the scores of the paper's own protocol join (``paper_...``,
-:mod:`patent_mteb.tasks.paper_protocol`), and of PatentMap's classification those of its authors'
-(:mod:`patent_mteb.tasks.patentmap`). Results from before these were measured are excluded.
+classes: :mod:`patent_mteb.published`). Where a result has two protocols, the scores of the paper's own one join
+(``paper_...``). Excluded results are named with the reason.
 
 Ranks count the rows of the table, printed and measured, and compare as many digits as are printed. The paper's own row
 of the same model does not count; :mod:`patent_mteb.report.reproduce` compares the two.
@@ -24,7 +20,7 @@ import polars as pl
 
 from patent_mteb import published
 from patent_mteb.published import not_joined, score_name, sizes
-from patent_mteb.report.cells import Cell, Column, Table
+from patent_mteb.report.cells import Cell, Column, Table, slug, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.tasks.retrieval import PAPER_PREFIX
@@ -33,38 +29,24 @@ from patent_mteb.tasks.retrieval import PAPER_PREFIX
 def on_the_papers_data(view: BenchmarkView) -> tuple[BenchmarkView, tuple[str, ...]]:
     """Return a view without the results on other data than the paper's, and one message for each reason."""
     reasons: dict[str, list[str]] = {}
-    left_out: list[tuple[str, str]] = []
-    counts = _counts(view)
+    excluded: list[tuple[str, str]] = []
+    counts: dict[tuple[str, str], dict[str, float]] = {}  # over whole tasks
+    whole = view.scores.filter((pl.col("slice") == "") & pl.col("measure").str.starts_with("n_"))
+    for run, plain, measure, value in whole.select("run", "plain", "measure", "value").iter_rows():
+        counts.setdefault((run, plain), {})[measure] = value
     for row in view.results.filter(pl.col("data_revision").str.starts_with("local-")).iter_rows(named=True):
         reason = next(_reasons(view, row, counts.get((row["run"], row["plain"]), {})), "")
         if reason:
-            left_out.append((row["run"], row["plain"]))
+            excluded.append((row["run"], row["plain"]))
             reasons.setdefault(reason, []).append(f"{row['plain']} of {row['run']}")
-    if not left_out:
-        return view, ()
-    apart = pl.DataFrame(left_out, schema={"run": pl.String, "plain": pl.String}, orient="row")
-    kept = replace(view, results=_without(view.results, apart), scores=_without(view.scores, apart))
-    return kept, tuple(
-        f"{view.name}: {reason}, so {_many(names)} is not compared with the published scores."
-        for reason, names in reasons.items()
-    )
-
-
-def _without(frame: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
-    return frame.join(apart, on=["run", "plain"], how="anti", maintain_order="left")
-
-
-def _many(names: list[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-
-
-def _counts(view: BenchmarkView) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the counts of each result over its whole task, by run and plain task."""
-    rows = view.scores.filter((pl.col("slice") == "") & pl.col("measure").str.starts_with("n_"))
-    counts: dict[tuple[str, str], dict[str, float]] = {}
-    for run, plain, measure, value in rows.select("run", "plain", "measure", "value").iter_rows():
-        counts.setdefault((run, plain), {})[measure] = value
-    return counts
+    key = ["run", "plain"]
+    rows = pl.DataFrame(excluded, schema=dict.fromkeys(key, pl.String), orient="row")
+    results, scores = (frame.join(rows, key, "anti", maintain_order="left") for frame in (view.results, view.scores))
+    messages = []
+    for reason, (first, *others) in reasons.items():
+        names = first + (f" and {len(others)} more" if others else "")
+        messages.append(f"{view.name}: {reason}, so {names} is not compared with the published scores.")
+    return replace(view, results=results, scores=scores) if excluded else view, tuple(messages)
 
 
 def _reasons(view: BenchmarkView, row: Mapping[str, object], counts: Mapping[str, float]) -> Iterator[str]:
@@ -82,11 +64,9 @@ def _reasons(view: BenchmarkView, row: Mapping[str, object], counts: Mapping[str
     for size in stated:
         value = counts.get(size.count)
         if value is None or not size.least <= value <= size.most:
+            found = "not recorded" if value is None else f"{value:,.0f}"
             printed = f"{size.least:,}" + (f" to {size.most:,}" if size.most != size.least else "")
-            yield (
-                f"{size.count} is {'not recorded' if value is None else format(value, ',.0f')}, by the paper {printed}"
-                f" ({size.source})"
-            )
+            yield f"{size.count} is {found}, by the paper {printed} ({size.source})"
 
 
 def measured_scores(view: BenchmarkView) -> dict[tuple[str, str, str], tuple[float, str]]:
@@ -108,35 +88,23 @@ _MEAN = " mean"
 
 @dataclass(frozen=True)
 class _Field:
-    """A column of numbers.
-
-    Attributes:
-        column, title: its name in the printed table, and its header.
-        task: empty where the rows give it.
-        score: name in a result.
-        scale: from a result's unit to the printed one.
-        digits: number of printed digits.
-    """
+    """A column of numbers: its name and header in the printed table, and the score of a result that it shows."""
 
     column: str
     title: str
-    task: str
+    task: str  # empty where the rows give it
     score: str
-    scale: float
+    scale: float  # from a result's unit to the printed one
     digits: int
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One row, printed or measured.
-
-    ``task`` is empty where the columns give it. ``values`` are by column, and so are the reasons why a measured score
-    is small.
-    """
+    """One row, printed or measured, with its values by column and the reasons why a measured one is small."""
 
     name: str
     model: str
-    task: str
+    task: str  # empty where the columns give it
     values: dict[str, float]
     measured: bool = False
     small: Mapping[str, str] = field(default_factory=dict)
@@ -160,18 +128,13 @@ class _Printed:
 
     @property
     def by_row(self) -> bool:
-        """Whether the rows give the task."""
         return any(self.row_tasks)
-
-    @property
-    def scores(self) -> frozenset[tuple[str, str]]:
-        """Task and score of each field."""
-        return frozenset((field.task, field.score) for field in self.fields)
 
     def contains(self, other: _Printed) -> bool:
         """Whether it shows everything that another one shows."""
+        ours, theirs = ({(field.task, field.score) for field in one.fields} for one in (self, other))
         models = {row.model for row in self.rows}
-        return not other.by_row and other.scores <= self.scores and {row.model for row in other.rows} <= models
+        return not other.by_row and theirs <= ours and {row.model for row in other.rows} <= models
 
 
 def tables_with_measured_rows(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
@@ -185,20 +148,19 @@ def tables_with_measured_rows(collected: Collected) -> tuple[list[Table], tuple[
     for view in source.benchmarks:
         if view.facts.paper not in papers:
             continue
-        view, apart = on_the_papers_data(view)
-        messages += apart
-        messages += _before_the_protocol(view)
-        joined = [
-            _table(printed, rows, paper, view)
-            for paper in papers.values()
-            for printed in _printed(paper.paper)
-            for rows in (_joined(printed, view),)
-            if any(row.measured for row in rows)
-        ]
-        if joined and (left_out := _not_joined(view.facts.paper)):
-            joined[-1] = replace(
-                joined[-1], notes=(*joined[-1].notes, f"Printed tables that are not compared with results: {left_out}.")
-            )
+        view, excluded = on_the_papers_data(view)
+        messages += [*excluded, *_before_the_protocol(view)]
+        joined = []
+        for paper in papers.values():
+            for printed in _printed(paper.paper):
+                rows = _joined(printed, view)
+                if any(row.measured for row in rows):
+                    joined.append(_table(printed, rows, paper, view))
+        others = not_joined(view.facts.paper).items()
+        if joined and others:
+            reasons = "; ".join(f"{', '.join(map(str, numbers))} ({why})" for why, numbers in others)
+            note = f"Printed tables that are not compared with results: {reasons}."
+            joined[-1] = replace(joined[-1], notes=(*joined[-1].notes, note))
         tables += joined
     if not tables and not messages:
         messages.append(
@@ -208,18 +170,12 @@ def tables_with_measured_rows(collected: Collected) -> tuple[list[Table], tuple[
     return [table.marked() for table in tables], tuple(messages)
 
 
-def _not_joined(paper: str) -> str:
-    """Return the tables of a paper that are not joined, with the reasons."""
-    found = not_joined(paper)
-    return "; ".join(f"{', '.join(map(str, numbers))} ({why})" for why, numbers in found.items())
-
-
 def _before_the_protocol(view: BenchmarkView) -> list[str]:
+    """Return a message on results that lack the scores of the paper's own protocol."""
     two = (pl.col("kind") == "Retrieval") | pl.col("plain").is_in(list(_with_two_protocols()))
-    filed = view.scores.filter(
-        (pl.col("slice") == PAPER_PREFIX) | pl.col("measure").str.starts_with(f"{PAPER_PREFIX}_")
-    )
-    without = set(view.results.filter(two).select("run", "plain").rows()) - set(filed.select("run", "plain").rows())
+    of_the_paper = (pl.col("slice") == PAPER_PREFIX) | pl.col("measure").str.starts_with(f"{PAPER_PREFIX}_")
+    having = set(view.scores.filter(of_the_paper).select("run", "plain").rows())
+    without = set(view.results.filter(two).select("run", "plain").rows()) - having
     if not without:
         return []
     run, task = min(without)
@@ -250,26 +206,19 @@ def _fields(descriptor: published.Table, long: pl.DataFrame) -> Iterator[_Field]
 
 
 def _printed(paper: str) -> list[_Printed]:
-    """Return the comparable tables of a paper.
-
-    Tables of one form are joined; tables that another one contains are skipped.
-    """
+    """Return the comparable tables of a paper; tables of one form are joined, those that another contains skipped."""
     entries: list[_Printed] = []
     for descriptor in published.tables(paper):
         entry = _entry(paper, descriptor)
         if entry is None:
             continue
-        same = next(
-            (other for other in entries if entry.by_row and other.by_row and other.fields == entry.fields), None
-        )
-        if same is None:
+        alike = (other for other in entries if entry.by_row and other.by_row and other.fields == entry.fields)
+        if (same := next(alike, None)) is None:
             entries.append(entry)
-        else:
-            caption = f"{same.caption}; {entry.caption[0].lower()}{entry.caption[1:]}"
-            joined = replace(
-                same, tables=same.tables + entry.tables, caption=caption, rows=same.rows + entry.rows, mean=""
-            )
-            entries[entries.index(same)] = joined
+            continue
+        caption = f"{same.caption}; {entry.caption[0].lower()}{entry.caption[1:]}"
+        tables, rows = same.tables + entry.tables, same.rows + entry.rows
+        entries[entries.index(same)] = replace(same, tables=tables, caption=caption, rows=rows, mean="")
     return [entry for entry in entries if not any(other.contains(entry) for other in entries if other is not entry)]
 
 
@@ -300,18 +249,11 @@ def _entry(paper: str, descriptor: published.Table) -> _Printed | None:
 def _mean(descriptor: published.Table, wide: pl.DataFrame, fields: Sequence[_Field]) -> published.Column | None:
     """Return the printed column that is the mean of all fields, if there is one."""
     names = [field.column for field in fields]
-    for column in descriptor.columns:
-        if (
-            len(names) > 1
-            and column.kind == "mean"
-            and not column.slice
-            and score_name(column.metric) == fields[0].score
-        ):
+    for column in descriptor.columns if len(names) > 1 else ():
+        if column.kind == "mean" and not column.slice and score_name(column.metric) == fields[0].score:
             complete = wide.drop_nulls([*names, column.column])
-            off = (
-                complete.select(pl.mean_horizontal(names) - pl.col(column.column)).to_series().abs() > _MEAN_SLACK
-            ).any()
-            if len(complete) and not off:
+            off = complete.select((pl.mean_horizontal(names) - pl.col(column.column)).abs()).to_series()
+            if len(complete) and not (off > _MEAN_SLACK).any():
                 return column
     return None
 
@@ -337,26 +279,25 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
     return [row for row in (*printed.rows, *measured) if row.task in shown]
 
 
-def _source(row: _Row, settings: Mapping[str, str]) -> str:
-    """Return the source of a measured row; a model with other settings is not the one of the paper."""
-    own = sorted(set(json.loads(settings.get(row.model, "{}"))) - set(SETTINGS_OF_THE_PAPER))
-    return f"measured here, with {', '.join(own)} of its own" if own else "measured here"
-
-
 def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: BenchmarkView) -> Table:
     digits = {field.column: field.digits for field in printed.fields}
     titles = {field.column: field.title.replace("_", " ") for field in printed.fields}
-    settings = dict(view.results.select("run", "settings").iter_rows())
-    models = dict(view.results.select("run", "model").iter_rows())
+    runs = {row["run"]: row for row in view.results.iter_rows(named=True)}
     if printed.mean:
         titles[_MEAN], digits[_MEAN] = printed.mean.replace("_", " "), max(digits.values())
-    measured = [row for row in rows if row.measured]
-    counts = {column: sum(column in row.values for row in measured) for column in titles}
+    counts = {column: sum(row.measured and column in row.values for row in rows) for column in titles}
     leading = _MEAN if counts.get(_MEAN) else max(titles, key=counts.__getitem__)
     order = {task.metadata.name: position for position, task in enumerate(view.benchmark.task_classes)}
 
     def position(row: _Row) -> tuple[int, float, bool, str]:
         return order.get(row.task, -1), -row.values.get(leading, float("-inf")), not row.measured, row.name
+
+    def source(row: _Row) -> str:
+        """A model with other settings than the paper's is not the one of the paper."""
+        if not row.measured:
+            return "paper"
+        own = sorted(set(json.loads(runs[row.model]["settings"])) - set(SETTINGS_OF_THE_PAPER))
+        return "measured here" + (f", with {', '.join(own)} of its own" if own else "")
 
     def number(row: _Row, column: str) -> Cell:
         value, shown = row.values.get(column), digits[column]
@@ -364,42 +305,37 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
             return Cell(value, shown)
         if column in row.small:
             return Cell(value, shown, small=row.small[column], ranked=False)
-        rivals = (
-            other
+        others = (
+            other.values[column]
             for other in rows
-            if other.task == row.task and (other.measured or other.model != models.get(row.model))
+            if other.task == row.task
+            and (other.measured or other.model != runs[row.model]["model"])
+            and column in other.values
+            and column not in other.small
         )
-        others = (other.values[column] for other in rivals if column in other.values and column not in other.small)
         return Cell(value, shown, rank=1 + sum(round(other, shown) > round(value, shown) for other in others))
 
     rows = sorted(rows, key=position)
-    cells = tuple(
-        (
-            Cell(row.name),
-            *((Cell(row.task),) if printed.by_row else ()),
-            Cell(_source(row, settings) if row.measured else "paper"),
-            *(number(row, column) for column in titles),
-        )
-        for row in rows
-    )
+    cells = []
+    for row in rows:
+        names = (row.name, row.task, source(row)) if printed.by_row else (row.name, source(row))
+        cells.append((*map(Cell, names), *(number(row, column) for column in titles)))
+    names_of = {"model": "Model"} | ({"task": "Task"} if printed.by_row else {}) | {"source": "Source"}
     columns = (
-        Column("model", "Model", numeric=False),
-        *((Column("task", "Task", numeric=False),) if printed.by_row else ()),
-        Column("source", "Source", numeric=False),
+        *text_columns(**names_of),
         *(Column(column.strip(), title, further=("rank", "too_small")) for column, title in titles.items()),
     )
     which = f"Table{'s' * (len(printed.tables) > 1)} {' and '.join(map(str, printed.tables))}"
+    among = "of other models of its task" if printed.by_row else "of other models"
     note = (
-        f"{printed.caption}. Rows are of {which} of {paper.title} ({paper.url}), except those that were measured here. "
-        "In parentheses the rank of a measured score among the rows of other models"
-        + (" of its task" if printed.by_row else "")
-        + f"; ordered by {titles[leading]}."
+        f"{printed.caption}. Rows are of {which} of {paper.title} ({paper.url}), except those that were measured here."
+        f" In parentheses the rank of a measured score among the rows {among}; ordered by {titles[leading]}."
     )
     return Table(
-        name=f"published-{printed.paper.replace('_', '-')}-{'-'.join(map(str, printed.tables))}",
-        title=f"{view.name}, {which} with measured rows",
-        columns=columns,
-        rows=cells,
+        slug("published", printed.paper, *map(str, printed.tables)),
+        f"{view.name}, {which} with measured rows",
+        columns,
+        tuple(cells),
         notes=(note,),
         blocks=tuple(row.task for row in rows),
         emphasised=frozenset(index for index, row in enumerate(rows) if row.measured),

@@ -1,13 +1,11 @@
 """Per-query scores next to a result (:mod:`patent_mteb.tasks.perquery`).
 
 A benchmark can have one set of queries in several representations, one task each (Sophia-Bench, section 3.3). A query
-without a representation is not in its task, so the tasks have different queries, and means over all queries differ in
-more than the representation. `common_queries` compares them on the queries that all tasks share.
+without a representation is not in its task; `common_queries` compares the tasks on the queries that all share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,16 +30,13 @@ class QueryTable:
     parts: dict[str, NDArray[np.float64]]
 
     def scored(self, part: str) -> bool:
-        """Whether a query of a slice has a score."""
         return bool(np.isfinite(self.parts[part]).any())
 
     def states(self, part: str, stated: float | None) -> bool:
         """Whether the mean of a slice's scores equals the result's; the whole task was checked before."""
-        if not part:
-            return True
-        return (
-            stated is not None and self.scored(part) and abs(float(np.nanmean(self.parts[part])) - stated) <= TOLERANCE
-        )
+        if not part or stated is None or not self.scored(part):
+            return not part
+        return abs(float(np.nanmean(self.parts[part])) - stated) <= TOLERANCE
 
 
 def read_queries(path: Path, measure: str) -> QueryTable:
@@ -56,7 +51,6 @@ def read_queries(path: Path, measure: str) -> QueryTable:
 
 
 def query_ids(path: Path) -> list[str]:
-    """Return the queries of a file of per-query scores."""
     with pq.ParquetFile(path) as file:
         return [str(query) for query in file.read(columns=["query"])["query"].to_pylist()]
 
@@ -72,34 +66,18 @@ def common_queries(results: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     excluded; :func:`patent_mteb.report.statistics.statistics` names them.
     """
     known = results.filter((pl.col("kind") == "Retrieval") & pl.col("queries").is_not_null())
-    shared = _shared(known["queries"]) if known["task"].n_unique() > 1 else frozenset()
-    stated = {
-        tuple(own): value for *own, value in scores.filter("main").select("run", "task", "slice", "value").iter_rows()
-    }
+    shared: frozenset[str] = frozenset()
+    if known["task"].n_unique() > 1:
+        shared = frozenset.intersection(*(frozenset(query_ids(Path(path))) for path in known["queries"]))
+    main = scores.filter("main").select("run", "task", "slice", "value")
+    stated = {(run, task, part): value for run, task, part, value in main.iter_rows()}
     rows = []
     for row in known.iter_rows(named=True) if shared else ():
         table = read_queries(Path(row["queries"]), per_query_measure(row["main_score"]))
+        members = np.fromiter((query in shared for query in table.queries), bool, len(table.queries))
         own = row["run"], row["task"]
-        rows += [
-            (*own, part, value, n)
-            for part, value, n in _means(table, shared)
-            if table.states(part, stated.get((*own, part)))
-        ]
+        for part, values in table.parts.items():
+            scored = values[members & np.isfinite(values)]
+            if len(scored) and table.states(part, stated.get((*own, part))):
+                rows.append((*own, part, float(scored.mean()), len(scored)))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
-
-
-def _shared(paths: Collection[str]) -> frozenset[str]:
-    """Return the queries that all files share."""
-    found = (frozenset(query_ids(Path(path))) for path in paths)
-    return frozenset.intersection(*found)
-
-
-def _means(table: QueryTable, shared: Collection[str]) -> list[tuple[str, float, int]]:
-    """Return slice, mean over its shared queries, and their number."""
-    members = np.fromiter((query in shared for query in table.queries), bool, len(table.queries))
-    found = []
-    for part, values in table.parts.items():
-        scored = values[members & np.isfinite(values)]
-        if len(scored):
-            found.append((part, float(scored.mean()), len(scored)))
-    return found

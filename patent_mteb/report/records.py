@@ -1,13 +1,10 @@
-"""Results as they were read, the rows of the two tidy tables, and comparisons of their evidence.
-
-The prompt of a model on a task is described from the stored result only.
-"""
+"""Results as they were read, the rows of the two tidy tables, and comparisons of their evidence."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +23,7 @@ UNKNOWN = "not recorded"
 
 
 def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
-    """Return a description of a model's prompt on a task."""
+    """Return a description of a model's prompt on a task, from the stored result only."""
     if isinstance(recorded, Mapping):
         return _recorded(recorded)
     if (meta.get("experiment_kwargs") or {}).get("parts"):
@@ -35,16 +32,14 @@ def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
     keys = [key for key in (f"{task}-query", f"{task}-document", task, "query", "document") if key in prompts]
     if keys:
         return "; ".join(f'{key}: "{prompts[key]}"' for key in keys)
-    if meta.get("use_instructions") is False:
-        return "none"
-    return "the model's own instructions" if meta.get("use_instructions") else UNKNOWN
+    used = meta.get("use_instructions")
+    return "none" if used is False else "the model's own instructions" if used else UNKNOWN
 
 
 def _recorded(recorded: Mapping[str, Any]) -> str:
     if any(isinstance(texts, Mapping) for texts in recorded.values()):
-        return "; ".join(
-            f"{name}: {_recorded(texts) if isinstance(texts, Mapping) else UNKNOWN}" for name, texts in recorded.items()
-        )
+        parts = {name: _recorded(texts) if isinstance(texts, Mapping) else UNKNOWN for name, texts in recorded.items()}
+        return "; ".join(f"{name}: {said}" for name, said in parts.items())
     sides = (f'"{text}"' if text else UNKNOWN if text is None else "none" for text in recorded.values())
     return " / ".join(dict.fromkeys(sides)) or "none"
 
@@ -55,46 +50,15 @@ _SLICE_COUNTS = ("_n_queries", "_n_pairs")
 _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 
 _RESULT_COLUMNS = (
-    *(
-        "run",
-        "data_source",
-        "benchmark",
-        "group",
-        "task",
-        "plain",
-        "kind",
-        "main_score",
-        "value",
-        "n_queries",
-        "model",
-        "revision",
-    ),
-    *(
-        "experiment",
-        "settings",
-        "data",
-        "data_revision",
-        "subset",
-        "split",
-        "prompt",
-        "versions",
-        "date",
-        "parameters",
-        "dims",
-    ),
-    *("path", "queries", "prompts", "computed", "small", "seconds_per_query", "calls", "tokens", "cost"),
+    "run data_source benchmark group task plain kind main_score value n_queries model revision experiment settings data"
+    " data_revision subset split prompt versions date parameters dims path queries prompts computed small"
+    " seconds_per_query calls tokens cost"
 )
-
-RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
-    "value": pl.Float64,
-    "n_queries": pl.Int64,
-    "parameters": pl.Float64,
-    "dims": pl.Int64,
-    "seconds_per_query": pl.Float64,
-    "calls": pl.Int64,
-    "tokens": pl.Int64,
-    "cost": pl.Float64,
-}
+RESULT_SCHEMA: dict[str, Any] = (
+    dict.fromkeys(_RESULT_COLUMNS.split(), pl.String)
+    | dict.fromkeys(("value", "parameters", "seconds_per_query", "cost"), pl.Float64)
+    | dict.fromkeys(("n_queries", "dims", "calls", "tokens"), pl.Int64)
+)
 """Columns of the table with one row a result (see :class:`patent_mteb.report.collect.Collected`)."""
 
 
@@ -125,95 +89,61 @@ SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
 
 @dataclass
 class ModelFolder:
-    """A folder of results: a model at a revision with settings.
-
-    Attributes:
-        folder: the folder.
-        model, revision, experiment: as the folders are named; ``experiment`` is empty for a model without settings.
-        meta: its ``model_meta.json``, empty if it is missing or of another model.
-        versions: versions of the libraries by task.
-        label: name in reports; set when all folders are known.
-    """
+    """A folder of results: a model at a revision with settings, as the folders are named."""
 
     folder: Path
     model: str
     revision: str
-    experiment: str
-    meta: dict[str, Any]
-    versions: dict[str, str]
-    label: str = ""
+    experiment: str  # empty for a model without settings
+    meta: dict[str, Any]  # its model_meta.json, empty if it is missing or of another model
+    versions: dict[str, str]  # of the libraries, by task
+    label: str = ""  # in reports; set when all folders are known
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the model, with its parts."""
         return self.meta.get("experiment_kwargs") or {}
 
 
 @dataclass
 class Result:
-    """A checked result of a model on a task.
-
-    Attributes:
-        source: the folder of its model.
-        task: the task in the present suite.
-        name: the task's name in the result.
-        data_source: the data source.
-        data_revision, subset: the data that it was measured on.
-        scores: every number of the result, ``main_score`` among them.
-        date: seconds since 1970, 0 if unknown.
-        mteb_version: as recorded in the file, or empty.
-        path: the file.
-        evidence: inputs and software of the scores (:mod:`patent_mteb.tasks.evidence`); empty for older results.
-        queries: its per-query scores, if they are present and valid.
-        prompts: the recorded texts before its inputs; None in results without the record.
-    """
-
     source: ModelFolder
     task: SuiteTask
-    name: str
+    name: str  # of the task in the result
     data_source: DataSource
     data_revision: str
     subset: str
-    scores: dict[str, float]
-    date: float
-    mteb_version: str
+    scores: dict[str, float]  # every number, ``main_score`` among them
+    date: float  # seconds since 1970, 0 if unknown
+    mteb_version: str  # as recorded, or empty
     path: Path
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    queries: Path | None = None
-    prompts: Any = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # empty for older results
+    queries: Path | None = None  # per-query scores, if they are present and valid
+    prompts: Any = None  # the recorded texts before the inputs; None in results without the record
 
     @property
     def place(self) -> Place:
-        """The place of the result."""
         source, task = self.source, self.task
         model = (source.model, source.revision, source.experiment)
         return Place(self.path, self.name, task.main_score, task.scoring, *model, self.data_revision, self.subset)
 
 
 def result_row(result: Result) -> dict[str, Any]:
-    """Return the row of a result, in the columns of :data:`RESULT_SCHEMA`."""
-    source, task = result.source, result.task
+    source, task, scores = result.source, result.task, result.scores
     versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
     return {
         "run": source.label,
+        **{name: getattr(task, name) for name in ("benchmark", "group", "kind", "main_score", "split")},
+        **{name: getattr(source, name) for name in ("model", "revision", "experiment")},
         "data_source": result.data_source.name,
-        "benchmark": task.benchmark,
-        "group": task.group,
         "task": result.name,
         "plain": task.name,
-        "kind": task.kind,
-        "main_score": task.main_score,
-        "value": result.scores["main_score"],
-        "n_queries": int(result.scores["n_queries"]) if "n_queries" in result.scores else None,
-        "model": source.model,
-        "revision": source.revision,
-        "experiment": source.experiment,
+        "value": scores["main_score"],
+        "n_queries": int(scores["n_queries"]) if "n_queries" in scores else None,
         "settings": json.dumps(source.settings, sort_keys=True),
         "data": task.data.key,
         "data_revision": result.data_revision,
         "subset": result.subset,
-        "split": task.split,
         "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
         "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
@@ -223,24 +153,20 @@ def result_row(result: Result) -> dict[str, Any]:
         "queries": None if result.queries is None else str(result.queries),
         "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
         "computed": _computed(result),
-        "small": too_small(result.scores),
+        "small": too_small(scores),
         **_effort(result),
     }
 
 
 def _effort(result: Result) -> dict[str, float | int | None]:
-    """Return the recorded effort of a reranker or a scored run.
-
-    There are no seconds if some pairs were scored before.
-    """
+    """Return the recorded effort of a reranker or a scored run; no seconds if some pairs were scored before."""
     said = result.evidence.get("effort")
     known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if is_amount(value)}
     queries = result.scores.get("n_queries")
     tokens = [known[name] for name in ("input_tokens", "output_tokens") if name in known]
+    timed = queries and "seconds" in known and not known.get("kept_pairs")
     return {
-        "seconds_per_query": (
-            known["seconds"] / queries if queries and "seconds" in known and not known.get("kept_pairs") else None
-        ),
+        "seconds_per_query": known["seconds"] / queries if queries and timed else None,
         "calls": int(known["calls"]) if "calls" in known else None,
         "tokens": int(sum(tokens)) if tokens else None,
         "cost": known.get("cost"),
@@ -248,7 +174,6 @@ def _effort(result: Result) -> dict[str, float | int | None]:
 
 
 def is_amount(value: Any) -> TypeGuard[float]:
-    """Whether a value of a file is a valid cost."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
@@ -257,10 +182,8 @@ def _computed(result: Result) -> str | None:
     model = result.evidence.get("model")
     if not isinstance(model, Mapping):
         return None
-    found = {
-        "version": result.evidence.get("version"),
-        **{name: model.get(name) for name in ("device", "dtype", "max_tokens", "settings", "weights")},
-    }
+    found = {"version": result.evidence.get("version")}
+    found |= {name: model.get(name) for name in ("device", "dtype", "max_tokens", "settings", "weights")}
     return json.dumps({name: value for name, value in found.items() if isinstance(value, str) and value})
 
 
@@ -270,26 +193,19 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
     A score of a slice is named ``<slice>_<measure>``; a slice is identified by its count, ``<slice>_n_queries`` or
     ``<slice>_n_pairs``. InScope counts the queries of each level, which are not slices.
     """
-    counts = {
-        key.removesuffix(end): int(value)
-        for key, value in result.scores.items()
-        for end in _SLICE_COUNTS
-        if key.endswith(end)
-    }
+    scores, task = result.scores, result.task
+    counts = {key.removesuffix(end): int(scores[key]) for key in scores for end in _SLICE_COUNTS if key.endswith(end)}
     inscope = {name: counts.pop(name) for name in tuple(counts) if name.startswith("inscope_")}
     longest_first = sorted(counts, key=len, reverse=True)
-    whole = result.scores.get("n_queries")
-    task = result.task
+    whole = int(scores["n_queries"]) if scores.get("n_queries") is not None else None
     common = (result.source.label, result.data_source.name, task.benchmark, task.group, result.name, task.name)
-    small = {name: too_small(result.scores, name) for name in ("", *counts)}
-    for key, value in result.scores.items():
+    small = {name: too_small(scores, name) for name in ("", *counts)}
+    for key, value in scores.items():
         if key in _NOT_SCORES or key.endswith(_COUNTS) or key.startswith("nauc_"):
             continue
         name = next((name for name in longest_first if key.startswith(f"{name}_")), "")
         measure = key.removeprefix(f"{name}_") if name else key
-        n_queries = (
-            counts[name] if name else inscope.get(measure.partition("_at_")[0], None if whole is None else int(whole))
-        )
+        n_queries = counts[name] if name else inscope.get(measure.partition("_at_")[0], whole)
         yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])
 
 
@@ -307,22 +223,18 @@ def disagreements(results: Iterable[Result]) -> list[str]:
     known = [result for result in results if result.evidence]
     messages = []
     for same, differing in ((_decided, _other_outcome), (_named, _other_weights)):
-        for group in _groups(known, same):
-            unlike = group[:1]
-            for result in group[1:]:
+        groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
+        for result in known:
+            if (key := same(result)) is not None:
+                groups[key].append(result)
+        for first, *others in groups.values():
+            unlike = [first]
+            for result in others:
                 problems = [differing(one, result) for one in unlike]
                 if all(problems):
-                    messages.append(_sentence(unlike[0], result, problems[0]))
+                    messages.append(_sentence(first, result, problems[0]))
                     unlike.append(result)
     return messages
-
-
-def _groups(results: Sequence[Result], same: Callable[[Result], tuple[Any, ...] | None]) -> list[list[Result]]:
-    groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
-    for result in results:
-        if (key := same(result)) is not None:
-            groups[key].append(result)
-    return list(groups.values())
 
 
 def _decided(result: Result) -> tuple[Any, ...] | None:
@@ -342,10 +254,8 @@ def _other_outcome(first: Result, other: Result) -> str:
         if part_of(first.evidence, name).get("digest") != part_of(other.evidence, name).get("digest"):
             return f"{prefix} {what}"
     ours, theirs = part_of(first.evidence, "embeddings"), part_of(other.evidence, "embeddings")
-    close = all(_close(ours.get(name), theirs.get(name)) for name in ("length", "mean")) and ours.get(
-        "width"
-    ) == theirs.get("width")
-    return "" if close else f"{prefix} vectors"
+    close = all(_close(ours.get(name), theirs.get(name)) for name in ("length", "mean"))
+    return "" if close and ours.get("width") == theirs.get("width") else f"{prefix} vectors"
 
 
 def _close(ours: Any, theirs: Any) -> bool:
@@ -371,13 +281,8 @@ def _other_weights(first: Result, other: Result) -> str:
 def _sentence(first: Result, other: Result, what: str) -> str:
     devices = {str(part_of(result.evidence, "model").get("device")) for result in (first, other)}
     where = f" (computed on {' and '.join(sorted(filter(None, devices)))})" if len(devices) > 1 else ""
-    files = f"{_short(first.path)} and {_short(other.path)}"
+    ours, theirs = (Path(*result.path.parts[-4:]) for result in (first, other))  # from the folder of the model on
     return (
-        f"{files} {what}{where}. Remedy: run both again on one machine; if they still differ, the model is not"
-        " deterministic."
+        f"{ours} and {theirs} {what}{where}. Remedy: run both again on one machine; if they still differ, the model is"
+        " not deterministic."
     )
-
-
-def _short(path: Path) -> Path:
-    """Return the path of a result from the folder of its model on."""
-    return Path(*path.parts[-4:])

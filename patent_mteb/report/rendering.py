@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.report.cells import COLUMNS, Cell, Column, Score, Table
@@ -32,29 +32,21 @@ def as_terminal(table: Table) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    lines = [_styled(note, "dim") for note in table.notes]
-    if len(table.rows) > _TERMINAL_ROWS:
-        lines.insert(0, Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
-    above = [_styled(table.banner, "bold yellow")] if table.banner else []
-    return Group(*above, *(one for part in table.parts() for one in _terminal_part(part)), *lines, Text(""))
-
-
-def _terminal_part(table: Table) -> tuple[RenderableType, ...]:
     from patent_mteb.report.terminal import Sheet
 
-    right = {place for place, column in enumerate(table.columns) if column.numeric}
-    rows = [
-        [_terminal_cell(cell, "cyan" if position in table.emphasised else "") for cell in row]
-        for position, row in enumerate(table.rows[:_TERMINAL_ROWS])
-    ]
-    titles = [visible(column.title) for column in table.columns]
-    return _styled(table.title, "bold"), Sheet(titles, rows, right=right, leading=min(right, default=1))
-
-
-def _styled(text: str, style: str = "") -> Any:
-    from rich.text import Text
-
-    return Text(visible(text), style)
+    shown: list[RenderableType] = [Text(visible(table.banner), "bold yellow")] if table.banner else []
+    for part in table.parts():
+        right = {place for place, column in enumerate(part.columns) if column.numeric}
+        rows = [
+            [_terminal_cell(cell, "cyan" if position in part.emphasised else "") for cell in row]
+            for position, row in enumerate(part.rows[:_TERMINAL_ROWS])
+        ]
+        titles = [visible(column.title) for column in part.columns]
+        leading = min(right, default=1)
+        shown += [Text(visible(part.title), "bold"), Sheet(titles, rows, right=right, leading=leading)]
+    if len(table.rows) > _TERMINAL_ROWS:
+        shown.append(Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
+    return Group(*shown, *(Text(visible(note), "dim") for note in table.notes), Text(""))
 
 
 def _terminal_cell(cell: Cell, style: str) -> Any:
@@ -62,36 +54,25 @@ def _terminal_cell(cell: Cell, style: str) -> Any:
 
     text = Text(style=style)
     text.append(visible(cell.text), {"best": "bold", "second": "underline"}.get(cell.mark, ""))
-    text.append(
-        cell.behind
-        + (f"\N{NO-BREAK SPACE}{cell.letters}" if cell.letters else "")
-        + (f"\N{NO-BREAK SPACE}({cell.rank})" if cell.rank else "")
-    )
-    return text
+    letters = f"\N{NO-BREAK SPACE}{cell.letters}" if cell.letters else ""
+    rank = f"\N{NO-BREAK SPACE}({cell.rank})" if cell.rank else ""
+    return text.append(cell.behind + letters + rank)
 
 
 def as_markdown(table: Table) -> str:
-    """Return a GitHub-flavoured Markdown table under a heading."""
 
-    banner = [f"> **{_markdown(table.banner)}**", ""] if table.banner else []
-    notes = [f"\n{_markdown(note)}" for note in table.notes]
-    first, *further = table.parts()
-    body = [*_markdown_rows(first)]
-    for part in further:
-        body += ["", f"### {_markdown(part.title)}", "", *_markdown_rows(part)]
-    return "\n".join([f"## {_markdown(first.title)}", "", *banner, *body, *notes, ""])
-
-
-def _markdown_rows(table: Table) -> list[str]:
-    def line(cells: Sequence[str]) -> str:
+    def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    head = [line([_markdown(column.title) for column in table.columns])]
-    head.append(line(["---:" if column.numeric else ":---" for column in table.columns]))
-    return head + [
-        line([_markdown_cell(cell, position in table.emphasised) for cell in row])
-        for position, row in enumerate(table.rows)
-    ]
+    lines: list[str] = []
+    for part in table.parts():
+        lines += ["", f"### {_markdown(part.title)}", ""] if lines else [f"## {_markdown(part.title)}", ""]
+        lines += [f"> **{_markdown(table.banner)}**", ""] if table.banner and len(lines) == 2 else []
+        lines.append(line(_markdown(column.title) for column in part.columns))
+        lines.append(line("---:" if column.numeric else ":---" for column in part.columns))
+        for position, row in enumerate(part.rows):
+            lines.append(line(_markdown_cell(cell, position in part.emphasised) for cell in row))
+    return "\n".join([*lines, *(f"\n{_markdown(note)}" for note in table.notes), ""])
 
 
 def _markdown(text: str) -> str:
@@ -103,12 +84,8 @@ def _markdown_cell(cell: Cell, emphasised: bool) -> str:
     text = {"best": f"**{text}**", "second": f"<u>{text}</u>"}.get(cell.mark, text)
     if emphasised and isinstance(cell.value, str):
         text = f"**{text}**"
-    return (
-        text
-        + _markdown(cell.behind)
-        + (f"<sup>{cell.letters}</sup>" if cell.letters else "")
-        + (f" ({cell.rank})" if cell.rank else "")
-    )
+    letters = f"<sup>{cell.letters}</sup>" if cell.letters else ""
+    return text + _markdown(cell.behind) + letters + (f" ({cell.rank})" if cell.rank else "")
 
 
 def as_csv(table: Table) -> str:
@@ -118,18 +95,12 @@ def as_csv(table: Table) -> str:
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            name
-            for column in table.columns
-            for key in [inert(column.key)]
-            for name in (key, *(f"{key}_{end}" for end in column.further))
-        ]
-    )
+    keys = [(inert(column.key), column.further) for column in table.columns]
+    writer.writerow([name for key, further in keys for name in (key, *(f"{key}_{end}" for end in further))])
     for row in table.rows:
         line: list[Any] = []
         for cell, column in zip(row, table.columns, strict=True):
-            line += [_csv_value(cell.value), *(_csv_value(FURTHER[end](cell)) for end in column.further)]
+            line += map(_csv_value, (cell.value, *(FURTHER[end](cell) for end in column.further)))
         writer.writerow(line)
     return out.getvalue()
 
@@ -141,15 +112,15 @@ def _csv_value(value: Any) -> Any:
 
 
 def _of_score(found: Callable[[Score], Any]) -> Callable[[Cell], Any]:
-    return lambda cell: None if cell.score is None else found(cell.score)
+    return lambda cell: cell.score and found(cell.score)
 
 
 FURTHER: dict[str, Callable[[Cell], Any]] = {
     "rank": lambda cell: cell.rank,
     "too_small": lambda cell: cell.small,
     "better_than_baseline": lambda cell: bool(cell.letters),
-    "interval_low": lambda cell: None if cell.interval is None else cell.interval[0],
-    "interval_high": lambda cell: None if cell.interval is None else cell.interval[1],
+    "interval_low": lambda cell: cell.interval and cell.interval[0],
+    "interval_high": lambda cell: cell.interval and cell.interval[1],
     **{name: _of_score(found) for name, found in COLUMNS.items()},
 }
 """Additional columns of a cell in csv, by the suffix of their names; empty for none."""
@@ -169,40 +140,19 @@ def frame_as_csv(frame: pl.DataFrame) -> str:
     return frame.write_csv()
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "→": r"$\to$",
-    "≈": r"$\approx$",
-    "◦": r"$\circ$",
-    "∅": r"$\emptyset$",
-    "–": "--",
-    "—": "---",
-    "−": "$-$",
-    "…": r"\ldots{}",
-    "†": r"\textdagger{}",
-    "α": r"$\alpha$",
-    "\N{NO-BREAK SPACE}": "~",
-} | {character: rf"\{character}" for character in "&%$#_{}"}
+_LATEX = (
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\N{NO-BREAK SPACE}": "~"}
+    | {"→": r"$\to$", "≈": r"$\approx$", "◦": r"$\circ$", "∅": r"$\emptyset$", "−": "$-$", "α": r"$\alpha$"}
+    | {"–": "--", "—": "---", "…": r"\ldots{}", "†": r"\textdagger{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+    | {character: rf"\{character}" for character in "&%$#_{}"}
+    | {character: rf"{{{character}}}" for character in "[]*"}  # \\ and \midrule take these for arguments of their own
+)
 
-_LATEX |= {
-    character: rf"{{{character}}}" for character in "[]*"
-}  # \\ and \midrule take these for arguments of their own
-
-_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
-
-_LATIN = 0x17F
-"""The last character that pdflatex sets without a package."""
-
-_LINE = 92
-"""Characters of size scriptsize in a line of 345 pt, the text width of the standard classes."""
-
-_WRAPPED = 24
-"""Width in characters of a column with line breaks, for longer texts."""
-
-_HEADING = 13
-"""Width in characters of a heading above numbers; longer headings take several lines."""
+_LATIN = 0x17F  # the last character that pdflatex sets without a package
+_LINE = 92  # characters of size scriptsize in a line of 345 pt, the text width of the standard classes
+_WRAPPED = 24  # width in characters of a column with line breaks, for longer texts
+_HEADING = 13  # width in characters of a heading above numbers; longer headings take several lines
 
 _BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])|(?<=[^\x00-\u017f])")
 """Positions where a name may break."""
@@ -221,29 +171,22 @@ def as_latex(table: Table) -> str:
     Columns that do not fit the width follow in further tables. Characters that pdflatex cannot set are written as their
     numbers.
     """
-    parts = _fitting(table)
     notes = " ".join(filter(None, (table.banner, *table.notes)))
-    return "\n".join(
-        _longtable(part, f"{table.name}-{number}" if number > 1 else table.name, notes if number == 1 else "")
-        for number, part in enumerate(parts, start=1)
-    )
+    first, *further = _fitting(table)
+    labels = (f"{table.name}-{number}" for number in range(2, len(further) + 2))
+    others = (_longtable(part, label, "") for part, label in zip(further, labels, strict=True))
+    return "\n".join([_longtable(first, table.name, notes), *others])
 
 
 def _width(table: Table, place: int) -> int:
-    """Return the width of a column in characters, with the distance to the next."""
+    """Return the width of a column in characters, with the distance to the next; bold numbers are wider."""
     column = table.columns[place]
-    widest = max(map(_length, (row[place] for row in table.rows)), default=0)
-    title = (
-        min(_letters(column.title) + sum(map(str.isupper, column.title)) // 3, _HEADING)
-        if column.numeric
-        else _letters(column.title)
-    )
-    return min(max(widest, title), _WRAPPED) + 2
-
-
-def _length(cell: Cell) -> int:
-    """Return the width of a cell in characters; bold ones are wider."""
-    return _letters(cell.text) + len(cell.behind) + 2 * len(cell.letters) + (cell.mark == "best")
+    title = _letters(column.title)
+    if column.numeric:
+        title = min(title + sum(map(str.isupper, column.title)) // 3, _HEADING)
+    cells = (row[place] for row in table.rows)
+    widths = (_letters(cell.text) + len(cell.behind) + 2 * len(cell.letters) + (cell.mark == "best") for cell in cells)
+    return min(max(title, *widths, 0), _WRAPPED) + 2
 
 
 def _letters(text: str) -> int:
@@ -254,45 +197,39 @@ def _letters(text: str) -> int:
 def _fitting(table: Table) -> list[Table]:
     """Split a table into parts that fit a line; each part has the leading text columns."""
     widths = [_width(table, place) for place in range(len(table.columns))]
-    leading = next((place for place, column in enumerate(table.columns) if column.numeric), 1)
+    leading = table.leading if any(column.numeric for column in table.columns) else 1
     chunks: list[list[int]] = [[]]
     for place in range(leading, len(table.columns)):
         if chunks[-1] and sum(widths[:leading]) + sum(widths[one] for one in chunks[-1]) + widths[place] > _LINE:
             chunks.append([])
         chunks[-1].append(place)
-    several = len(chunks) > 1
-    return [
-        table.with_columns((*range(leading), *chunk), f", part {number} of {len(chunks)}" if several else "")
-        for number, chunk in enumerate(chunks, start=1)
-    ]
+    which = [f", part {number} of {len(chunks)}" for number in range(1, len(chunks) + 1)] if len(chunks) > 1 else [""]
+    return [table.with_columns((*range(leading), *chunk), part) for chunk, part in zip(chunks, which, strict=True)]
 
 
 def _longtable(table: Table, label: str, notes: str) -> str:
-    def line(cells: Sequence[str]) -> str:
+    def line(cells: Iterable[str]) -> str:
         return " & ".join(cells) + r" \\"
 
-    def kind(place: int) -> str:
-        if place in wrapped:
-            return r">{\raggedright\arraybackslash}p{0.25\linewidth}"
-        return "r" if table.columns[place].numeric else "l"
-
-    wrapped = {
-        place for place, column in enumerate(table.columns) if not column.numeric and _width(table, place) > _WRAPPED
-    }
-    head = line(list(map(_latex_heading, table.columns)))
-    rows = [
-        [_latex_cell(cell, n in table.emphasised, place in wrapped) for place, cell in enumerate(row)]
-        for n, row in enumerate(table.rows)
-    ]
+    columns = table.columns
+    wrapped = {place for place, column in enumerate(columns) if not column.numeric and _width(table, place) > _WRAPPED}
+    kinds = ["r" if column.numeric else "l" for column in columns]
+    for place in wrapped:
+        kinds[place] = r">{\raggedright\arraybackslash}p{0.25\linewidth}"
+    head = line(map(_latex_heading, columns))
+    rows = (
+        line(_latex_cell(cell, position in table.emphasised, place in wrapped) for place, cell in enumerate(row))
+        for position, row in enumerate(table.rows)
+    )
     return "\n".join(
         [
             r"\begingroup\scriptsize\setlength{\tabcolsep}{2.5pt}",
-            rf"\begin{{longtable}}{{{''.join(map(kind, range(len(table.columns))))}}}",
+            rf"\begin{{longtable}}{{{''.join(kinds)}}}",
             rf"\caption{{{_latex(table.title)}. {_latex(notes)}}}\label{{tab:{label}}}\\",
             rf"\toprule {head} \midrule \endfirsthead",
             rf"\toprule {head} \midrule \endhead",
             r"\bottomrule \endlastfoot",
-            *map(line, rows),
+            *rows,
             r"\end{longtable}",
             r"\endgroup",
             "",
@@ -320,12 +257,8 @@ def _latex_cell(cell: Cell, emphasised: bool, wrapped: bool) -> str:
     text = {"best": rf"\textbf{{{text}}}", "second": rf"\underline{{{text}}}"}.get(cell.mark, text)
     if emphasised and isinstance(cell.value, str):
         text = rf"\textit{{{text}}}"
-    return (
-        text
-        + _latex(cell.behind)
-        + (rf"$^{{{cell.letters}}}$" if cell.letters else "")
-        + (f" ({cell.rank})" if cell.rank else "")
-    )
+    letters = rf"$^{{{cell.letters}}}$" if cell.letters else ""
+    return text + _latex(cell.behind) + letters + (f" ({cell.rank})" if cell.rank else "")
 
 
 FORMATS: dict[str, Callable[[Table], Any]] = {

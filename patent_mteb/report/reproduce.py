@@ -3,12 +3,8 @@
 A stated score (:func:`patent_mteb.published.expected`) is compared with the same model on the same task, under the
 paper's own protocol and on the paper's data. Results on the sample or on a local copy are not compared, nor are
 composed or truncated models. Where a paper states a score with and without prompts, only the one of the result's
-setting is. A mean over tasks needs a result of each.
-
-``OK`` is a difference within the tolerance, ``OKISH`` one within three times that, ``FAIL`` any other. An interval that
-a paper prints is shown and decides nothing. Each line names the recorded settings that differ, or may differ, from the
-paper's: the prompts of the result, and device, type of number and settings of its evidence
-(:mod:`patent_mteb.tasks.evidence`).
+setting is. A mean over tasks needs a result of each. Each line names the recorded settings that may differ from the
+paper's.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from patent_mteb.published import Expected, expected, interval
-from patent_mteb.report.cells import Cell, Column, Table
+from patent_mteb.report.cells import Cell, Table, number_columns, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, measured_scores, on_the_papers_data
 from patent_mteb.report.words import measure_title
@@ -35,11 +31,7 @@ _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "setting
 
 @dataclass(frozen=True)
 class Line:
-    """One number.
-
-    ``paper`` and ``here`` are fractions, ``verdict`` is OK, OKISH or FAIL, ``settings`` could explain a difference,
-    ``interval`` is as the paper prints it.
-    """
+    """One number: ``paper`` and ``here`` are fractions, ``settings`` could explain a difference."""
 
     model: str
     run: str
@@ -48,13 +40,12 @@ class Line:
     source: str
     paper: float
     here: float
-    verdict: str
+    verdict: str  # OK, OKISH or FAIL
     settings: tuple[str, ...]
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None  # as the paper prints it
 
     @property
     def difference(self) -> float:
-        """The measured number minus the printed one."""
         return self.here - self.paper
 
     @property
@@ -72,12 +63,10 @@ class Reproduction:
 
     @property
     def failed(self) -> int:
-        """Number of lines that are FAIL."""
         return sum(line.verdict == "FAIL" for line in self.lines)
 
 
 def verdict(difference: float, tolerance: float) -> str:
-    """Return OK, OKISH or FAIL."""
     times = abs(difference) / tolerance - 1e-9
     return "OK" if times <= 1 else "OKISH" if times <= OKISH else "FAIL"
 
@@ -92,18 +81,22 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
     results: dict[tuple[str, str], dict[str, Any]] = {}
     scores: dict[tuple[str, str, str], tuple[float, str]] = {}
     for view in source.benchmarks:
-        view, apart = on_the_papers_data(view)
-        messages += apart
+        view, excluded = on_the_papers_data(view)
+        messages += excluded
         results |= {(row["run"], row["plain"]): row for row in view.results.iter_rows(named=True)}
         scores |= measured_scores(view)
-    runs = {(row["run"], row["model"]) for row in results.values() if row["model"] == model or model is None}
+    chosen = [row for row in results.values() if row["model"] == model or model is None]
     wanted = list(expected() if rows is None else rows)
     lines = tuple(
         line
-        for run, name in sorted(runs)
+        for run, name in sorted({(row["run"], row["model"]) for row in chosen})
         for line in _lines(run, [row for row in wanted if row.model == name], results, scores)
     )
-    messages += _other_settings(row for row in results.values() if row["model"] == model or model is None)
+    messages += [
+        f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the"
+        " paper."
+        for run, count in sorted(Counter(row["run"] for row in chosen if not _plain(row)).items())
+    ]
     if not lines:
         messages.append(
             "No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else "")
@@ -112,7 +105,6 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
-    """Return a reproduction as JSON-like values: ``lines`` and ``messages``."""
     lines = [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in found.lines]
     return {"lines": lines, "messages": list(found.messages)}
 
@@ -124,41 +116,23 @@ def table(found: Reproduction) -> Table | None:
     counts = Counter(line.verdict for line in found.lines)
     verdicts = ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
     columns = (
-        *(
-            Column(key, title, numeric=False)
-            for key, title in (("model", "Model"), ("task", "Task"), ("metric", "Measure"))
-        ),
-        *(
-            Column(key, title, marked=False)
-            for key, title in (("paper", "Paper"), ("here", "Here"), ("difference", "Difference"))
-        ),
-        *(
-            Column(key, title, numeric=False)
-            for key, title in (("verdict", "Verdict"), ("printed_interval", "Printed interval"))
-        ),
-        *(
-            Column(key, title, numeric=False)
-            for key, title in (("inside", "Inside"), ("source", "Source"), ("explains", "Could explain"))
-        ),
+        *text_columns(model="Model", task="Task", metric="Measure"),
+        *number_columns(paper="Paper", here="Here", difference="Difference"),
+        *text_columns(verdict="Verdict", printed_interval="Printed interval", inside="Inside", source="Source"),
+        *text_columns(explains="Could explain"),
     )
-    notes = (
-        (
-            f"{verdicts}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within"
-            f" {OKISH:g} times that; FAIL: any other."
-        ),
-        (
+    notes = [
+        f"{verdicts}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g}"
+        " times that; FAIL: any other."
+    ]
+    if any(line.interval for line in found.lines):
+        notes.append(
             "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and"
             " contradicts Table 10."
-        ),
-    )
-    intervals = any(line.interval for line in found.lines)
-    return Table(
-        "reproduction",
-        "Reproduction: the papers' scores and those measured here",
-        columns,
-        tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict)))),
-        notes=notes if intervals else notes[:1],
-    )
+        )
+    rows = tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict))))
+    title = "Reproduction: the papers' scores and those measured here"
+    return Table("reproduction", title, columns, rows, notes=tuple(notes))
 
 
 def _row(line: Line) -> tuple[Cell, ...]:
@@ -174,16 +148,6 @@ def _row(line: Line) -> tuple[Cell, ...]:
     )
 
 
-def _other_settings(results: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Name the runs that are not compared because their settings make another model of them than the paper's."""
-    counts = Counter(result["run"] for result in results if not _plain(result))
-    return [
-        f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the"
-        " paper."
-        for run, count in sorted(counts.items())
-    ]
-
-
 def _lines(
     run: str,
     rows: list[Expected],
@@ -194,23 +158,17 @@ def _lines(
     for row in rows:
         stated.setdefault((row.tasks, row.score), set()).add(row.settings.get("prompts", ""))
     for row in rows:
-        measured = [results.get((run, task)) for task in row.tasks]
-        values = [scores.get((run, task, row.score)) for task in row.tasks]
-        if any(
-            result is None or value is None or not _plain(result)
-            for result, value in zip(measured, values, strict=True)
-        ):
+        measured = [results[run, task] for task in row.tasks if (run, task) in results]
+        values = [scores[run, task, row.score][0] for task in row.tasks if (run, task, row.score) in scores]
+        if not len(measured) == len(values) == len(row.tasks) or not all(map(_plain, measured)):
             continue
-        known = [result for result in measured if result is not None]
-        both = len(stated[row.tasks, row.score]) > 1
-        if both and _prompted(known) not in ("", row.settings["prompts"]):
+        prompted = set(map(_prompted, measured))
+        if len(stated[row.tasks, row.score]) > 1 and "" not in prompted and prompted != {row.settings["prompts"]}:
             continue
-        here = sum(value[0] for value in values if value is not None) / len(values)
+        here = sum(values) / len(values)
         outcome = verdict(here - row.value, row.tolerance)
-        bounds = interval(row.model, row.tasks, row.metric)
-        yield Line(
-            row.model, run, row.tasks, row.metric, row.source, row.value, here, outcome, _settings(row, known), bounds
-        )
+        names, settings = (row.model, run, row.tasks, row.metric, row.source), _settings(row, measured)
+        yield Line(*names, row.value, here, outcome, settings, interval(row.model, row.tasks, row.metric))
 
 
 def _plain(result: Mapping[str, Any]) -> bool:
@@ -218,13 +176,8 @@ def _plain(result: Mapping[str, Any]) -> bool:
     return set(json.loads(result["settings"])) <= set(SETTINGS_OF_THE_PAPER)
 
 
-def _prompted(results: Iterable[Mapping[str, Any]]) -> str:
-    """Return ``yes`` or ``none``, ``mixed`` where results differ; empty where one does not record it."""
-    found = {_one_prompted(result) for result in results}
-    return "" if "" in found else found.pop() if len(found) == 1 else "mixed"
-
-
-def _one_prompted(result: Mapping[str, Any]) -> str:
+def _prompted(result: Mapping[str, Any]) -> str:
+    """Return ``yes`` or ``none``; empty where a result does not record it."""
     if result["prompts"] is None:
         return {"none": "none", "not recorded": ""}.get(result["prompt"], "yes")
     texts = list(_texts(json.loads(result["prompts"])))
@@ -242,24 +195,16 @@ def _texts(prompts: Any) -> Iterator[str | None]:
 
 def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the recorded settings of the run and those that the paper states."""
-    found = [f"prompt here: {_each(results, 'prompt')}, in the paper: {row.settings.get('prompts', 'not stated')}"]
-    found += [
-        f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER
-    ]
+    prompts = {result["plain"]: str(result["prompt"]) for result in results}
+    same = len(set(prompts.values())) == 1
+    here = results[0]["prompt"] if same else "; ".join(f"{task}: {prompt}" for task, prompt in prompts.items())
+    found = [f"prompt here: {here}, in the paper: {row.settings.get('prompts', 'not stated')}"]
+    others = {name: value for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER}
+    found += [f"{name} in the paper: {value}" for name, value in others.items()]
     computed = [json.loads(result["computed"] or "{}") for result in results]
     for name, label in _COMPUTED.items():
         values = sorted({str(one[name]) for one in computed if one.get(name)})
         found += [f"{label} here: {', '.join(values)}"] if values else []
-    found += [
-        f"data {key}@{revision:.12}"
-        for key, revision in sorted({(each["data"], each["data_revision"]) for each in results})
-    ]
-    return (*found, *sorted({each["versions"] for each in results if each["versions"]}))
-
-
-def _each(results: list[Mapping[str, Any]], column: str) -> str:
-    """Return the one value of all results, or that of each task."""
-    values = {result["plain"]: str(result[column]) for result in results}
-    if len(set(values.values())) == 1:
-        return next(iter(values.values()))
-    return "; ".join(f"{task}: {value}" for task, value in values.items())
+    data = sorted({(result["data"], result["data_revision"]) for result in results})
+    found += [f"data {key}@{revision:.12}" for key, revision in data]
+    return (*found, *sorted({result["versions"] for result in results if result["versions"]}))

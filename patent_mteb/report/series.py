@@ -1,4 +1,4 @@
-"""The series of charts: short names of runs, and curves of fusions and passages.
+"""The series of charts: short names of runs, curves of fusions and passages, and costs.
 
 A curve joins the results of the headline task that have the same systems and the same settings but for one number:
 the weight or constant of a fusion, the length of a passage. Curves of one name also show the settings in which they
@@ -10,14 +10,22 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from patent_mteb.errors import DataError
+from patent_mteb.report.folders import META, read_document
+from patent_mteb.report.model_facts import known_of
+from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import shortened, visible
+from patent_mteb.tasks.cost import COST
+from patent_mteb.tasks.verification import evidence_of
 
 _LONGEST_NAME = 46
 _SETTINGS = re.compile(r" \(.*\)$")
@@ -25,15 +33,19 @@ _NOT_SETTINGS = ("name", "revision", "embed_dim")
 _System = Mapping[str, Any]
 
 
+def without_organisation(name: str) -> str:
+    return name.partition("/")[2] or name
+
+
 def model_names(runs: Iterable[str]) -> dict[str, str]:
     """Name runs without their settings, else without the organisation, where no other run has the same name."""
-    runs = tuple(dict.fromkeys(runs))
-    tails = {run: run.partition("/")[2] or run for run in runs}
+    tails = {run: without_organisation(run) for run in runs}
     bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
-    counted = [(names, Counter(names.values())) for names in (bare, tails)]
-    return brief_names(
-        {run: next((names[run] for names, counts in counted if counts[names[run]] == 1), run) for run in runs}
-    )
+    names = {run: run for run in tails}
+    for shorter in (tails, bare):
+        counts = Counter(shorter.values())
+        names |= {run: name for run, name in shorter.items() if counts[name] == 1}
+    return brief_names(names)
 
 
 def brief_names(names: Mapping[str, str]) -> dict[str, str]:
@@ -59,12 +71,13 @@ class _Curve:
     def details(self) -> dict[str, str]:
         """Settings and systems, each as a text that the name of the curve may show."""
         settings = {key: f"{key}={value}" for key, value in self.settings.items() if key != "parts"}
-        systems = (f"{_tail(system)} @{str(system.get('revision'))[:7]}" for system in self.systems)
+        systems = (
+            f"{without_organisation(str(system['name']))} @{str(system.get('revision'))[:7]}" for system in self.systems
+        )
         return settings | {str(place): text for place, text in enumerate(systems)}
 
 
 def headline_results(view: BenchmarkView) -> pl.DataFrame:
-    """Return the results of the headline task; none without one."""
     return view.results.filter(pl.col("task") == (view.headline.name if view.headline else ""))
 
 
@@ -152,11 +165,89 @@ def _settings(system: _System) -> dict[str, Any]:
     return {key: system[key] for key in sorted(system) if key not in _NOT_SETTINGS}
 
 
-def _tail(system: _System) -> str:
-    return str(system["name"]).partition("/")[2] or str(system["name"])
-
-
 def _label(system: _System) -> str:
     shown = {key: value for key, value in _settings(system).items() if key != "parts"}
     settings = ", ".join(f"{key}={value}" for key, value in shown.items())
-    return _tail(system) + (f" ({settings})" if shown and "kind" not in shown else "")
+    return without_organisation(str(system["name"])) + (f" ({settings})" if shown and "kind" not in shown else "")
+
+
+_BYTES_PER_DIMENSION = 4  # of a float32 vector
+
+_EFFORT = {
+    "seconds a query of the second stage": "seconds_per_query",
+    "tokens of the second stage": "tokens",
+    "cost of the queries": "cost",
+}
+"""Efforts of rerankers and scored runs, with their columns of a result."""
+
+
+def costs(view: BenchmarkView) -> pl.DataFrame:
+    """``model, what, x, value``: main score of the headline task against cost (:mod:`patent_mteb.tasks.cost`).
+
+    Hours of encoding come from all tasks of the benchmark in which texts reached the model: texts from a store took no
+    time. The other costs are those of the headline task.
+    """
+    encoding = {run: list(_encoding_hours(rows)) for (run,), rows in view.results.group_by("run", maintain_order=True)}
+    rows = [
+        {"model": row["run"], "what": what, "x": cost, "value": row["value"]}
+        for row in headline_results(view).iter_rows(named=True)
+        for what, cost in [*_of_result(row), *encoding[row["run"]]]
+    ]
+    frame = pl.DataFrame(rows, schema={"model": pl.String, "what": pl.String, "x": pl.Float64, "value": pl.Float64})
+    return frame.filter(pl.len().over("what") > 1)
+
+
+def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    path = Path(row["path"])
+    result, meta = _document(path), _document(path.with_name(META))
+    entry = _entry_of(result, row["split"], row["subset"])
+    recorded, documents = _recorded(entry, COST), _recorded(entry, "texts", "document").get("n")
+    index = recorded.get("index_mb")
+    if not is_amount(index) and is_amount(documents) and documents and row["dims"]:
+        index = documents * row["dims"] * _BYTES_PER_DIMENSION / 1e6
+    found = {
+        "seconds of the evaluation": result.get("evaluation_time") or None,
+        "memory of the weights (MB)": known_of(meta)["memory"],
+        **{what: row[column] or None for what, column in _EFFORT.items()},
+        "highest memory of the process (MB)": recorded.get("peak_memory_mb"),
+        "index (MB)": index,
+    }
+    yield from ((what, float(cost)) for what, cost in found.items() if is_amount(cost))
+
+
+def _encoding_hours(results: pl.DataFrame) -> Iterator[tuple[str, float]]:
+    """Hours in which a model encodes a million texts, and a billion tokens, by device."""
+    spent: dict[str, np.ndarray] = {}
+    for path, split, subset in results.select("path", "split", "subset").unique(maintain_order=True).iter_rows():
+        entry = _entry_of(_document(Path(path)), split, subset)
+        recorded = _recorded(entry, COST)
+        seconds = _recorded(entry, COST, "phases").get("encode")
+        texts, tokens = recorded.get("encoded"), recorded.get("tokens", 0)
+        if is_amount(seconds) and is_amount(texts) and is_amount(tokens) and texts:
+            device = "GPU" if "cuda" in str(_recorded(entry, "model").get("device")) else "CPU"
+            spent[device] = spent.get(device, 0) + np.array([seconds, texts, tokens, seconds * bool(tokens)], float)
+    for device, (seconds, texts, tokens, timed) in spent.items():
+        yield f"{device}-hours a million texts", float(seconds / texts * 1e6 / 3600)
+        if tokens:
+            yield f"{device}-hours a billion tokens", float(timed / tokens * 1e9 / 3600)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Read a JSON file; empty if that fails, which the messages of the results already report."""
+    try:
+        return read_document(path)
+    except (DataError, FileNotFoundError):
+        return {}
+
+
+def _entry_of(result: Mapping[str, Any], split: str, subset: str) -> Mapping[str, Any]:
+    entries = result.get("scores", {}).get(split, [])
+    return next((entry for entry in entries if entry.get("hf_subset", "default") == subset), {})
+
+
+def _recorded(entry: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return a section of the evidence of a result; empty if it is missing."""
+    found: Any = evidence_of(entry)
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -18,7 +18,7 @@ from patent_mteb.errors import did_you_mean
 from patent_mteb.metrics.significance import TESTS, Compared, bootstrap, detectable, effect_sizes, holm, holm_by_row
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
-from patent_mteb.report.queries import QueryTable, read_queries
+from patent_mteb.report.queries import read_queries
 from patent_mteb.tasks.verification import per_query_measure
 
 LEVEL = 0.95
@@ -32,26 +32,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of runs on one task.
+    """All pairs of m runs on one task."""
 
-    Attributes:
-        runs: best first.
-        means: [m].
-        p: [m, m] the one-sided p value of each pair.
-        effects: [m, m] the difference of row and column in standard deviations of the differences by query.
-        n: the queries.
-        detectable: the smallest difference that these queries find in four of five cases
-            (:func:`patent_mteb.metrics.significance.detectable`); None for one run or query.
-        resampled: [RESAMPLES, m] means over resampled queries, the same queries for all runs.
-    """
-
-    runs: tuple[str, ...]
-    means: Floats
-    p: Floats
-    effects: Floats
-    n: int
-    detectable: float | None
-    resampled: Floats
+    runs: tuple[str, ...]  # best first
+    means: Floats  # [m]
+    p: Floats  # [m, m], one-sided
+    effects: Floats  # [m, m], differences of row and column in standard deviations of the differences by query
+    n: int  # queries
+    detectable: float | None  # smallest difference that these queries find in four of five cases; None for one query
+    resampled: Floats  # [RESAMPLES, m] means over resampled queries, the same queries for all runs
 
     @cached_property
     def corrected(self) -> Floats:
@@ -78,35 +67,27 @@ def _ranges(places: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The comparisons of a report.
+    """The comparisons of a report; the slice of ``scores`` is empty for all judgements."""
 
-    ``scores[data_source, task, slice, run]`` (slice empty for all judgements), ``pairs[data_source, task]``, the
-    baseline's run (empty for none), what could not be compared, and the name of the test.
-    """
-
-    scores: Mapping[tuple[str, str, str, str], Score] = field(default_factory=dict)
-    pairs: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
-    baseline: str = ""
+    scores: Mapping[tuple[str, str, str, str], Score] = field(default_factory=dict)  # [data_source, task, slice, run]
+    pairs: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)  # [data_source, task]
+    baseline: str = ""  # its run
     messages: tuple[str, ...] = ()
     test: str = "bootstrap"
 
     def of(self, data_source: str, task: str, run: str, part: str = "") -> Score | None:
-        """Return the statistics of the main score of a run, None without per-query scores or an interval."""
         return self.scores.get((data_source, task, part, run))
 
 
 def find_baseline(collected: Collected, name: str) -> str:
     """Return the run with a label or with the name of a model."""
     runs = collected.runs
-    if name in runs:
-        return name
     named = collected.results.filter(pl.col("model") == name)["run"].unique().sort().to_list()
-    if len(named) == 1:
-        return str(named[0])
+    if name in runs or len(named) == 1:
+        return name if name in runs else str(named[0])
     near = did_you_mean(name, [*collected.results["model"].unique().sort(), *runs])
-    problem = (
-        f"'{name}' may be any of these" if named else f"no results of a model '{name}' to compare with{near}; there are"
-    )
+    problem = f"no results of a model '{name}' to compare with{near}; there are"
+    problem = f"'{name}' may be any of these" if named else problem
     raise ReportError(f"{problem}: {'; '.join(named or runs)}. Remedy: give one of these to --baseline")
 
 
@@ -119,36 +100,39 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     if test not in TESTS:
         raise ReportError(f"no test '{test}'. Remedy: choose from {', '.join(TESTS)}")
     chosen = "" if baseline is None else find_baseline(collected, baseline)
-    scores = _brought(collected)
+    key = ["data_source", "task", "slice", "run"]
+    stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}
+    scores = _recorded(collected)
     pairs: dict[tuple[str, str], Pairs] = {}
     messages: list[str] = []
-    stated = _stated(collected)
     usable = collected.results.filter(pl.col("queries").is_not_null())
-    for (data_source, task, main_score), rows in usable.group_by(
-        "data_source", "task", "main_score", maintain_order=True
-    ):
-        measure, where = per_query_measure(str(main_score)), (str(data_source), str(task))
-        read = {row["run"]: read_queries(Path(row["queries"]), measure) for row in rows.iter_rows(named=True)}
-        runs, apart = _agreeing(read, chosen)
-        if apart:
-            messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(apart)}.")
+    for names, rows in usable.group_by("data_source", "task", "main_score", maintain_order=True):
+        data_source, task, main_score = map(str, names)
+        measure, where = per_query_measure(main_score), (data_source, task)
+        read = {run: read_queries(Path(path), measure) for run, path in rows.select("run", "queries").iter_rows()}
+        groups = Counter(table.queries for table in read.values())
+        agreed = read[chosen].queries if chosen in read else groups.most_common(1)[0][0]
+        runs = [run for run, table in read.items() if table.queries == agreed]
+        if others := sorted(set(read) - set(runs)):
+            messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(others)}.")
         contradicting: list[str] = []
         for part in dict.fromkeys(name for run in runs for name in read[run].parts):
-            own = {run: stated.get((*where, part, run)) for run in runs if part in read[run].parts}
-            known = [run for run, value in own.items() if read[run].states(part, value)]
+            own = [run for run in runs if part in read[run].parts]
+            known = [run for run in own if read[run].states(part, stated.get((*where, part, run)))]
             contradicting += [f"{part} of {run}" for run in own if run not in known and read[run].scored(part)]
             if not known:
                 continue
             values = np.column_stack([read[run].parts[part] for run in known])
             values = values[np.isfinite(values).all(axis=1)]
-            if len(values):
-                compared = TESTS[test](values)
-                found = _compare(known, values, compared, chosen)
-                if not part:
-                    pairs[where] = _pairs(known, values, compared)
-                    for row, run in enumerate(pairs[where].runs):
-                        found[run] = replace(found[run], tied_with=pairs[where].tied_with(row))
-                scores |= {(*where, part, run): score for run, score in found.items()}
+            if not len(values):
+                continue
+            compared = TESTS[test](values)
+            found = _compare(known, values, compared, chosen)
+            if not part:
+                pairs[where] = _pairs(known, values, compared)
+                for row, run in enumerate(pairs[where].runs):
+                    found[run] = replace(found[run], tied_with=pairs[where].tied_with(row))
+            scores |= {(*where, part, run): score for run, score in found.items()}
         if contradicting:
             messages.append(
                 f"{task}: per-query scores that are not the result's, of {len(contradicting)}"
@@ -157,40 +141,20 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     return Statistics(scores, pairs, chosen, tuple(messages), test)
 
 
-def _agreeing(read: Mapping[str, QueryTable], chosen: str) -> tuple[list[str], list[str]]:
-    """Return the runs that were scored on the same queries, and the others."""
-    parties = Counter(table.queries for table in read.values())
-    agreed = read[chosen].queries if chosen in read else parties.most_common(1)[0][0]
-    runs = [run for run, table in read.items() if table.queries == agreed]
-    return runs, sorted(set(read) - set(runs))
-
-
-def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
-    """Return the main scores of results, by data source, task, slice and run."""
-    rows = collected.scores.filter("main").select("data_source", "task", "slice", "run", "value").iter_rows()
-    return {(data_source, task, part, run): value for data_source, task, part, run, value in rows}
-
-
-def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
-    """Return the intervals that results contain."""
+def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
     rows = collected.scores.select("data_source", "task", "slice", "run", "measure", "value", "n_queries")
-    ends = rows.filter(pl.col("measure").str.ends_with("_low") | pl.col("measure").str.ends_with("_high"))
-    values = {tuple(row[:5]): (row[5], row[6]) for row in ends.iter_rows()}
+    ends = {tuple(key): (value, n) for *key, value, n in rows.iter_rows() if key[-1].endswith(("_low", "_high"))}
     main = dict(collected.results.select("task", "main_score").iter_rows())
-    sizes = {row[:2]: int(row[2]) for row in _test_rows(collected)}
+    tests = rows.filter((pl.col("slice") == "") & (pl.col("measure") == "n_test")).select("task", "run", "value")
+    sizes = {(task, run): int(value) for task, run, value in tests.iter_rows()}
     found = {}
-    for (data_source, task, part, run, measure), (low, n) in values.items():
-        high = values.get((data_source, task, part, run, f"{main[task]}_high"))
+    for (*where, measure), (low, n) in ends.items():
+        _, task, part, run = where
+        high = ends.get((*where, f"{main[task]}_high"))
         if measure == f"{main[task]}_low" and high is not None:
-            found[data_source, task, part, run] = Score(
-                low, high[0], n=n if n is not None or part else sizes.get((task, run))
-            )
+            n = n if n is not None or part else sizes.get((task, run))
+            found[where[0], task, part, run] = Score(low, high[0], n=n)
     return found
-
-
-def _test_rows(collected: Collected) -> list[tuple[Any, ...]]:
-    rows = collected.scores.filter((pl.col("slice") == "") & (pl.col("measure") == "n_test"))
-    return rows.select("task", "run", "value").rows()
 
 
 def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
@@ -201,20 +165,20 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
     p, corrected = _against(compared, best)
     position = np.argsort(order) + 1
     effects = effect_sizes(values, best)
-    several = len(runs) > 1
-    scores = {
-        run: Score(
-            float(limits[0]),
-            float(limits[1]),
+    scores = {}
+    for place, (run, (low, high)) in enumerate(zip(runs, compared.intervals(LEVEL), strict=True)):
+        is_best = place == best
+        tied = is_best or bool(corrected[place] >= ALPHA)
+        scores[run] = Score(
+            float(low),
+            float(high),
             n=len(values),
-            p_best=None if place == best else float(p[place]),
-            p_best_holm=None if place == best else float(corrected[place]),
-            tied=place == best or bool(corrected[place] >= ALPHA) if several else None,
+            p_best=None if is_best else float(p[place]),
+            p_best_holm=None if is_best else float(corrected[place]),
+            tied=tied if len(runs) > 1 else None,
             position=int(position[place]),
             effect=float(effects[place]),
         )
-        for place, (run, limits) in enumerate(zip(runs, compared.intervals(LEVEL), strict=True))
-    }
     if baseline not in scores:
         return scores
     base = runs.index(baseline)
@@ -250,10 +214,7 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
 
 
 def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
-    """Return the tidy table of all numbers with the statistics of the main scores.
-
-    It is :attr:`~patent_mteb.report.collect.Collected.scores` with further columns.
-    """
+    """Return :attr:`~patent_mteb.report.collect.Collected.scores` with the statistics of the main scores."""
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64)
     kinds |= {"position": pl.Int64, "tied_with_best": pl.Boolean, "tied_with": pl.String, "n": pl.Int64}
     key = ("data_source", "task", "slice", "run")

@@ -1,8 +1,7 @@
 """The style of image files: size, colours, series and checks, shared by all figures (extra ``report``).
 
 A figure is as large as its texts need, measured with the renderer that draws them. Colours are those of Okabe and Ito,
-which readers with colour vision deficiencies can distinguish; series also differ by marker and line. Heatmaps use
-cividis and print their numbers. matplotlib is imported when a figure is drawn.
+which readers with colour vision deficiencies can distinguish. matplotlib is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -25,18 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 
-LINE = 0.19
-"""Inches from one label to the next."""
-
+LINE = 0.19  # inches from one label to the next
 _ROUNDS = 4
-_CLOSE = 0.1
-"""Inches that a panel may lack: each further round of the layout takes as long as the first."""
-
-_SAME = 0.005
-"""Inches within which an overhang counts as unchanged: the layout keeps that text at the edge of any figure."""
-
-_MARGIN = 0.05
-"""Least inches from a text to the edge."""
+_CLOSE = 0.1  # inches that a panel may lack: each further round of the layout takes as long as the first
+_SAME = 0.005  # inches within which an overhang is unchanged: the layout keeps that text at the edge of any figure
+_MARGIN = 0.05  # least inches from a text to the edge
 
 
 def fitted(figure: Figure, width: float, height: float) -> Figure:
@@ -68,17 +60,13 @@ def _panels_lack(figure: Figure, size: Any, wanted: tuple[float, float]) -> Any:
     lacking = np.full(2, -np.inf)
     for axes in figure.axes:
         spec = axes.get_subplotspec()
-        if spec is None or not axes.get_visible() or _is_bar(axes):
+        if spec is None or not axes.get_visible() or axes.get_label() == "<colorbar>":
             continue
         grid = spec.get_gridspec()
         place = axes.get_position()
         short = np.array(wanted) - np.array([place.width, place.height]) * size
         lacking = np.maximum(lacking, short * [grid.ncols, grid.nrows])
     return np.where(np.isfinite(lacking), lacking, 0)
-
-
-def _is_bar(axes: Axes) -> bool:
-    return axes.get_label() == "<colorbar>"
 
 
 def _overhang(figure: Figure, size: Any) -> Any:
@@ -93,24 +81,17 @@ def _overhang(figure: Figure, size: Any) -> Any:
 
 def shown_texts(figure: Figure) -> list[Text]:
     """Return the visible texts of a drawn figure: titles, labels, ticks within the axes, annotations, keys."""
-    return [text for text in _texts(figure) if text.get_visible() and text.get_text().strip()]
-
-
-def _texts(figure: Figure) -> Iterator[Text]:
     from matplotlib.text import Text as Drawn
 
-    ticks = {
-        id(label)
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for label in axis.get_ticklabels(which="both")
-    }
-    hidden = {id(text) for axes in figure.axes if not axes.get_visible() for text in axes.findobj(Drawn)}
-    yield from (text for text in figure.findobj(Drawn) if id(text) not in ticks | hidden)
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis) if axes.get_visible() else ():
+    axes = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
+    ticks = {id(label) for axis in axes for label in axis.get_ticklabels(which="both")}
+    hidden = {id(text) for panel in figure.axes if not panel.get_visible() for text in panel.findobj(Drawn)}
+    texts = [text for text in figure.findobj(Drawn) if id(text) not in ticks | hidden]
+    for axis in axes:
+        if axis.axes.get_visible():
             low, high = sorted(axis.get_view_interval())
-            yield from (tick.label1 for tick in axis.get_major_ticks() if low - 1e-9 <= tick.get_loc() <= high + 1e-9)
+            texts += [tick.label1 for tick in axis.get_major_ticks() if low - 1e-9 <= tick.get_loc() <= high + 1e-9]
+    return [text for text in texts if text.get_visible() and text.get_text().strip()]
 
 
 def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
@@ -132,18 +113,16 @@ def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 
 
 def end_labels(axes: Axes, points: Sequence[tuple[str, float, float, str]], height: float) -> None:
     """Write names at the right edge of a panel, none over another, each tied to its point by a thin line."""
-    axes.set_xlim(axes.get_xlim())
-    axes.set_ylim(axes.get_ylim())
     from matplotlib.collections import LineCollection
 
+    axes.set_xlim(axes.get_xlim())
+    axes.set_ylim(axes.get_ylim())
     within = axes.transAxes.inverted()
     places = [tuple(map(float, within.transform(axes.transData.transform((x, y))))) for _, x, y, _ in points]
     labels = spread([y for _, y in places], LINE / height)
     ties = [[place, (1.03, label)] for place, label in zip(places, labels, strict=True)]
-    colours = [colour for *_, colour in points]
-    drawn = LineCollection(
-        ties, colors=colours, linewidths=0.6, alpha=0.6, transform=axes.transAxes, clip_on=False, zorder=1
-    )
+    look: dict[str, Any] = {"linewidths": 0.6, "alpha": 0.6, "clip_on": False, "zorder": 1}
+    drawn = LineCollection(ties, colors=[colour for *_, colour in points], transform=axes.transAxes, **look)
     drawn.set_in_layout(False)
     axes.add_artist(drawn)
     for (name, *_), label in zip(points, labels, strict=True):
@@ -153,15 +132,10 @@ def end_labels(axes: Axes, points: Sequence[tuple[str, float, float, str]], heig
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#767676"
-SERIES = 12
-"""Series in one plot, at most."""
-
-PANELS = 8
-"""Panels in one figure, at most."""
-
+SERIES = 12  # in one plot, at most
+PANELS = 8  # in one figure, at most
 _LINES = ("-", "--", ":", "-.")
-DIFFERENCES = "PuOr"
-"""Colour map of signed values: both sides are equally dark, zero is white."""
+DIFFERENCES = "PuOr"  # colours of signed values: both sides are equally dark, zero is white
 
 _STYLE = {
     "font.family": "DejaVu Sans",
@@ -205,7 +179,6 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -213,11 +186,9 @@ def new_figure(width: float, height: float) -> Figure:
 
 def require(frame: pl.DataFrame, *columns: str) -> None:
     """Check that a table has rows and the columns of its figure."""
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise ReportError(
-            f"the table of the plot lacks the columns {', '.join(missing)}; it has {', '.join(frame.columns)}"
-        )
+    if missing := [column for column in columns if column not in frame.columns]:
+        lacking, having = ", ".join(missing), ", ".join(frame.columns)
+        raise ReportError(f"the table of the plot lacks the columns {lacking}; it has {having}")
     if frame.is_empty():
         raise ReportError("the table of the plot has no rows")
 
@@ -245,14 +216,10 @@ def look(series: int) -> dict[str, Any]:
     }
 
 
-def cell_text(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
-    """Write the number in a cell of a heatmap. The layout ignores it, which saves most of the time of many cells."""
-    axes.text(column, row, text, ha="center", va="center", fontsize=8.5, color=colour).set_in_layout(False)
-
-
-def cut_title(title: str, shown: int, total: int) -> str:
-    """Extend a title if not all models are shown."""
-    return title if shown == total else f"{title}\nthe best {shown} of {total} models"
+def cut_title(title: str, models: Sequence[str], frame: pl.DataFrame) -> str:
+    """Extend a title if not all models of a table are shown."""
+    total = frame["model"].n_unique()
+    return title if len(models) == total else f"{title}\nthe best {len(models)} of {total} models"
 
 
 def broken(text: str, width: int = 70) -> str:

@@ -1,15 +1,16 @@
 """The tables of a report: over all benchmarks, and of each benchmark its runs, tasks, domains, pairs and ranks.
 
-A missing value is shown as a dash (empty in csv), and so is a mean over it. `pairs_table` is a tidy table of all pairs
-of runs on a task; the table of detectable differences shows the smallest difference that a task can show. Ranks are by
-a benchmark's own score, among runs of equal coverage, with intervals.
+A missing value is shown as a dash (empty in csv), and so is a mean over it. Ranks are by a benchmark's own score, among
+runs of equal coverage, with intervals. The frames for machines (``--format csv``, ``--json``) have columns that depend
+on the version of the package alone (``docs/report.md`` lists them), never on the results.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -18,16 +19,17 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from patent_mteb.identity import version
 from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text
-from patent_mteb.report import query_types
-from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, slug
+from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, number_columns, slug, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.rendering import COMPARED
-from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics
-from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
+from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
+from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
+from patent_mteb.tasks.suite import suite_tasks
 
 TEST_NAMES = {
     "bootstrap": "paired bootstrap, 10,000 resamples",
@@ -70,62 +72,31 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         by_score = sorted(cells, key=lambda run: (-float(cells[run].value or 0), run))
         for run in sorted(by_score, key=lambda run: known[part, run].position or len(cells)):
             score = known[part, run]
-            rows.append(
-                (
-                    Cell(part or "all"),
-                    Cell(run),
-                    Cell(score.position, 0),
-                    cells[run],
-                    *map(_number, (score.low, score.high)),
-                    Cell(score.n, 0),
-                    *map(_p, (score.p_best, score.p_best_holm)),
-                    *((_p(score.p), _p(score.p_holm)) if statistics.baseline else ()),
-                    replace(_number(score.effect), digits=2),
-                    Cell({True: "yes", False: "no", None: None}[score.tied]),
-                    Cell(score.tied_with or None),
-                    Cell("" if part else better_than.get(run, "")),
-                )
-            )
+            row = [Cell(part or "all"), Cell(run), Cell(score.position, 0), cells[run]]
+            row += [_number(score.low), _number(score.high), Cell(score.n, 0), _p(score.p_best), _p(score.p_best_holm)]
+            row += [_p(score.p), _p(score.p_holm)] if statistics.baseline else []
+            row += [replace(_number(score.effect), digits=2), Cell({True: "yes", False: "no", None: None}[score.tied])]
+            rows.append((*row, Cell(score.tied_with or None), Cell("" if part else better_than.get(run, ""))))
             blocks.append(part)
     columns = (
-        Column("slice", "Slice", numeric=False),
-        Column("model", "Model", numeric=False),
-        Column("position", "#", marked=False),
+        *text_columns(slice="Slice", model="Model"),
+        *number_columns(position="#"),
         Column("score", task.short, further=("too_small",)),
-        *(Column(key, title, marked=False) for key, title in (("low", "Low"), ("high", "High"), ("n", "n"))),
-        *(Column(key, title, marked=False) for key, title in (("p_best", "p"), ("p_best_holm", "Holm p"))),
-        *(
-            (Column("p_baseline", "p base", marked=False), Column("p_baseline_holm", "Holm p base", marked=False))
-            if statistics.baseline
-            else ()
-        ),
-        Column("effect", "Effect", marked=False),
-        Column("tied_with_best", "Tied with best", numeric=False),
-        Column("tied_with", "Tied with", numeric=False),
-        Column("better_than", "Better than", numeric=False),
+        *number_columns(low="Low", high="High", n="n", p_best="p", p_best_holm="Holm p"),
+        *(number_columns(p_baseline="p base", p_baseline_holm="Holm p base") if statistics.baseline else ()),
+        *number_columns(effect="Effect"),
+        *text_columns(tied_with_best="Tied with best", tied_with="Tied with", better_than="Better than"),
     )
     notes = (
-        (
-            f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval. p: one-sided, against the best"
-            f" of the slice on the same queries ({TEST_NAMES[statistics.test]}); Holm p: corrected over the models."
-            " Effect: difference to the best in standard deviations of the differences by query (Cohen's d)."
-        ),
-        (
-            f"Tied with, Better than: models by their #; tied are those without a significant difference (p of {ALPHA}"
-            " or more). Holm's correction is over the comparisons of a model with all below it."
-        ),
+        f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval. p: one-sided, against the best of"
+        f" the slice on the same queries ({TEST_NAMES[statistics.test]}); Holm p: corrected over the models. Effect:"
+        " difference to the best in standard deviations of the differences by query (Cohen's d).",
+        f"Tied with, Better than: models by their #; tied are those without a significant difference (p of {ALPHA} or"
+        " more). Holm's correction is over the comparisons of a model with all below it.",
         *((f"p base: against {statistics.baseline}.",) if statistics.baseline else ()),
     )
-    return Table(
-        slug(view.data_source.name, view.name, "statistics"),
-        view.data_source.titled(f"{view.name}: intervals and tests, {task.short}"),
-        columns,
-        tuple(rows),
-        view.data_source.banner,
-        notes,
-        blocks=tuple(blocks),
-        benchmark=view.name,
-    )
+    title = f": intervals and tests, {task.short}"
+    return view.table("statistics", title, columns, rows, notes=notes, blocks=tuple(blocks))
 
 
 def _number(value: float | None) -> Cell:
@@ -143,57 +114,34 @@ def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
         pairs = statistics.pairs.get((view.data_source.name, task.name))
         if pairs is None or pairs.detectable is None:
             continue
-        tied = sum(
-            bool(score.tied) for run in pairs.runs if (score := statistics.of(view.data_source.name, task.name, run))
-        )
-        rows.append(
-            (
-                Cell(task.plain),
-                Cell(pairs.n, 0),
-                Cell(len(pairs.runs), 0),
-                Cell(pairs.detectable),
-                Cell(pairs.runs[0]),
-                Cell(tied, 0),
-            )
-        )
+        scores = (statistics.of(view.data_source.name, task.name, run) for run in pairs.runs)
+        tied = sum(bool(score.tied) for score in scores if score is not None)
+        numbers = Cell(pairs.n, 0), Cell(len(pairs.runs), 0), Cell(pairs.detectable)
+        rows.append((Cell(task.plain), *numbers, Cell(pairs.runs[0]), Cell(tied, 0)))
     columns = (
-        Column("task", "Task", numeric=False),
-        Column("n", "n", marked=False),
-        Column("models", "Models", marked=False),
-        Column("detectable", "Detectable", marked=False),
-        Column("best", "Best", numeric=False),
-        Column("tied", "Tied", marked=False),
+        *text_columns(task="Task"),
+        *number_columns(n="n", models="Models", detectable="Detectable"),
+        *text_columns(best="Best"),
+        *number_columns(tied="Tied"),
     )
     note = (
         "Detectable: the smallest true difference of two models that a one-sided paired test at 0.05 finds in four of"
         " five cases, with the median spread of differences among the models here. Tied: models not significantly"
         " different from the best, itself included."
     )
-    return Table(
-        slug(view.data_source.name, view.name, "detectable"),
-        view.data_source.titled(f"{view.name}: what each task can tell apart"),
-        columns,
-        tuple(rows),
-        view.data_source.banner,
-        (note,),
-        benchmark=view.name,
-    )
+    return view.table("detectable", ": what each task can tell apart", columns, rows, notes=(note,))
 
 
 def pairs_table(statistics: Statistics) -> pl.DataFrame:
     """Return one row a pair of runs on a task, the better run first (:data:`PAIRS_SCHEMA`)."""
     rows = []
     for (data_source, task), pairs in statistics.pairs.items():
-        for first, second in zip(*np.triu_indices(len(pairs.runs), 1), strict=True):
-            corrected = float(pairs.corrected[first, second])
-            numbers = (
-                pairs.means[first] - pairs.means[second],
-                pairs.p[first, second],
-                corrected,
-                pairs.effects[first, second],
-            )
+        for pair in zip(*np.triu_indices(len(pairs.runs), 1), strict=True):
+            first, second = pair
+            numbers = (pairs.means[first] - pairs.means[second], pairs.p[pair], pairs.corrected[pair])
             names = pairs.runs[first], pairs.runs[second]
-            rows.append((data_source, task, *names, *map(float, numbers), pairs.n, corrected >= ALPHA))
+            tied = bool(pairs.corrected[pair] >= ALPHA)
+            rows.append((data_source, task, *names, *map(float, (*numbers, pairs.effects[pair])), pairs.n, tied))
     return pl.DataFrame(rows, schema=PAIRS_SCHEMA, orient="row")
 
 
@@ -204,21 +152,13 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs with the same tasks, ranked by the mean over these.
-
-    Attributes:
-        tasks: number of tasks of the score.
-        complete: whether the runs have every task of the benchmark.
-        scores: by run.
-        ranks: by run; equal scores share a rank.
-        intervals: by run the ends of the rank's 95% interval; empty if nothing can be resampled.
-    """
+    """Runs with the same tasks, ranked by the mean over these; equal scores share a rank."""
 
     tasks: int = 0
-    complete: bool = False
+    complete: bool = False  # whether the runs have every task of the benchmark
     scores: Mapping[str, float] = field(default_factory=dict)
     ranks: Mapping[str, int] = field(default_factory=dict)
-    intervals: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # 95%; empty if nothing can be resampled
 
 
 def rank_runs(
@@ -233,19 +173,19 @@ def rank_runs(
     few queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
     """
     names = {task.metadata.name: group for group, tasks in benchmark.groups.items() for task in tasks}
-    measured = {run: frozenset(own) & names.keys() for run, own in scores.items()}
-    usable = {run: own - set(small.get(run, ())) for run, own in measured.items()}
+    measured = {run: frozenset(names.keys() & own) for run, own in scores.items()}
     order = {name: place for place, name in enumerate(names)}
-    coverage = [(usable[run], measured[run]) for run in scores]
-    if not any(usable.values()):
+    coverage = {run: (own - set(small.get(run, ())), own) for run, own in measured.items()}
+    if not any(usable for usable, _ in coverage.values()):
         return Ranking()
+    counts = Counter(coverage.values())
 
     def preferred(cover: tuple[frozenset[str], frozenset[str]]) -> tuple[int, int, int, list[int]]:
         places = sorted(order[name] for name in cover[0])
-        return len(cover[0]), len(cover[1]), coverage.count(cover), [-place for place in places]
+        return len(cover[0]), len(cover[1]), counts[cover], [-place for place in places]
 
-    most = max(coverage, key=preferred)
-    runs = [run for run, cover in zip(scores, coverage, strict=True) if cover == most]
+    most = max(coverage.values(), key=preferred)
+    runs = [run for run, cover in coverage.items() if cover == most]
     groups: dict[str, list[str]] = {}
     for name in sorted(most[0], key=order.__getitem__):
         groups.setdefault(names[name] if benchmark.macro else "", []).append(name)
@@ -259,13 +199,8 @@ def rank_runs(
         drawn = _ranks(_macro([_drawn([resampled[name] for name in group], rng) for group in groups.values()]))
         low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
         intervals = {run: (int(min(low[at], ranks[at])), int(max(high[at], ranks[at]))) for at, run in enumerate(runs)}
-    return Ranking(
-        len(most[0]),
-        most[1] == names.keys(),
-        dict(zip(runs, means.tolist(), strict=True)),
-        dict(zip(runs, ranks.tolist(), strict=True)),
-        intervals,
-    )
+    by_run = dict(zip(runs, means.tolist(), strict=True)), dict(zip(runs, ranks.tolist(), strict=True))
+    return Ranking(len(most[0]), most[1] == names.keys(), *by_run, intervals)
 
 
 def _macro(means: Sequence[Floats]) -> Floats:
@@ -303,8 +238,7 @@ _RUNS_SIDE_BY_SIDE = 6
 _MEAN = ("too_small",)
 
 _DOMAIN_COLUMNS = (
-    Column("in", "IN", further=COMPARED),
-    Column("out", "OUT", further=COMPARED),
+    *(Column(side, side.upper(), further=COMPARED) for side in ("in", "out")),
     Column("gap_percent", "Gap", marked=False, further=_MEAN),
 )
 
@@ -344,19 +278,19 @@ def ranking(
     ranked = rank_runs(benchmark, by_label, small, pairs)
     rows: list[tuple[Cell, ...]] = []
     for label in _order(ranked, by_label):
-        own, left_out = by_label[label], small.get(label, ())
-        overall = mean_cell(summary(benchmark, own, left_out)["Overall"], _tasks(benchmark), left_out)
-        means = [
-            *_means(benchmark, own, left_out),
-            *(mean_cell(summary(one, own, left_out)["Overall"], _tasks(one), left_out) for one in further),
-        ]
-        rows.append((Cell(label), *_rank_cells(ranked, label), overall, *means, Cell(f"{len(own)} of {len(tasks)}")))
+        own, excluded = by_label[label], small.get(label, ())
+
+        def overall(one: PatentBenchmark, own: Any = own, excluded: Any = excluded) -> Cell:
+            return mean_cell(summary(one, own, excluded)["Overall"], _tasks(one), excluded)
+
+        means = (overall(benchmark), *_means(benchmark, own, excluded), *map(overall, further))
+        rows.append((Cell(label), *_rank_cells(ranked, label), *means, Cell(f"{len(own)} of {len(tasks)}")))
     columns = (
-        Column("model", "Model", numeric=False),
+        *text_columns(model="Model"),
         *_rank_columns(ranked),
         Column("overall", "Overall"),
         *(Column(slug(label), label) for label in (*benchmark.groups, *(one.name for one in further))),
-        Column("tasks", "Tasks", numeric=False),
+        *text_columns(tasks="Tasks"),
     )
     if further:
         *first, last = (one.name for one in further)
@@ -405,7 +339,6 @@ def _tasks(benchmark: PatentBenchmark) -> list[str]:
 
 
 def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str]) -> list[Cell]:
-    """Return the mean of each group."""
     means = group_means(benchmark, scores, small)
     return [
         mean_cell(means[label], [task.metadata.name for task in tasks], small)
@@ -448,11 +381,10 @@ def _pairs_of(view: BenchmarkView, statistics: Statistics) -> dict[str, Pairs]:
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     tables = [
         replace(_by_run(view, statistics), summary=True),
-        *_by_task(view, statistics),
-        *_by_domain(view, statistics),
-        *advantage(view),
+        _by_task(view, statistics),
+        *(table for table in (_by_domain(view, statistics), advantage(view), _by_query_type(view)) if table.rows),
+        *compared_tables(view, statistics),
     ]
-    tables += [*query_types.tables(view), *compared_tables(view, statistics)]
     states = view.results.select("data", "data_revision").unique(maintain_order=True)
     if view.data_source.name != "sample":
         note = "Data: " + "; ".join(f"{data} at {revision[:24]}" for data, revision in states.iter_rows()) + "."
@@ -460,33 +392,20 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     return tables
 
 
-def _table(
-    view: BenchmarkView, kind: str, title: str, columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]], **more: Any
-) -> Table:
-    heading = view.data_source.titled(f"{view.name}{title}")
-    name = slug(view.data_source.name, view.name, kind)
-    return Table(name, heading, tuple(columns), tuple(rows), view.data_source.banner, benchmark=view.name, **more)
-
-
-def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, mark: str = "") -> Cell:
-    """Return the main score of a run on a task, with the letter if it is better than the baseline."""
-    return replace(_compared(view, statistics, task, run), mark=mark)
-
-
-def _compared(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, part: str = "") -> Cell:
-    """Return the main score of a run on a task or a slice, with its statistics."""
+def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, part: str = "") -> Cell:
+    """Return the main score of a run on a task or a slice, with its statistics, and the letter if it is better."""
     score = statistics.of(view.data_source.name, task.name, run, part)
     sides = view.facts.domain_tasks.get(task.plain, {})
     if score is None and part in sides:  # IN and OUT are tasks of their own
         score = statistics.of(view.data_source.name, task.name.replace(task.plain, sides[part]), run)
     cell = view.cells.get((task.name, run, part), Cell())
     compared = score is not None and score.tied is not None
-    untested = cell.value is not None and not cell.small and not compared and view.several(task.name, part)
+    untested = cell.value is not None and not cell.small and not compared and view.run_counts[task.name, part] > 1
     return replace(cell, score=score, letters=LETTER if score is not None and score.better else "", untested=untested)
 
 
 def _domain_cells(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str) -> tuple[Cell, ...]:
-    inside, outside = (_compared(view, statistics, task, run, side) for side in ("in", "out"))
+    inside, outside = (_score(view, statistics, task, run, side) for side in ("in", "out"))
     gap = gap_percent(*(cell.value if isinstance(cell.value, float) else None for cell in (inside, outside)))
     return inside, outside, Cell(gap, 1, "%", small=_either(inside, outside) if gap is not None else "")
 
@@ -499,15 +418,12 @@ def _either(first: Cell, second: Cell) -> str:
 def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, ...]:
     keys = view.results.select("task", "run").iter_rows()
     scores = (statistics.of(view.data_source.name, task, run) for task, run in keys)
-    if not any(score is not None and score.p is not None for score in scores):
-        return ()
-    return (
-        (
-            f"{LETTER}: significantly better than {statistics.baseline} on the same queries"
-            f" ({TEST_NAMES[statistics.test]}, one-sided, Holm's correction over the models of a task, p < 0.05). Tasks"
-            " without per-query scores are not tested."
-        ),
+    note = (
+        f"{LETTER}: significantly better than {statistics.baseline} on the same queries"
+        f" ({TEST_NAMES[statistics.test]}, one-sided, Holm's correction over the models of a task, p < 0.05). Tasks"
+        " without per-query scores are not tested."
     )
+    return (note,) if any(score is not None and score.p is not None for score in scores) else ()
 
 
 def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
@@ -516,42 +432,31 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
     small = frozenset().union(*view.small.values())
-    common = [
-        task.plain
-        for task in view.tasks
-        if all(task.plain in scores for scores in view.main_scores.values()) and task.plain not in small
-    ]
+    measured_by_all = set.intersection(*map(set, view.main_scores.values())) - small
+    common = [task.plain for task in view.tasks if task.plain in measured_by_all]
     pairs = _pairs_of(view, statistics)
     ranked = rank_runs(benchmark, view.main_scores, view.small, pairs)
     shared = 1 < len(common) < size and len(ranked.ranks) < len(view.runs)
     rows: list[tuple[Cell, ...]] = []
     for run in _order(ranked, view.main_scores):
-        scores, left_out = view.main_scores[run], view.small.get(run, frozenset())
-        overall = summary(benchmark, scores, left_out)
+        scores, excluded = view.main_scores[run], view.small.get(run, frozenset())
+        overall = summary(benchmark, scores, excluded)
         row = [Cell(run), *_rank_cells(ranked, run)]
-        row += [mean_cell(overall[name], _tasks(benchmark), left_out) for name in whole]
+        row += [mean_cell(overall[name], _tasks(benchmark), excluded) for name in whole]
         if shared:
             row.append(Cell(sum(scores[name] for name in common) / len(common)))
-        row += _means(benchmark, scores, left_out)
+        row += _means(benchmark, scores, excluded)
         if task:
             row += [_score(view, statistics, task, run), *_domain_cells(view, statistics, task, run)]
         rows.append((*row, Cell(f"{len(scores)} of {size}")))
-    columns = (
-        Column("model", "Model", numeric=False),
-        *_rank_columns(ranked),
-        *(Column(name.lower(), name, marked=name == "Overall", further=_MEAN) for name in whole),
-        *((Column("mean_of_common", f"Mean of {len(common)} common"),) if shared else ()),
-        *(Column(slug(group), group, further=_MEAN) for group in benchmark.groups),
-        *(
-            (
-                Column("headline", task.short, further=COMPARED),
-                *(replace(column, key=f"headline_{column.key}") for column in _DOMAIN_COLUMNS),
-            )
-            if task
-            else ()
-        ),
-        Column("tasks", "Tasks", numeric=False),
-    )
+    columns = [*text_columns(model="Model"), *_rank_columns(ranked)]
+    columns += [Column(name.lower(), name, marked=name == "Overall", further=_MEAN) for name in whole]
+    columns += [Column("mean_of_common", f"Mean of {len(common)} common")] if shared else []
+    columns += [Column(slug(group), group, further=_MEAN) for group in benchmark.groups]
+    if task:
+        columns.append(Column("headline", task.short, further=COMPARED))
+        columns += [replace(column, key=f"headline_{column.key}") for column in _DOMAIN_COLUMNS]
+    columns += text_columns(tasks="Tasks")
     over = f"{len(benchmark.groups)} groups, each the mean over its tasks" if benchmark.macro else f"{size} tasks"
     notes = [*_rank_notes(ranked, len(view.runs), bool(pairs)), f"Overall is the mean over all {over}. {_ABSENT_NOTE}"]
     if "Spread" in whole:
@@ -563,102 +468,99 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
         if sides := view.facts.domain_tasks.get(task.plain):
             notes.append(f"IN and OUT are {sides['in']} and {sides['out']}, tasks with queries of their own.")
         notes += _baseline_notes(view, statistics)
-    return _table(view, "", "", columns, rows, notes=tuple(notes))
+    return view.table("", "", columns, rows, notes=tuple(notes))
 
 
-def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """Return one row a task, one column a run."""
+def _by_task(view: BenchmarkView, statistics: Statistics) -> Table:
     runs = view.best_first
-    marks = {task: mark([view.cells.get((task.name, run, ""), Cell()) for run in runs]) for task in view.tasks}
-    notes = (f"{MISSING}: not run.", *_baseline_notes(view, statistics))
-    rows = [
-        (
-            Cell(task.group),
-            Cell(task.plain),
-            Cell(task.measure, title=measure_title(task.measure)),
-            *(_score(view, statistics, task, run, name) for run, name in zip(runs, marks[task], strict=True)),
+    rows = []
+    for task in view.tasks:
+        scores = [_score(view, statistics, task, run) for run in runs]
+        marked = [replace(cell, mark=name) for cell, name in zip(scores, mark(scores), strict=True)]
+        rows.append(
+            (Cell(task.group), Cell(task.plain), Cell(task.measure, title=measure_title(task.measure)), *marked)
         )
-        for task in view.tasks
-    ]
     columns = (
-        Column("group", "Group", numeric=False),
-        Column("task", "Task", numeric=False),
-        Column("measure", "Measure", numeric=False),
+        *text_columns(group="Group", task="Task", measure="Measure"),
         *(Column(run, run, marked=False, further=COMPARED) for run in runs),
     )
-    return [_table(view, "tasks", ", by task", columns, rows, notes=notes, at_once=_RUNS_SIDE_BY_SIDE)]
+    notes = (f"{MISSING}: not run.", *_baseline_notes(view, statistics))
+    return view.table("tasks", ", by task", columns, rows, notes=notes, at_once=_RUNS_SIDE_BY_SIDE)
 
 
-def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """Return one row a task and run: all judgements, IN, OUT and the gap.
-
-    Without a task that is sliced by domain there is no table.
-    """
+def _by_domain(view: BenchmarkView, statistics: Statistics) -> Table:
+    """Return one row a run and task that is sliced by domain: all judgements, IN, OUT and the gap."""
     sliced = set(view.scores.filter(pl.col("main") & pl.col("slice").is_in(["in", "out"]))["task"])
     rows: list[tuple[Cell, ...]] = []
     blocks: list[str] = []
-    for task in view.tasks:
-        measured = {
-            run: scores[task.plain]
-            for run, scores in view.main_scores.items()
-            if task.name in sliced and task.plain in scores
-        }
-        for run in sorted(measured, key=measured.__getitem__, reverse=True):
-            rows.append(
-                (
-                    Cell(task.plain),
-                    Cell(run),
-                    _score(view, statistics, task, run),
-                    *_domain_cells(view, statistics, task, run),
-                )
-            )
+    for task in view.tasks if sliced else ():
+        measured = {run: scores[task.plain] for run, scores in view.main_scores.items() if task.plain in scores}
+        for run in sorted(measured, key=measured.__getitem__, reverse=True) if task.name in sliced else ():
+            names = Cell(task.plain), Cell(run)
+            score = _score(view, statistics, task, run)
+            rows.append((*names, score, *_domain_cells(view, statistics, task, run)))
             blocks.append(task.name)
-    columns = (
-        Column("task", "Task", numeric=False),
-        Column("model", "Model", numeric=False),
-        Column("all", "ALL", further=COMPARED),
-        *_DOMAIN_COLUMNS,
-    )
+    columns = (*text_columns(task="Task", model="Model"), Column("all", "ALL", further=COMPARED), *_DOMAIN_COLUMNS)
     notes = (f"{_GAP_NOTE} Best and second are marked for each task.", *_baseline_notes(view, statistics))
-    return (
-        [_table(view, "domains", ", IN and OUT of domain", columns, rows, notes=notes, blocks=tuple(blocks))]
-        if rows
-        else []
-    )
+    return view.table("domains", ", IN and OUT of domain", columns, rows, notes=notes, blocks=tuple(blocks))
 
 
-def advantage(view: BenchmarkView) -> list[Table]:
+def advantage(view: BenchmarkView) -> Table:
     """Return the gain of certain texts: the main score of each task minus that of the task without them.
 
     This is the DWPI advantage (WIPO-AT eq. 4), with an interval from those of both scores. It needs two results, so
-    that no score of a task can state it. Without such pairs of measured tasks there is no table.
+    that no score of a task can state it. Without such pairs of measured tasks there are no rows.
     """
     ending = view.facts.lacking
-    names, full = {task.plain: task.short for task in view.tasks}, {task.plain: task.name for task in view.tasks}
-    pairs = [name for name in names if ending and name + ending in names]
+    tasks = {task.plain: task for task in view.tasks}
+    pairs = [name for name in tasks if ending and name + ending in tasks]
     rows: list[tuple[Cell, ...]] = []
     for run in view.best_first:
-        found = {name: _difference(view, run, full[name], full[name + ending]) for name in pairs}
-        if any(cell.value is not None for cell in found.values()):
-            rows.append((Cell(run), *found.values()))
-    columns = (
-        Column("model", "Model", numeric=False),
-        *(Column(name, names[name], further=("too_small", "interval_low", "interval_high")) for name in pairs),
-    )
+        cells = [_difference(view, run, tasks[name].name, tasks[name + ending].name) for name in pairs]
+        if any(cell.value is not None for cell in cells):
+            rows.append((Cell(run), *cells))
+    further = ("too_small", "interval_low", "interval_high")
+    columns = (*text_columns(model="Model"), *(Column(name, tasks[name].short, further=further) for name in pairs))
     note = (
         f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks"
         " help. In brackets the 95% interval from those of both scores, as if they were independent: too wide rather"
         " than too narrow."
     )
-    return (
-        [_table(view, "advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))]
-        if rows
-        else []
+    return view.table("advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))
+
+
+def _by_query_type(view: BenchmarkView) -> Table:
+    """Return a block of rows a kind of judgements, a column a representation of the query, and their mean."""
+    frame = view.complete_queries
+    tasks = [task for task in view.tasks if task.name in set(frame["task"])]
+    values = {(run, task, part): (value, n) for run, task, part, value, n in frame.iter_rows()}
+    rows: list[tuple[Cell, ...]] = []
+    blocks: list[str] = []
+    for part, title in JUDGEMENTS.items():
+        for run in view.best_first if tasks else ():
+            known = [values[run, task.name, part] for task in tasks if (run, task.name, part) in values]
+            if len(known) < len(tasks):
+                continue
+            own, counts = [value for value, _ in known], [n for _, n in known]
+            numbers = Cell(float(min(counts)), 0), *map(Cell, own), Cell(sum(own) / len(own))
+            rows.append((Cell(run), Cell(title), *numbers))
+            blocks.append(part)
+    columns = (
+        *text_columns(model="Model", judgements="Relevant"),
+        *number_columns(n="n"),
+        *(Column(task.plain, task.short) for task in tasks),
+        Column("mean", "Mean"),
     )
+    note = (
+        f"Each query is represented in {len(tasks)} ways; the scores are over the queries that every representation and"
+        f" model has ({rows[0][2].text if rows else 0} for all citations). X and Y, A: citations of these categories"
+        " alone are relevant."
+    )
+    title = f": query types on common queries, {measure_title(tasks[0].measure) if tasks else ''}"
+    return view.table("query-types", title, columns, rows, notes=(note,), blocks=tuple(blocks))
 
 
 def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell:
-    """Return the score of one task minus that of another, missing if either is."""
     keys = (whole, run, ""), (lacking, run, "")
     first, second = (view.cells.get(key, Cell()) for key in keys)
     if not (isinstance(first.value, float) and isinstance(second.value, float)):
@@ -667,3 +569,49 @@ def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell
     interval = difference_interval(first.value, limits[0], second.value, limits[1]) if len(limits) == 2 else None
     small = _either(first, second)
     return Cell(first.value - second.value, small=small, interval=interval, ranked=not small)
+
+
+SCHEMA_VERSION = 1
+"""Version of the JSON document; it changes with the meaning of a column or key."""
+
+_RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
+
+
+def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
+    """Return the frames by file name: a row is a number, a result, a run, or a pair of runs on a task."""
+    within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+    scores = scores_with(collected, compared)
+    return {"scores": scores, "results": within, "wide": wide(collected), "pairs": pairs_table(compared)}
+
+
+def wide(collected: Collected) -> pl.DataFrame:
+    """Return one row a run and data source, with the main score of each task as a column.
+
+    The columns are all tasks of the suite, measured or not, then those of own data.
+    """
+    known = [*suite_tasks(), *collected.results["plain"].unique(maintain_order=True)]
+    runs = collected.results.group_by(_RUN, maintain_order=True).agg()
+    values = collected.results.pivot("plain", index=["data_source", "run"], values="value", aggregate_function="first")
+    absent = [name for name in dict.fromkeys(known) if name not in values.columns]
+    values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
+    return runs.join(values, on=["data_source", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
+
+
+def as_json(
+    frames: Mapping[str, pl.DataFrame], lines: Sequence[Mapping[str, Any]], messages: Sequence[str]
+) -> dict[str, Any]:
+    """Return all data of a report as JSON-like values; numbers that are not finite are null."""
+
+    def finite(value: Any) -> Any:
+        return None if isinstance(value, float) and not isfinite(value) else value
+
+    return {
+        "schema": SCHEMA_VERSION,
+        "version": version(),
+        **{
+            name: [{key: finite(value) for key, value in row.items()} for row in frames[name].iter_rows(named=True)]
+            for name in ("results", "scores", "pairs")
+        },
+        "reproduction": lines,
+        "messages": list(messages),
+    }

@@ -38,39 +38,36 @@ def folded(name: str, width: int) -> str:
 
 
 class Sheet:
-    """A table for a rich console."""
-
     def __init__(
         self, titles: Sequence[str], rows: Sequence[Sequence[Text]], *, right: Collection[int] = (), leading: int = 1
     ) -> None:
         self.rows, self.right, self.leading = rows, frozenset(right), min(leading, len(titles) - 1)
         self.cells = [[row[place] for row in rows] for place in range(len(titles))]
-        self.titles = [self._heading(place, title) for place, title in enumerate(titles)]
-
-    def _heading(self, place: int, title: str) -> str:
-        """Return a title that is not wider than the numbers below it."""
-        return folded(title, max(_HEADING, *map(_longest_word, self.cells[place]), 0)) if place in self.right else title
+        self.titles = list(titles)
+        for place in right:  # not wider than the numbers below
+            width = max(_HEADING, *map(_longest_word, self.cells[place]), 0)
+            self.titles[place] = folded(titles[place], width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         every = range(len(self.titles))
-        if self._least(every) <= options.max_width:
-            yield self._plain(options.max_width)
+        if self._least(every) > options.max_width:
+            yield from self._stacked(options.max_width)
             return
-        yield from self._stacked(options.max_width)
+        table = self._table(every, self._widths(every, options.max_width), header=True)
+        for row in self.rows:
+            table.add_row(*row)
+        yield table
 
     def _least(self, places: Sequence[int]) -> int:
-        """Return the smallest width of some columns side by side."""
+        """Return the smallest width of some columns next to each other."""
         return sum(map(self._narrowest, places)) + _GAP * (len(places) - 1)
 
     def _narrowest(self, place: int) -> int:
-        return max([_longest_word(Text(self.titles[place])), *map(_longest_word, self.cells[place])])
+        return max(map(_longest_word, (Text(self.titles[place]), *self.cells[place])))
 
     def _widest(self, place: int) -> int:
-        return max(
-            cell_len(line)
-            for cell in (self.titles[place], *(cell.plain for cell in self.cells[place]))
-            for line in cell.split("\n")
-        )
+        texts = (self.titles[place], *(cell.plain for cell in self.cells[place]))
+        return max(cell_len(line) for text in texts for line in text.split("\n"))
 
     def _widths(self, places: Sequence[int], width: int) -> list[int]:
         """Return the widths of columns: the least of each, then the rest to narrow columns first."""
@@ -82,13 +79,6 @@ class Sheet:
             widths[place] += more
             left -= more
         return [widths[place] for place in places]
-
-    def _plain(self, width: int) -> Table:
-        every = range(len(self.titles))
-        table = self._table(every, self._widths(every, width), header=True)
-        for row in self.rows:
-            table.add_row(*row)
-        return table
 
     def _table(self, places: Sequence[int], widths: Sequence[int], *, header: bool) -> Table:
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=header)
@@ -113,7 +103,9 @@ class Sheet:
         for row in (heads, *self.rows):
             yield self._head(row[: self.leading], width)
             for places, widths in lines:
-                yield self._below(places, widths, [row[place] for place in places])
+                table = self._table(places, widths, header=False)
+                table.add_row(*(row[place] for place in places))
+                yield Padding(table, (0, 0, 0, _GAP))
 
     def _head(self, cells: Sequence[Text], width: int) -> Text:
         """Return the leading cells of a row, on one line if they fit."""
@@ -121,11 +113,6 @@ class Sheet:
         if cell_len(joined.plain) <= width:
             return joined
         return Text("\n").join(Text(folded(cell.plain, width), cell.style) for cell in cells)
-
-    def _below(self, places: Sequence[int], widths: Sequence[int], cells: Sequence[Text]) -> Padding:
-        table = self._table(places, widths, header=False)
-        table.add_row(*cells)
-        return Padding(table, (0, 0, 0, _GAP))
 
 
 def _longest_word(text: Text) -> int:

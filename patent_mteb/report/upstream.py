@@ -43,21 +43,15 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Upstream:
-    """The written files and the missing information.
-
-    Attributes:
-        missing: tasks whose statistics could not be computed, with the reason.
-        unknown: of :func:`unknown_fields`.
-    """
-
     files: tuple[Path, ...]
-    missing: dict[str, str]
-    unknown: dict[str, tuple[str, ...]]
+    missing: dict[str, str]  # why the statistics of tasks could not be computed
+    unknown: dict[str, tuple[str, ...]]  # of unknown_fields
 
 
 _OTHER_DATA = (
     "these are not its published data. Remedy: unset PATENT_MTEB_SAMPLE, and PATENT_MTEB_DATA if it holds others"
 )
+_FIELDS = "revision release_date n_parameters n_embedding_parameters memory_usage_mb license"
 
 
 def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
@@ -66,60 +60,44 @@ def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
     mteb's tests require the revision and, for open weights, the embedding parameters; a pull request states the rest.
     """
     metas = tuple(metas)
-    return {
-        field: tuple(str(meta.name) for meta in metas if getattr(meta, field) is None)
-        for field in (
-            "revision",
-            "release_date",
-            "n_parameters",
-            "n_embedding_parameters",
-            "memory_usage_mb",
-            "license",
-        )
-    }
+    return {name: tuple(str(meta.name) for meta in metas if getattr(meta, name) is None) for name in _FIELDS.split()}
 
 
 def prepare(folder: Path, *, count: bool = False) -> Upstream:
     """Write metadata and descriptive statistics for a pull request (``docs/upstream.md`` says where each belongs)."""
     statistics, missing = dict(shipped()), dict[str, str]()
-    kinds = [*catalogue.tasks(), *catalogue.sample_tasks()]
-    for kind in catalogue.tasks() if count else ():
+    tasks, metas = catalogue.tasks(), suite_metas()
+    kinds = [*tasks, *catalogue.sample_tasks()]
+    for kind in tasks if count else ():
+        name = kind.metadata.name
         try:
-            if kind().metadata.name == kind.metadata.name:
+            if kind().metadata.name == name:
                 statistics |= describe([kind])
             else:
-                missing[kind.metadata.name] = _OTHER_DATA
+                missing[name] = _OTHER_DATA
         except PatentMTEBError as error:
-            missing[kind.metadata.name] = str(error)
+            missing[name] = str(error)
     types = {kind.metadata.name: kind.metadata.type for kind in kinds}
-    files = [
-        _json(folder / "descriptive_stats" / types[name] / f"{name}.json", found)
-        for name, found in statistics.items()
-        if name in types
-    ]
-    published = {kind.metadata.name: asdict(sizes(kind)) for kind in catalogue.tasks()}
-    files.append(
-        _json(folder / "sizes.json", {name: found for name, found in published.items() if any(found.values())})
+    published = {kind.metadata.name: asdict(sizes(kind)) for kind in tasks}
+    documents = {
+        f"descriptive_stats/{types[name]}/{name}.json": found for name, found in statistics.items() if name in types
+    } | {
+        "sizes.json": {name: found for name, found in published.items() if any(found.values())},
+        "tasks.json": [kind.metadata.model_dump(mode="json") for kind in kinds],
+        "benchmarks.json": [
+            {
+                "name": benchmark.facts.name,
+                "description": benchmark.facts.description,
+                "reference": benchmark.facts.reference,
+                "citation": benchmark.facts.bibtex,
+                "tasks": [task.metadata.name for tasks in benchmark.columns.values() for task in tasks],
+            }
+            for benchmark in catalogue.mteb_benchmarks()
+        ],
+        "models.json": [meta.to_dict() for meta in metas],
+    }
+    files = (
+        write_text(folder / name, json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+        for name, document in documents.items()
     )
-    files.append(_json(folder / "tasks.json", [kind.metadata.model_dump(mode="json") for kind in kinds]))
-    files.append(_json(folder / "benchmarks.json", list(_benchmarks())))
-    metas = suite_metas()
-    files.append(_json(folder / "models.json", [meta.to_dict() for meta in metas]))
     return Upstream(tuple(files), missing, unknown_fields(metas))
-
-
-def _benchmarks() -> Iterable[dict[str, Any]]:
-    for benchmark in catalogue.mteb_benchmarks():
-        facts = benchmark.facts
-        names = [task.metadata.name for tasks in benchmark.columns.values() for task in tasks]
-        yield {
-            "name": facts.name,
-            "description": facts.description,
-            "reference": facts.reference,
-            "citation": facts.bibtex,
-            "tasks": names,
-        }
-
-
-def _json(path: Path, document: Any) -> Path:
-    return write_text(path, json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")

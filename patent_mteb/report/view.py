@@ -1,22 +1,23 @@
-"""Views of the results: of one data source, and of one benchmark in a data source.
-
-Tables, plots and the page read them; each is built once for the whole report.
-"""
+"""The results of one data source, and of one benchmark in it, as tables, plots and the page read them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
 from patent_mteb.data.data_source import DataSource
-from patent_mteb.report.cells import Cell, short
+from patent_mteb.report.cells import Cell, Column, Table, short, slug
 from patent_mteb.report.queries import common_queries
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+
+JUDGEMENTS = {"": "all citations", "xy": "X and Y", "a": "A"}
+"""Slices of judgements, with the citations that are relevant in them."""
 
 
 def gap_percent(inside: float | None, outside: float | None) -> float | None:
@@ -24,36 +25,9 @@ def gap_percent(inside: float | None, outside: float | None) -> float | None:
     return None if not inside or outside is None else 100 * (inside - outside) / inside
 
 
-def _main_scores(results: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the main score by run and task (without ``.sample``), runs in alphabetical order."""
-    scores: dict[str, dict[str, float]] = {run: {} for run in results["run"].unique().sort()}
-    for run, plain, value in results.select("run", "plain", "value").iter_rows():
-        scores[run][plain] = value
-    return scores
-
-
-def _small(results: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Return the plain tasks with small scores by run (:mod:`patent_mteb.metrics.significance`)."""
-    rows = results.filter(pl.col("small") != "").group_by("run").agg("plain")
-    return {run: frozenset(plain) for run, plain in rows.iter_rows()}
-
-
-def _intervals(scores: pl.DataFrame, measures: Mapping[str, str]) -> dict[tuple[str, str, str], tuple[float, float]]:
-    """Return the intervals of main scores in results, by task, run and slice."""
-    main = pl.col("task").replace_strict(measures, return_dtype=pl.String)
-    ends = []
-    for end in ("low", "high"):
-        rows = scores.filter(pl.col("measure") == main + f"_{end}").select("task", "run", "slice", "value").iter_rows()
-        ends.append({(task, run, name): value for task, run, name, value in rows})
-    return {key: (low, ends[1][key]) for key, low in ends[0].items() if key in ends[1]}
-
-
 @dataclass(frozen=True)
 class MeasuredTask:
-    """A task with results.
-
-    ``name`` is as in the results, ``plain`` without ``.sample``, ``measure`` the name of the main score.
-    """
+    """A task with results: ``name`` as in the results, ``plain`` without ``.sample``, ``measure`` of the main score."""
 
     name: str
     plain: str
@@ -63,39 +37,44 @@ class MeasuredTask:
 
 
 @dataclass(frozen=True)
-class BenchmarkView:
-    """The results of one benchmark in one data source.
+class _View:
+    """Results and scores as in :class:`patent_mteb.report.collect.Collected`, of one data source."""
 
-    Attributes:
-        benchmark: the benchmark, with its facts.
-        data_source: the data source.
-        results, scores: as in :class:`patent_mteb.report.collect.Collected`, with the benchmark's own groups, in the
-            order of its tasks.
-    """
-
-    benchmark: PatentBenchmark
     data_source: DataSource
     results: pl.DataFrame
     scores: pl.DataFrame
 
+    @cached_property
+    def main_scores(self) -> dict[str, dict[str, float]]:
+        """Main score by run and plain task, runs in alphabetical order."""
+        scores: dict[str, dict[str, float]] = {run: {} for run in self.results["run"].unique().sort()}
+        for run, plain, value in self.results.select("run", "plain", "value").iter_rows():
+            scores[run][plain] = value
+        return scores
+
+    @cached_property
+    def small(self) -> dict[str, frozenset[str]]:
+        """The plain tasks with small scores (:mod:`patent_mteb.metrics.significance`), by run."""
+        rows = self.results.filter(pl.col("small") != "").group_by("run").agg("plain")
+        return {run: frozenset(plain) for run, plain in rows.iter_rows()}
+
+
+@dataclass(frozen=True)
+class BenchmarkView(_View):
+    """The results of one benchmark in one data source, with the benchmark's groups, in the order of its tasks."""
+
+    benchmark: PatentBenchmark
+
     @property
     def name(self) -> str:
-        """The benchmark's name."""
         return self.facts.name
 
     @property
     def facts(self) -> Facts:
-        """The benchmark's record."""
         return self.benchmark.facts
 
-    @cached_property
-    def main_scores(self) -> dict[str, dict[str, float]]:
-        """Main score by run and plain task."""
-        return _main_scores(self.results)
-
-    @cached_property
+    @property
     def runs(self) -> tuple[str, ...]:
-        """The runs in alphabetical order."""
         return tuple(self.main_scores)
 
     @cached_property
@@ -106,7 +85,6 @@ class BenchmarkView:
 
     @cached_property
     def tasks(self) -> tuple[MeasuredTask, ...]:
-        """The tasks that have results."""
         rows = self.results.unique("task", keep="first", maintain_order=True).iter_rows(named=True)
         return tuple(
             MeasuredTask(row["task"], row["plain"], short(row["task"], self.facts), row["group"], row["main_score"])
@@ -119,13 +97,11 @@ class BenchmarkView:
 
         IN and OUT tasks count as slices of the mixed task.
         """
-        rows = self.scores.filter("main").select("task", "run", "slice", "value", "small").iter_rows()
-        values = {
-            (task, run, name): Cell(
-                value, small=small, interval=self.intervals.get((task, run, name)) if small else None, ranked=not small
-            )
-            for task, run, name, value, small in rows
-        }
+        values: dict[tuple[str, str, str], Cell] = {}
+        rows = self.scores.filter("main").select("task", "run", "slice", "value", "small")
+        for task, run, part, value, small in rows.iter_rows():
+            interval = self.intervals.get((task, run, part)) if small else None
+            values[task, run, part] = Cell(value, small=small, interval=interval, ranked=not small)
         names = {task.plain: task.name for task in self.tasks}
         for mixed, sides in self.facts.domain_tasks.items():
             for side, plain in sides.items():
@@ -137,30 +113,34 @@ class BenchmarkView:
     @cached_property
     def intervals(self) -> dict[tuple[str, str, str], tuple[float, float]]:
         """The 95% intervals of main scores in results, by task, run and slice."""
-        return _intervals(self.scores, {task.name: task.measure for task in self.tasks})
+        main = pl.col("task").replace_strict({task.name: task.measure for task in self.tasks}, return_dtype=pl.String)
+        key = ["task", "run", "slice"]
+        low, high = (
+            self.scores.filter(pl.col("measure") == main + end).select(*key, "value") for end in ("_low", "_high")
+        )
+        both = low.join(high, on=key, suffix="_high", maintain_order="left")
+        return {(task, run, part): (start, end) for task, run, part, start, end in both.iter_rows()}
 
     @cached_property
     def common_queries(self) -> pl.DataFrame:
         """Scores on common queries, if the tasks are representations of the same queries; else no row."""
         return common_queries(self.results if self.facts.query_types else self.results.clear(), self.scores)
 
-    def several(self, task: str, part: str = "") -> bool:
-        """Whether several runs have a task, or a slice of it."""
-        return self._counts[task, part] > 1
+    @cached_property
+    def complete_queries(self) -> pl.DataFrame:
+        """Scores on common queries of the runs that have every representation of the queries."""
+        frame = self.common_queries
+        tasks = frame["task"].n_unique()
+        return frame.filter(pl.col("task").n_unique().over("run") == tasks) if tasks > 1 else frame.clear()
 
     @cached_property
-    def _counts(self) -> Counter[tuple[str, str]]:
+    def run_counts(self) -> Counter[tuple[str, str]]:
+        """Number of runs that have a task, or a slice of it."""
         return Counter((task, part) for task, _, part in self.cells)
 
     @cached_property
     def slice_scores(self) -> dict[tuple[str, str, str], float]:
-        """The values of :attr:`cells`."""
         return {key: cell.value for key, cell in self.cells.items() if isinstance(cell.value, float)}
-
-    @cached_property
-    def small(self) -> dict[str, frozenset[str]]:
-        """The plain tasks with small scores, by run."""
-        return _small(self.results)
 
     @cached_property
     def headline(self) -> MeasuredTask | None:
@@ -178,27 +158,20 @@ class BenchmarkView:
         candidates = (task for task in self.tasks if task.name in runs)
         return max(candidates, key=lambda task: (task.plain == self.facts.headline, runs[task.name]), default=None)
 
+    def table(
+        self, kind: str, title: str, columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]], **more: Any
+    ) -> Table:
+        """Return a table of the benchmark; ``title`` follows its name."""
+        name, heading = slug(self.data_source.name, self.name, kind), self.data_source.titled(f"{self.name}{title}")
+        banner = self.data_source.banner
+        return Table(name, heading, tuple(columns), tuple(rows), banner, benchmark=self.name, **more)
+
 
 @dataclass(frozen=True)
-class DataSourceView:
-    """The results of one data source; ``results``, ``scores`` and ``own`` as in
-    :class:`patent_mteb.report.collect.Collected`.
-    """
+class DataSourceView(_View):
+    """The results of one data source; ``own`` are the benchmarks of own data."""
 
-    data_source: DataSource
-    results: pl.DataFrame
-    scores: pl.DataFrame
     own: tuple[PatentBenchmark, ...] = ()
-
-    @cached_property
-    def main_scores(self) -> dict[str, dict[str, float]]:
-        """Main score by run and plain task, over all benchmarks."""
-        return _main_scores(self.results)
-
-    @cached_property
-    def small(self) -> dict[str, frozenset[str]]:
-        """The plain tasks with small scores by run, over all benchmarks."""
-        return _small(self.results)
 
     @cached_property
     def benchmarks(self) -> tuple[BenchmarkView, ...]:
@@ -207,20 +180,18 @@ class DataSourceView:
         return tuple(view for view in views if len(view.results))
 
     def benchmark(self, name: str) -> BenchmarkView:
-        """Return the view of a benchmark with results."""
         return {view.name: view for view in self.benchmarks}[name]
 
     def _view(self, benchmark: PatentBenchmark) -> BenchmarkView:
         groups = {task.metadata.name: label for label, tasks in benchmark.groups.items() for task in tasks}
         order = {name: position for position, name in enumerate(groups)}
-
-        def own(frame: pl.DataFrame) -> pl.DataFrame:
-            plain = pl.col("plain")
-            rows = frame.filter(plain.is_in(list(groups))).sort(
-                plain.replace_strict(order, return_dtype=pl.Int64), maintain_order=True
-            )
-            return rows.with_columns(
-                benchmark=pl.lit(benchmark.name), group=plain.replace_strict(groups, return_dtype=pl.String)
-            )
-
-        return BenchmarkView(benchmark, self.data_source, own(self.results), own(self.scores))
+        plain = pl.col("plain")
+        place = plain.replace_strict(order, return_dtype=pl.Int64)
+        group = plain.replace_strict(groups, return_dtype=pl.String)
+        results, scores = (
+            frame.filter(plain.is_in(list(groups)))
+            .sort(place, maintain_order=True)
+            .with_columns(benchmark=pl.lit(benchmark.name), group=group)
+            for frame in (self.results, self.scores)
+        )
+        return BenchmarkView(self.data_source, results, scores, benchmark)

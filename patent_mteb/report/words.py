@@ -1,7 +1,6 @@
 """Words of the page: names of measures, the glossary of patent retrieval, and safe forms of foreign names.
 
-Names of models, revisions, settings and paths come from files. They are shown so that nothing in them is invisible or
-acts on a terminal, a spreadsheet or a plot.
+Names from files are shown so that nothing in them is invisible or acts on a terminal, a spreadsheet or a plot.
 """
 
 from __future__ import annotations
@@ -20,13 +19,12 @@ def visible(text: str, *, lines: bool = False) -> str:
     r"""Return a text with its control characters written out, as one line without effect on a terminal."""
     if text.isprintable():
         return text
-    return "".join(character if (lines and character == "\n") else _visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _INVISIBLE:
-        return character
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return "".join(
+        character.encode("unicode_escape", "surrogatepass").decode("ascii")
+        if unicodedata.category(character) in _INVISIBLE and not (lines and character == "\n")
+        else character
+        for character in text
+    )
 
 
 def inert(text: str) -> str:
@@ -66,27 +64,19 @@ TERMS = {
 _PARTS = {"in": "IN", "out": "OUT", "xy": "XY", "a": "A", "knn": "kNN", "mlp": "MLP", "paper": "paper's"}
 """Prefixes of a measure: a slice, a classifier, the paper's protocol."""
 
-_NAMES = {
+_NAMES = {name: name.upper() for name in ("map", "mse", "mrr", "pres", "f1", "ap", "ari")} | {
     "ndcg": "nDCG",
     "graded_ndcg": "graded nDCG",
     "knn_precision": "kNN precision",
     "mlp_precision": "MLP precision",
-    "map": "MAP",
-    "mse": "MSE",
-    "mrr": "MRR",
-    "pres": "PRES",
     "macro_f1": "macro F1",
     "v_measure": "V-measure",
     "cosine_pearson": "Pearson r",
     "cosine_spearman": "Spearman ρ",
-    "f1": "F1",
-    "ap": "AP",
-    "ari": "ARI",
 }
 
 
 def measure_title(measure: str) -> str:
-    """Return a measure as papers write it."""
     name, _, depth = measure.replace("@", "_at_").partition("_at_")
     part, _, rest = measure.partition("_")
     if part in _PARTS and rest and name not in _NAMES:

@@ -10,7 +10,7 @@ from small_world import Words
 
 from patent_mteb.experiments.run import run
 from patent_mteb.report.collect import collect
-from patent_mteb.report.costs import costs
+from patent_mteb.report.series import costs
 from patent_mteb.store import stored
 from patent_mteb.tasks.evidence import checksum
 

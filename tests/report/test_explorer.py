@@ -41,7 +41,7 @@ def values_of(collected, task, run):
 def test_wins_and_queries_are_those_of_the_files(world):
     made, tabs, collected = explored(world)
     assert tabs[0]["task"] == f"{HEADLINE}.sample"
-    assert made.left_out == 0
+    assert made.excluded == 0
     for tab in tabs:
         scores = [values_of(collected, tab["task"], collected.runs[number]) for number in tab["runs"]]
         (whole,) = (group for group in tab["groups"] if group["title"] == "")
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_counted_and_headlines_come_first(world, monkeypatc
     monkeypatch.setattr(explorer, "BUDGET", needed + min(whole.values()) - 1)
     made, _, _ = explored(world)
     assert [tab["task"] for view in views for tab in made.of(view)] == heads
-    assert (made.left_out, made.left) == (len(whole) - len(heads), min(whole.values()) - 1)
+    assert (made.excluded, made.left) == (len(whole) - len(heads), min(whole.values()) - 1)
 
 
 def test_texts_of_closed_data_are_not_shown():

@@ -9,10 +9,9 @@ import pytest
 from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
 
-from patent_mteb.report.charts import Chart, inscope
+from patent_mteb.report.charts import Chart, by_part, by_type, inscope
 from patent_mteb.report.collect import collect
 from patent_mteb.report.figures import on_page, page_rows
-from patent_mteb.report.query_types import by_part, by_type
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ function meanKnown(run, mean, place) {
   const value = mean.values[place];
   const own = mean.key === "rank"
     ? [["Rank and its 95% interval", `${value}${mean.behind[place]}`]]
-    : [["Mean", fixed(value)], ["Left out", mean.without?.[place]]];
+    : [["Mean", fixed(value)], ["Excluded", mean.without?.[place]]];
   return { title: `${run.label}: ${mean.title}`, lines: () => [...own, ...modelLines(run)] };
 }
 

@@ -36,7 +36,7 @@ document.getElementById("small").textContent = data.small;
 if (data.messages.length) {
   const box = document.getElementById("messages");
   box.hidden = false;
-  box.querySelector("summary").textContent = `${data.messages.length} note${data.messages.length > 1 ? "s" : ""} on what was left out`;
+  box.querySelector("summary").textContent = `${data.messages.length} note${data.messages.length > 1 ? "s" : ""} on what was excluded`;
   box.querySelector("ul").append(...data.messages.map((message) => make("li", {}, message)));
 }
 addEventListener("hashchange", route);
