@@ -38,11 +38,10 @@ from patent_mteb.files import read_batches, read_parquet, write_parquet, write_r
 from patent_mteb.models.loading import load
 from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store import stored
-from patent_mteb.training.bases import DISTINCT, load_base, stored_type, unit, vectors_of, warn_of_collapse
+from patent_mteb.training.bases import DISTINCT, load_base, make_loss, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.checkpoints import save_checkpoint
 from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.losses import make_loss
 from patent_mteb.training.multitask import texts_of
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 from patent_mteb.training.running import run_seed, set_seeds

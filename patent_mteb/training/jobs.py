@@ -15,12 +15,11 @@ from transformers import TrainerCallback
 from patent_mteb.errors import DataError
 from patent_mteb.files import folder_lock, write_json
 from patent_mteb.training import distilling, late, multitask
-from patent_mteb.training.bases import add_head, add_lora, load_base, without_head
+from patent_mteb.training.bases import add_head, add_lora, load_base, make_loss, without_head
 from patent_mteb.training.checkpoints import finished, save_checkpoint
 from patent_mteb.training.comparing import Change, HeldOutScores, changes_of, known_item
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.geometry_log import GeometryLog
-from patent_mteb.training.losses import make_loss
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, record_job
 from patent_mteb.training.running import run_seed, set_seeds

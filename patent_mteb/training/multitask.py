@@ -37,9 +37,9 @@ from patent_mteb.recipes.patenteb.tables import (
     schema,
     text2ipc3_rows,
 )
+from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
-from patent_mteb.training.losses import GROUPED, Kind
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 from patent_mteb.training.preparing import Job, Prepared, TrainSet, read_prepared, with_row_counts, write_prepared
 

@@ -30,7 +30,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_json, write_text
-from patent_mteb.training.losses import GROUPED
+from patent_mteb.training.bases import GROUPED
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 
 logger = logging.getLogger(__name__)

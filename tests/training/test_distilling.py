@@ -14,10 +14,10 @@ from small_bases import write_bert
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents.views import VIEWS
+from patent_mteb.training.bases import make_loss
 from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.distilling import projection_of, sampled, student_layers, student_of
 from patent_mteb.training.leaks import LeakRecord
-from patent_mteb.training.losses import make_loss
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 from patent_mteb.training.recipes import LAYERS, find_recipe, settings_for
 from patent_mteb.training.running import run_seed
