@@ -5,6 +5,7 @@ The name of a checkpoint contains a hash of its content. Record and card state h
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import shutil
 import tempfile
@@ -23,8 +24,12 @@ from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.preparing import Job, Prepared
 from patent_mteb.training.running import Run, optimiser_of, precision_of
 
+_AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
+_PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
+_LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
-def deviations_of(job: Job) -> list[str]:
+
+def _deviations_of(job: Job) -> list[str]:
     """List the differences of a job from its recipe."""
     default, chosen = asdict(job.recipe.settings), asdict(job.settings)
     found = [f"{name}={chosen[name]} instead of {default[name]}" for name in default if default[name] != chosen[name]]
@@ -41,11 +46,6 @@ def deviations_of(job: Job) -> list[str]:
     return found
 
 
-_AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
-_PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
-_LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
-
-
 def finished(job: Job, seed: int) -> Path | None:
     """The checkpoint of a finished run, None if the run has not finished."""
     done = read_json(job.out / f"seed-{seed}" / "done.json")
@@ -54,20 +54,13 @@ def finished(job: Job, seed: int) -> Path | None:
 
 
 def save_checkpoint(
-    model: Any,
-    job: Job,
-    corpus: Corpus,
-    prepared: Prepared,
-    seed: int,
-    run: Run,
-    deviations: Sequence[str] = (),
+    model: Any, job: Job, corpus: Corpus, prepared: Prepared, seed: int, run: Run, deviations: Sequence[str]
 ) -> Path:
     """Save a trained model in ``OUT/models/RECIPE-BASE-seedN-HASH``, and return the folder.
 
     A model that was trained with prompts gets those of PatenTEB's tasks in a flat form, which sentence-transformers and
-    mteb read. The record states this, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks.
-
-    Record and card contain neither times nor paths, so that equal runs give equal bytes.
+    mteb read. The record states this, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks. Record
+    and card contain neither times nor paths, so that equal runs give equal bytes.
     """
     check_weights(model, "the trained model", "a lower rate (--set lr=VALUE) and another --out")
     prompted = any(one.prompts for one in prepared.sets)
@@ -80,7 +73,7 @@ def save_checkpoint(
         model.save_pretrained(str(partial / "new"), create_model_card=False)
         base = Path(job.base).resolve().name if Path(job.base).is_dir() else job.base.rpartition("/")[2]
         name = f"{job.recipe.name}-{base}-seed{seed}-{content_hash(partial / 'new', 8)}"
-        record = _record(job, corpus, prepared, seed, run, [*deviations_of(job), *deviations])
+        record = _record(job, corpus, prepared, seed, run, [*_deviations_of(job), *deviations])
         record["prompts"] = "table11" if prompted else "none"
         write_json(partial / "new" / RECORD, record)
         write_text(partial / "new" / "README.md", _card(name, job, record))
@@ -93,32 +86,17 @@ def save_checkpoint(
     return target
 
 
-def _versions() -> dict[str, str]:
+def _record(
+    job: Job, corpus: Corpus, prepared: Prepared, seed: int, run: Run, deviations: Sequence[str]
+) -> dict[str, Any]:
+    losses: list[dict[str, Any]] = []
+    for row in run.history:
+        found = {key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")}
+        losses += [{"step": row["step"], **found}] if found else []
     versions = {"patent-mteb": version()}
     for name in _LIBRARIES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-def _record(
-    job: Job,
-    corpus: Corpus,
-    prepared: Prepared,
-    seed: int,
-    run: Run,
-    deviations: Sequence[str],
-) -> dict[str, Any]:
-    losses = [
-        {
-            "step": row["step"],
-            **{key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")},
-        }
-        for row in run.history
-        if any(key.startswith("eval_") and key.endswith("loss") for key in row)
-    ]
     return {
         **job.identity(corpus),
         "seed": seed,
@@ -134,7 +112,7 @@ def _record(
         "leaks": asdict(prepared.leaks),
         "contamination": prepared.leaks.contamination,
         "validation": losses,
-        "versions": _versions(),
+        "versions": versions,
     }
 
 
@@ -142,18 +120,29 @@ def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
     """The model card, with front matter for the hub."""
     settings = ", ".join(f"{key}={written(getattr(job.settings, key))}" for key in record["settings"])
     pairs = ", ".join(f"{number} {split}" for split, number in record["pairs"].items())
-    weights = record["weights"]
-    best = {None: "the last one", 0: "step 0, before training"}.get(record["best_step"], f"step {record['best_step']}")
-    lists = (record["deviations"], record["warnings"])
-    deviations, warnings = ("".join(f"\n* {phrase}" for phrase in phrases) or "\n* none" for phrases in lists)
     versions = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
-    return (
-        "---\nlibrary_name: sentence-transformers\ntags: [sentence-transformers, patents, patent-mteb]\nbase_model:"
-        f" {record['base']}\n---\n# {name}\n\n`{record['base']}` trained with the recipe `{record['recipe']}`"
-        f" ({record['source']}), seed {record['seed']}.\n\n* **Data**: {record['data']}, revision"
-        f" {record['data_revision']}; pairs: {pairs}; families: {record['families']}\n* **Contamination**:"
-        f" {record['contamination']}\n* **Settings**: {settings}\n* **Steps**: {record['steps']}, checkpoint: {best};"
-        f" prompts: {_PROMPTS[record['prompts']]}\n* **Weights**: the base's are stored in {weights['stored']}, trained"
-        f" in {weights['trained']}, autocast {weights['autocast']}\n* **Left open by the paper**: {record['open']}\n*"
-        f" **Versions**: {versions}\n\nWarnings:{warnings}\n\nDifferences from the recipe:{deviations}\n"
-    )
+    weights, base = record["weights"], record["base"]
+    best = {None: "the last one", 0: "step 0, before training"}.get(record["best_step"], f"step {record['best_step']}")
+    lines = [
+        "---",
+        "library_name: sentence-transformers",
+        "tags: [sentence-transformers, patents, patent-mteb]",
+        f"base_model: {base}",
+        "---",
+        f"# {name}",
+        "",
+        f"`{base}` trained with the recipe `{record['recipe']}` ({record['source']}), seed {record['seed']}.",
+        "",
+        f"* **Data**: {record['data']}, revision {record['data_revision']}; pairs: {pairs}; families:"
+        f" {record['families']}",
+        f"* **Contamination**: {record['contamination']}",
+        f"* **Settings**: {settings}",
+        f"* **Steps**: {record['steps']}, checkpoint: {best}; prompts: {_PROMPTS[record['prompts']]}",
+        f"* **Weights**: the base's are stored in {weights['stored']}, trained in {weights['trained']}, autocast"
+        f" {weights['autocast']}",
+        f"* **Left open by the paper**: {record['open']}",
+        f"* **Versions**: {versions}",
+    ]
+    for title, phrases in (("Warnings", record["warnings"]), ("Differences from the recipe", record["deviations"])):
+        lines += ["", f"{title}:", *(f"* {phrase}" for phrase in phrases or ["none"])]
+    return "\n".join(lines) + "\n"

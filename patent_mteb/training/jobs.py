@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
-from torch import nn
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
@@ -22,9 +21,8 @@ from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, record_job
-from patent_mteb.training.running import run_seed, set_seeds
+from patent_mteb.training.running import Trainee, run_seed, set_seeds
 
-__all__ = ["Outcome", "train"]
 logger = logging.getLogger(__name__)
 
 
@@ -57,16 +55,18 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
     _check_options(job)
     with folder_lock(job.out, writer="training"):
         open_folder(job, corpus)
-        _check_base(job)
+        if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
+            late.check_base(job)
+        else:
+            load_base(job.base, job.settings, job.recipe.name, job.device)
         prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
-        train_seed = _TRAIN_SEED.get(job.recipe.loss, _train_seed)
-        evaluate = _EVALUATE.get(job.recipe.loss, _held_out)
+        _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
         all_callbacks = [_RecordJob(job, corpus), *callbacks]
         before = evaluate(job, prepared, None) if prepared.test else []
         for one in before:
             logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
         checkpoints = [
-            finished(job, seed) or train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
+            finished(job, seed) or _train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
         ]
         after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
         changes = changes_of(before, after)
@@ -74,17 +74,10 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
     return Outcome(tuple(checkpoints), prepared, changes)
 
 
-_TRAIN_SEED = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}
-"""Function that trains one seed, by loss; :func:`_train_seed` for others."""
-
-_EVALUATE = {"mse": distilling.held_out, "late": late.held_out, "late-distillation": late.held_out}
-"""Function that evaluates the base or a checkpoint on held-out data, by loss; :func:`_held_out` for others."""
-
-
 def _check_options(job: Job) -> None:
     """Refuse options that the recipe would ignore."""
     recipe = job.recipe
-    if recipe.loss in _TRAIN_SEED and (job.lora or job.geometry):
+    if recipe.loss in _METHODS and (job.lora or job.geometry):
         problem = f"{recipe.name} supports neither adapters nor geometry"
         raise DataError(problem, remedy="leave out --lora and --geometry, or choose another recipe")
     if job.teacher and recipe.loss != "late-distillation":
@@ -98,17 +91,18 @@ def _check_options(job: Job) -> None:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
 
-def _check_base(job: Job) -> None:
-    """Load the base before the tables are built, so that an unsuitable one fails early."""
-    if job.recipe.loss.startswith("late"):
-        late.check_base(job)
-    else:
-        load_base(job.base, job.settings, job.recipe.name, job.device)
-
-
 def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
+    """Train and save a model with one seed."""
+    trainee_of, _ = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
+    trainee = trainee_of(job, corpus, prepared, seed)
+    run = run_seed(job, seed, trainee, callbacks, quiet)
+    model = trainee.inference(trainee.model)
+    return save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+
+
+def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     def fresh() -> SentenceTransformer:
         set_seeds(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
@@ -118,18 +112,13 @@ def _train_seed(
         return model
 
     model = fresh()
-    losses: dict[str, nn.Module] = {
-        one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets
-    }
-    all_callbacks = list(callbacks)
-    if job.geometry:
-        all_callbacks.append(GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry))
-    run = run_seed(job, prepared, seed, model, losses, fresh=fresh, callbacks=all_callbacks, quiet=quiet)
+    losses = {one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets}
+    geometry = [GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry)] if job.geometry else []
     prompts = ", ".join(name for name, text in model.prompts.items() if text)
     deviations = []
     if prompts and not any(one.prompts for one in prepared.sets):
         deviations.append(f"training does not use the base's own prompts ({prompts}); the checkpoint keeps them")
-    return save_checkpoint(without_head(model), job, corpus, prepared, seed, run, deviations)
+    return Trainee(model, prepared.sets, losses, fresh, deviations, geometry, inference=without_head)
 
 
 def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:
@@ -139,12 +128,20 @@ def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Hel
     else:
         model, who = SentenceTransformer(str(checkpoint), device=job.device), f"the checkpoint {checkpoint}"
     path = job.out / "pairs" / prepared.test
-    pairs = list(read_pairs(path))
+    pairs, by_task = list(read_pairs(path)), job.recipe.loss == "multitask"
     found = []
     for one in prepared.sets:
-        chosen = [pair for pair in pairs if pair.signal == one.name] if job.recipe.loss == "multitask" else pairs
+        chosen = [pair for pair in pairs if pair.signal == one.name or not by_task]
         if chosen:
-            what = f"held-out {one.name}" if job.recipe.loss == "multitask" else "held-out pairs"
+            what = f"held-out {one.name}" if by_task else "held-out pairs"
             scores = known_item(model, chosen, who, f"{what}, {path}", one.prompts)
             found += [HeldOutScores(what, measure, values) for measure, values in scores.items()]
     return found
+
+
+_METHODS = {
+    "mse": (distilling.trainee, distilling.held_out),
+    "late": (late.trainee, late.held_out),
+    "late-distillation": (late.trainee, late.held_out),
+}
+"""Functions that make the model to train, and that evaluate base or checkpoint on held-out data, by loss."""

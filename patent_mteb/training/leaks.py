@@ -23,7 +23,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from math import ceil, isqrt, sqrt
 from pathlib import Path
@@ -359,7 +359,7 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
                 absent.append(key)
             elif (key, str(folder)) not in seen and not (corpus.folder and folder.resolve() == corpus.folder.resolve()):
                 seen.add((key, str(folder)))
-                found.append(MeasuredSet(key, _reader(kinds, folder)))
+                found.append(MeasuredSet(key, partial(_items_of, kinds, folder)))
     return found, sorted(set(absent))
 
 
@@ -371,21 +371,14 @@ def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[s
     return chosen
 
 
-def _reader(kinds: list[type[PatentTask]], folder: Path) -> Callable[[], Iterator[Item]]:
-    def items() -> Iterator[Item]:
-        families = _families(folder)
-        tasks = [kind() for kind in kinds]
-        retrieval = [task for task in tasks if isinstance(task, PatentRetrieval)]
-        rows = _of_retrieval(retrieval) if retrieval else _of_table(folder / "test" / "data.parquet")
-        return (Item(key, families.get(key, key), text) for key, text in rows)
-
-    return items
-
-
-def _families(folder: Path) -> dict[str, str]:
+def _items_of(kinds: list[type[PatentTask]], folder: Path) -> Iterator[Item]:
+    """Read the items of a dataset. ``metadata.parquet`` holds the families if there is one."""
     path = folder / "metadata.parquet"
     tables = read_batches(path, ["_id", "family_id"]) if path.is_file() else ()
-    return {row["_id"]: row["family_id"] or row["_id"] for table in tables for row in table.to_pylist()}
+    families = {row["_id"]: row["family_id"] or row["_id"] for table in tables for row in table.to_pylist()}
+    retrieval = [kind() for kind in kinds if issubclass(kind, PatentRetrieval)]
+    rows = _of_retrieval(retrieval) if retrieval else _of_table(folder / "test" / "data.parquet")
+    return (Item(key, families.get(key, key), text) for key, text in rows)
 
 
 def _of_retrieval(tasks: list[PatentRetrieval]) -> Iterator[tuple[str, str]]:
@@ -512,12 +505,9 @@ def find_leaks(
     numbers: dict[str, str] = {}
     applications: dict[str, str] = {}
     test_families: dict[str, str] = {}
-    count = 0
 
     def texts() -> Iterator[tuple[str, str, Shingled]]:
-        nonlocal count
         for item in test_set.items():
-            count += 1
             number, application = _number(item.id)
             numbers.setdefault(number, item.id)
             if application:
@@ -525,22 +515,22 @@ def find_leaks(
             known = [family for family in (_family(item.family), families.get(number, "")) if family]
             for family in known:
                 test_families.setdefault(family, item.id)
-            yield item.id, next(iter(known), number), _shingled(item)
+            yield item.id, (*known, number)[0], _shingled(item)
 
     index = ShingleIndex(texts(), common)
     leaks: dict[str, Leak] = {}
     for one in trained:
-        found = {
-            "number": numbers.get(one.number),
-            "family": test_families.get(one.family),
-            "application": applications.get(one.application),
-        }
-        way = next((way for way, item_id in found.items() if item_id is not None), "")
+        ways = (
+            ("number", numbers.get(one.number)),
+            ("family", test_families.get(one.family)),
+            ("application", applications.get(one.application)),
+        )
+        way, found = next(((way, item) for way, item in ways if item is not None), ("", ""))
         if way:
-            leaks[one.id] = Leak(one.id, test_set.name, found[way] or "", way)
+            leaks[one.id] = Leak(one.id, test_set.name, found, way)
         elif match := index.match(one.shingles):
             leaks[one.id] = Leak(one.id, test_set.name, match.id, "text", round(match.share, 3), match.field)
-    return leaks, count
+    return leaks, len(index)
 
 
 def items_of(paths: Iterable[Path], texts: Callable[[str], Item | None]) -> Iterator[Item]:
