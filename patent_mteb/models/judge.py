@@ -26,7 +26,6 @@ from patent_mteb.identity import digest
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
 
-__all__ = ["GRADES", "Judge", "grade_in"]
 GRADES = 4
 _INSTRUCTION = f"""You grade documents that a patent search has found.
 You get what the search was for, a QUERY and a DOCUMENT. Grade how well the document answers the query:
@@ -126,7 +125,8 @@ class Judge:
             ModelError: too many answers have no grade.
             EndpointError: the server does not answer, or the budget is spent. Earlier answers stay cached.
         """
-        goal = _goal(task_metadata)
+        prompt: Any = getattr(task_metadata, "prompt", None)
+        goal = str((prompt.get("query") if isinstance(prompt, dict) else prompt) or _ANYTHING_RELEVANT)
         grades, received, unreadable = list[int](), dict[str, Answer](), Counter[str]()
         questions = (
             (_INSTRUCTION, self._message(goal, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True)
@@ -155,11 +155,3 @@ class Judge:
 
 def _texts(batches: Iterable[dict[str, Any]]) -> Iterator[str]:
     return chain.from_iterable(batch["text"] for batch in batches)
-
-
-def _goal(task: TaskMetadata) -> str:
-    """The task's prompt for queries."""
-    prompt: Any = getattr(task, "prompt", None)
-    if isinstance(prompt, dict):
-        prompt = prompt.get("query")
-    return str(prompt or _ANYTHING_RELEVANT)

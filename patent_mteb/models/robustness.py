@@ -77,24 +77,19 @@ class Variant:
 
     @property
     def name(self) -> str:
-        parts = ([] if self.keep_separators else ["noSEP"]) + (
-            [f"trim[{','.join(map(str, self.trim))}]"] if self.trim else []
-        )
-        return "+".join(parts)
+        trim = f"trim[{','.join(map(str, self.trim))}]" if self.trim else ""
+        return "+".join(filter(None, ("" if self.keep_separators else "noSEP", trim)))
 
     def __call__(self, text: str, parts: Sequence[str] = PARTS) -> str:
         """Apply the variant to a text; ``parts`` names its sections in order."""
         dropped = {PARTS[at] for at in self.trim if -len(PARTS) <= at < len(PARTS)}
         sections = text.split(SEPARATOR)
-        kept = [
-            section
-            for name, section in zip(named_sections(sections, parts), sections, strict=True)
-            if name not in dropped
-        ]
+        named = zip(_named_sections(sections, parts), sections, strict=True)
+        kept = [section for name, section in named if name not in dropped]
         return (SEPARATOR if self.keep_separators else " ").join(kept or sections)
 
 
-def named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
+def _named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
     """Name the sections of a text by ``parts``, in order. Sections beyond the last name belong to it."""
     return [parts[min(position, len(parts) - 1)] for position in range(len(sections))]
 
@@ -106,7 +101,21 @@ def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
     )
 
 
-class EditedInput(LiveIdentity):
+class WrappedEncoder(LiveIdentity):
+    """A wrapper of an encoder, whose similarity compares the vectors."""
+
+    model: Any
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Similarity of every pair, by the wrapped model."""
+        return self.model.similarity(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Similarity of the pairs of equal position, by the wrapped model."""
+        return self.model.similarity_pairwise(embeddings1, embeddings2)
+
+
+class EditedInput(WrappedEncoder):
     """An encoder whose texts are edited before they are encoded. Prompts are added to the edited text.
 
     ``edit(text, parts)`` receives the names of the sections that the task's metadata give for this role, else
@@ -126,8 +135,6 @@ class EditedInput(LiveIdentity):
         inputs: DataLoader[BatchedInput],
         *,
         task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Array:
@@ -145,20 +152,7 @@ class EditedInput(LiveIdentity):
                 )
             texts += [self.edit(text, parts) for text in batch["text"]]
         edited: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=inputs.batch_size or 32)
-        return self.model.encode(
-            edited,
-            task_metadata=task_metadata,
-            hf_split=hf_split,
-            hf_subset=hf_subset,
-            prompt_type=prompt_type,
-            **kwargs,
-        )
-
-    def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        return self.model.similarity(embeddings1, embeddings2)
-
-    def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        return self.model.similarity_pairwise(embeddings1, embeddings2)
+        return self.model.encode(edited, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
 
     @property
     def model_prompts(self) -> dict[str, str] | None:
@@ -195,11 +189,8 @@ def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
     depth = getattr(getattr(transformer, "config", None), "num_hidden_layers", None)
     if depth is None:
         raise ModelError("cannot prune layers: the first module of the model is not a transformer")
-    stacks = [
-        (name, module)
-        for name, module in transformer.named_modules()
-        if isinstance(module, ModuleList) and len(module) == depth
-    ]
+    lists = [(name, one) for name, one in transformer.named_modules() if isinstance(one, ModuleList)]
+    stacks = [name for name, one in lists if len(one) == depth]
     if len(stacks) != 1:
         raise ModelError(f"cannot prune layers: found {len(stacks)} stacks of {depth} layers, expected one")
     if not 1 <= layers <= depth:
@@ -208,10 +199,8 @@ def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
         return model
     shortened = copy.deepcopy(model)
     transformer = shortened[0].auto_model
-    name = stacks[0][0]
-    stack = transformer.get_submodule(name)
-    parent, _, attribute = name.rpartition(".")
-    setattr(transformer.get_submodule(parent), attribute, stack[:layers])
+    parent, _, attribute = stacks[0].rpartition(".")
+    setattr(transformer.get_submodule(parent), attribute, transformer.get_submodule(stacks[0])[:layers])
     transformer.config.num_hidden_layers = layers
     return shortened
 
@@ -225,19 +214,15 @@ def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
     if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text
     sections = text.split(SEPARATOR)
-    tags = (SECTION_TAGS.get(name, "") for name in named_sections(sections, parts))
+    tags = (SECTION_TAGS.get(name, "") for name in _named_sections(sections, parts))
     return SEPARATOR.join(f"{tag} {section}".strip() for tag, section in zip(tags, sections, strict=True))
-
-
-def _trained_with_tags(meta: ModelMeta) -> bool:
-    checkpoint = CHECKPOINTS.get(meta.name or "")
-    return checkpoint is not None and checkpoint.tagged
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
     """Whether a model of this identity receives texts with section tags."""
     setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
-    return _trained_with_tags(meta) if setting is None else bool(setting)
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    return checkpoint is not None and checkpoint.tagged if setting is None else bool(setting)
 
 
 def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
@@ -250,7 +235,8 @@ def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
 def with_section_tags(model: _Model, tags: bool = True) -> _Model:
     """A shallow copy of a model with the setting ``section_tags`` in its identity."""
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
-    if not tags and _trained_with_tags(meta):
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    if not tags and checkpoint is not None and checkpoint.tagged:
         raise ModelError(
             f"'{meta.name}' was trained with section tags, and its loader adds them. Remedy: leave the setting alone"
         )
