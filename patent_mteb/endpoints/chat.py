@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+import operator
 import sqlite3
 import threading
 import time
@@ -16,16 +17,14 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeGuard
+from typing import Any
 
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import DataError
 from patent_mteb.identity import digest
 
-__all__ = ["Answer", "Chat", "models_and_days"]
 logger = logging.getLogger(__name__)
 CUT, UNFINISHED, REFUSED, EMPTY = "cut off", "thinking aloud without end", "refused", "empty"
 _OPEN, _CLOSE = "<think>", "</think>"
@@ -115,13 +114,10 @@ class Answers:
     def __enter__(self) -> Answers:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
-_MILLION = 1_000_000
 _MOST_TOKENS = 1_000_000_000
 
 
@@ -159,15 +155,10 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.seconds + other.seconds,
-        )
+        return Usage(*map(operator.add, astuple(self), astuple(other)))
 
     def cost(self, prices: Prices) -> float:
-        return (self.input_tokens * prices.input + self.output_tokens * prices.output) / _MILLION
+        return (self.input_tokens * prices.input + self.output_tokens * prices.output) / 1_000_000
 
 
 def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
@@ -177,11 +168,8 @@ def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
         return None
     read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
     written = 0 if written is None else written
-    return Usage(1, read, written, seconds) if _is_count(read) and _is_count(written) else None
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value <= _MOST_TOKENS
+    valid = all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in (read, written))
+    return Usage(1, read, written, seconds) if valid else None
 
 
 class Meter:
@@ -241,25 +229,15 @@ _TOO_LONG = ("length", "max_tokens", "model_length")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of a language model.
+    """An answer of a language model."""
 
-    Attributes:
-        text: without reasoning; lone surrogates are replaced.
-        usage: of the original call, also for a cached answer.
-        model: as the server names it.
-        day: of the original call, ISO 8601.
-        key: digest of the model's identity and the message.
-        cached: whether it comes from disk.
-        fault: see :func:`fault_of`.
-    """
-
-    text: str
-    usage: Usage
-    model: str
-    day: str
-    key: str = ""
-    cached: bool = False
-    fault: str = ""
+    text: str  # without reasoning; lone surrogates are replaced
+    usage: Usage  # of the original call, also for a cached answer
+    model: str  # as the server names it
+    day: str  # of the original call, ISO 8601
+    key: str = ""  # digest of the model's identity and the message
+    cached: bool = False  # whether it comes from disk
+    fault: str = ""  # see fault_of
 
 
 def models_and_days(name: str, answers: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -280,23 +258,17 @@ class Chat:
 
     A message is sent again once if its answer has a fault other than its length. The second answer is cached, with the
     usage of both.
-
-    Args:
-        model: its name at the server.
-        answers: cache of answers; None sends every message again.
-        settings: further fields of the request's body, such as ``{"max_tokens": 8}``.
-        at_once: number of parallel requests.
     """
 
     def __init__(
         self,
         endpoint: Endpoint,
-        model: str,
-        answers: Answers | None = None,
+        model: str,  # its name at the server
+        answers: Answers | None = None,  # cache of answers; None sends every message again
         meter: Meter | None = None,
         *,
-        settings: Mapping[str, Any] | None = None,
-        at_once: int = 8,
+        settings: Mapping[str, Any] | None = None,  # further fields of the request's body, such as {"max_tokens": 8}
+        at_once: int = 8,  # number of parallel requests
     ) -> None:
         if reserved := {"model", "messages", "stream", "n"} & set(settings or {}):
             raise EndpointError(
@@ -304,9 +276,7 @@ class Chat:
             )
         if at_once < 1:
             raise EndpointError(f"cannot send {at_once} requests at once. Remedy: give a positive number")
-        self.endpoint = endpoint
-        self.model = model
-        self.answers = answers
+        self.endpoint, self.model, self.answers = endpoint, model, answers
         self.meter = meter or Meter()
         self.settings = {"temperature": 0, **(settings or {})}
         self.at_once = at_once
@@ -319,12 +289,7 @@ class Chat:
         return {"server": self.endpoint.url, "model": self.model, "settings": self.settings}
 
     def ask(self, instruction: str, message: str) -> Answer:
-        """Answer a message, from the cache if possible. Threads that send the same message wait for each other.
-
-        Raises:
-            EndpointError: the server does not answer, or not with a completion.
-            BudgetError: the answer is not cached, and the budget is spent.
-        """
+        """Answer a message, from the cache if possible. Threads that send the same message wait for each other."""
         key = digest([self.identity, instruction, message], 64)
         with self._guard:
             lock = self._pending.setdefault(key, threading.Lock())
@@ -345,9 +310,8 @@ class Chat:
         return self._answer(self._request(instruction, message), "")
 
     def _answer(self, record: Mapping[str, Any], key: str, *, cached: bool = False) -> Answer:
-        text = visible_answer(record["text"])
+        text, usage = visible_answer(record["text"]), Usage(**record["usage"])
         fault = fault_of(text, record["finish"])
-        usage = Usage(**record["usage"])
         return Answer(well_formed(text or ""), usage, record["model"], record["day"], key, cached, fault)
 
     def ask_all(self, questions: Iterable[tuple[str, str]]) -> Generator[Answer]:
