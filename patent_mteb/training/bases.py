@@ -163,7 +163,7 @@ def add_head(model: SentenceTransformer, settings: Settings) -> None:
     model.add_module(HEAD, head.to(model.device))
 
 
-def add_lora(model: SentenceTransformer, rank: int = 16) -> None:
+def add_lora(model: SentenceTransformer, rank: int) -> None:
     """Add low-rank adapters (peft), which are trained instead of all weights and merged on saving."""
     if not isinstance(model[0], Transformer):
         raise DataError("the base has no transformer to add adapters to", remedy="leave out --lora")
@@ -232,7 +232,7 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
     elif kind == "triplet":  # eq. 3; the library's default distance is Euclidean
         distance = BatchHardTripletLossDistanceFunction.cosine_distance
         loss = losses.BatchHardSoftMarginTripletLoss(model, distance_metric=distance)
-    elif kind == "softmax":  # eq. 4 on [u; v], without a bias; the library's layer has one, and adds |u - v| by default
+    elif kind == "softmax":  # eq. 4 on [u; v]; the library adds |u - v| by default, and its layer has a bias
         width = int(model.get_embedding_dimension() or 0)
         loss = losses.SoftmaxLoss(
             model, embedding_dimension=width, num_labels=n_labels, concatenation_sent_difference=False

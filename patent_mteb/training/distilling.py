@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from patent_mteb.training.bases import DISTINCT, load_base, make_loss, stored_ty
 from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.multitask import texts_of
-from patent_mteb.training.preparing import Job, Prepared, TrainSet
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
 from patent_mteb.training.running import Trainee, set_seeds
 
 Matrix = NDArray[np.float32]
@@ -197,15 +197,11 @@ def _projected(teacher: _Teacher, texts: Iterator[str], with_teacher: bool = Fal
 def _targets(job: Job, prepared: Prepared, teacher: _Teacher) -> TrainSet:
     """Write the tables of texts with their projected vectors."""
     folder = job.out / "pairs"
-    files = {split: f"vectors.{split}.parquet" for split in ("train", "validation")}
-    rows: dict[str, int] = {}
-    for split, file in files.items():
+    train, validation = files = "vectors.train.parquet", "vectors.validation.parquet"
+    for split, file in zip(("train", "validation"), files, strict=True):
         if not (folder / file).is_file():
             write_rows(folder / file, _projected(teacher, texts_of(prepared, folder, split)), _SCHEMA)
-        rows[split] = sum(table.num_rows for table in read_batches(folder / file, ["anchor"]))
-    validation = files["validation"] if rows["validation"] > 1 else ""
-    one = TrainSet("vectors", "mse", ("anchor",), files["train"], validation)
-    return replace(one, rows=rows["train"], validation_rows=rows["validation"])
+    return with_row_counts(folder, TrainSet("vectors", "mse", ("anchor",), train, validation))
 
 
 def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:

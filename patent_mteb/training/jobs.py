@@ -20,7 +20,7 @@ from patent_mteb.training.comparing import Change, HeldOutScores, changes_of, kn
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
-from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, record_job
+from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
 from patent_mteb.training.running import Trainee, run_seed, set_seeds
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,12 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
             late.check_base(job)
         else:
             load_base(job.base, job.settings, job.recipe.name, job.device)
-        prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
+        complete = job.out / "pairs" / "pairs.json"  # is written last
+        prepared = read_prepared(complete)
+        if prepared is None:
+            by_task = job.recipe.loss in ("multitask", "mse")
+            prepared = multitask.prepare(job, corpus) if by_task else prepare(job, corpus)
+            write_json(complete, asdict(prepared))
         _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
         all_callbacks = [_RecordJob(job, corpus), *callbacks]
         before = evaluate(job, prepared, None) if prepared.test else []

@@ -46,7 +46,6 @@ from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 
-WIDTH = 2
 FEWEST = 8
 COMMON = 20
 FIELDS = ("title and abstract", "first claim", "whole text")
@@ -152,11 +151,7 @@ def shingles(text: str) -> NDArray[np.uint32]:
     hashed = hashed[hashed > 0]
     if len(words) < _SHORTEST or not len(hashed):
         return np.zeros(0, np.uint32)
-    runs = np.zeros(max(0, len(hashed) - WIDTH + 1), np.uint64)
-    with np.errstate(over="ignore"):
-        for place in range(WIDTH):
-            runs = runs * _FACTOR + hashed[place : place + len(runs)]
-    found = np.unique((runs >> np.uint64(32)).astype(np.uint32))
+    found = np.unique(((hashed[:-1] * _FACTOR + hashed[1:]) >> np.uint64(32)).astype(np.uint32))
     if len(found) < FEWEST:
         digest = xxhash.xxh64_digest(" ".join(words).encode("utf-8", "surrogatepass"))
         return np.unique(np.frombuffer(digest, np.uint32))
@@ -315,7 +310,6 @@ class ShingleIndex:
         return Match(self._ids[found[0]], best, FIELDS[found[1]]) if best else None
 
 
-HELD_OUT = "the test split of the data"
 _TEXT_OF = {"q": ("q_text", "text", "text1"), "t": ("t_text", "text2"), "pos": ("pos_text",), "neg": ("neg_text",)}
 """Text columns of PatenTEB's tables, by id column."""
 
@@ -346,7 +340,7 @@ class MeasuredSet:
 
 def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
     """Return the test sets to check a corpus against, and the names of absent ones."""
-    found = [MeasuredSet(HELD_OUT, lambda: map(Item.of, corpus.members("test")))]
+    found = [MeasuredSet("the test split of the data", lambda: map(Item.of, corpus.members("test")))]
     if corpus.is_sample:
         return found, []
     absent: list[str] = []

@@ -38,7 +38,7 @@ from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
-from patent_mteb.training.preparing import Job, Prepared, TrainSet, read_prepared, with_row_counts, write_prepared
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
 
 TASKS: Mapping[str, tuple[Kind, str, str]] = {
     **dict.fromkeys(("retrieval_IN", "retrieval_OUT", "retrieval_MIXED"), ("ranking", "q_text", "pos_text")),
@@ -85,10 +85,8 @@ def _rows_of(world: TableData, task: str, split: str) -> list[Row]:
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Write tables and pairs of each task, and check them for leaks; finished tables are read again."""
+    """Write tables and pairs of each task, and check them for leaks."""
     folder = job.out / "pairs"
-    if (known := read_prepared(folder)) is not None:
-        return known
     world = world_of(corpus)
     sets: list[TrainSet] = []
     left_out: dict[str, dict[str, int]] = {"train": {}, "validation": {}}
@@ -128,7 +126,7 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     if not usable:
         raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
     counts = {**{one.name: one.rows for one in usable}, "test": held}
-    return write_prepared(folder, Prepared(tuple(usable), "test.parquet" if held else "", counts, left_out, leaks))
+    return Prepared(tuple(usable), "test.parquet" if held else "", counts, left_out, leaks)
 
 
 def _groups(path: Path, one: TrainSet) -> bool:

@@ -27,11 +27,12 @@ from typing import Any
 
 import bm25s
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, read_batches, read_json, write_json
+from patent_mteb.files import load_json, read_json, write_json
 from patent_mteb.identity import content_revision
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.dataset import file_hash
@@ -218,10 +219,8 @@ def _with_negatives(job: Job, corpus: Corpus, split: str) -> dict[str, int]:
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Write the tables of pairs and check them for leaks; finished tables are read again."""
+    """Write the tables of pairs and check them for leaks."""
     folder = job.out / "pairs"
-    if (known := read_prepared(folder)) is not None:
-        return known
     left_out: dict[str, dict[str, int]] = {}
     counts: dict[str, int] = {}
     for split in ("train", "validation", "test"):
@@ -247,31 +246,21 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
             remedy=f"give more records, or --set batch={max(2, one.rows // 4)}",
         )
     counts |= {"train": one.rows, "validation": one.validation_rows}
-    return write_prepared(folder, Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks))
+    return Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks)
 
 
 def with_row_counts(folder: Path, one: TrainSet) -> TrainSet:
     """Count the rows of a table. A validation file with fewer than two rows is not used."""
-    rows, validation_rows = (
-        sum(table.num_rows for table in read_batches(folder / name, ["anchor_id"]))
-        for name in (one.train, one.validation)
-    )
+    rows, validation_rows = (pq.read_metadata(folder / name).num_rows for name in (one.train, one.validation))
     validation = one.validation if validation_rows > 1 else ""
     return replace(one, rows=rows, validation_rows=validation_rows, validation=validation)
 
 
-def write_prepared(folder: Path, prepared: Prepared) -> Prepared:
-    """Write the file for :func:`read_prepared`. Call it last, because the file marks a complete preparation."""
-    write_json(folder / "pairs.json", asdict(prepared))
-    return prepared
-
-
-def read_prepared(folder: Path) -> Prepared | None:
-    """Read the preparation of a folder, None if it is missing or incomplete."""
-    known = read_json(folder / "pairs.json")
+def read_prepared(path: Path) -> Prepared | None:
+    """Read a preparation, None if it is missing or incomplete."""
+    known = read_json(path)
     if not isinstance(known, dict):
         return None
-    sets = tuple(
-        TrainSet(**{**one, "columns": tuple(one["columns"]), "labels": tuple(one["labels"])}) for one in known["sets"]
-    )
+    lists = ("columns", "labels")
+    sets = tuple(TrainSet(**{**one, **{name: tuple(one[name]) for name in lists}}) for one in known["sets"])
     return Prepared(sets, known["test"], known["counts"], known["left_out"], LeakRecord(**known["leaks"]))
