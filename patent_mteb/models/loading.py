@@ -1,8 +1,7 @@
 """Load an mteb model by its hub id, registered name, directory or server address.
 
-Settings of the papers (a cap on tokens, fewer layers, edited inputs) become part of the model's identity. The caps are
-512 tokens for all models of Sophia-Bench (§4.2) and for DAPFAM's reference scores, and 8,192 for PatenTEB. A cap above
-the length that the model reads changes nothing, so the identity stays the same.
+The papers cap tokens at 512 for all models of Sophia-Bench (§4.2) and for DAPFAM's reference scores, and at 8,192 for
+PatenTEB. A cap above the length that the model reads changes nothing, so the identity stays the same.
 
 Late-interaction models are searched by exact MaxSim (:mod:`patent_mteb.search.late_interaction`). mteb's own entries
 use PyLate's approximate index, which needs another version of sentence-transformers. The setting ``maxsim=exact``
@@ -35,7 +34,7 @@ from patent_mteb.files import read_json
 from patent_mteb.identity import content_revision, digest, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
-from patent_mteb.models.registry import PatentEncoder, without_prompts
+from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.models.robustness import InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
@@ -570,7 +569,7 @@ def load(
                 f"'{name}' is not a patent model of the suite, so it has no prompts to remove. Remedy: leave out"
                 " --no-prompts"
             )
-        meta = without_prompts(meta)
+        meta = with_settings(meta, prompts="none")
     if precision not in (None, *PRECISIONS):
         raise ModelError(f"unknown precision '{precision}'. Remedy: choose one of {', '.join(PRECISIONS)}")
     int8_tokens = precision == "int8" and "late-interaction" in meta.model_type

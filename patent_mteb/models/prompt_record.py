@@ -1,8 +1,4 @@
-"""Record the prompts that a model applies to a task, for the evidence of each result.
-
-A store reports the prompt that it hashed with each text. For other encoders, :mod:`patent_mteb.store.resolve` finds the
-prompt, as it does when a text is encoded.
-"""
+"""Record the prompts that a model applies to a task, for the evidence of each result."""
 
 from __future__ import annotations
 

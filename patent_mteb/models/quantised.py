@@ -83,8 +83,7 @@ class Quantised(WrappedEncoder):
             raise ModelError(f"{model.mteb_model_meta.name} is already quantised. Remedy: pass the model inside it.")
         if precision not in VECTOR_PRECISIONS:
             raise ModelError(f"unknown precision {precision!r}. Remedy: choose one of {', '.join(VECTOR_PRECISIONS)}.")
-        self.model = model
-        self.precision = precision
+        self.model, self.precision = model, precision
         self._texts = None if calibration is None else sorted(set(calibration))
         if self._texts is not None and len(self._texts) < 2:
             raise ModelError(
@@ -110,10 +109,9 @@ class Quantised(WrappedEncoder):
         """Return a copy that keeps its codes in a store (called by :func:`patent_mteb.store.stored`)."""
         if dtype != "float32":
             raise ModelError(f"a store keeps quantised vectors as bytes, not as {dtype}. Remedy: leave out the type")
-        stored_copy = copy.copy(self)
-        stored_copy._store = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path)
-        stored_copy._encoders = {}
-        return stored_copy
+        found = copy.copy(self)
+        found._store, found._encoders = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), {}
+        return found
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> NDArray[np.float32]:
         """Return the values that the codes represent, [n, width]; arguments as in mteb's ``EncoderProtocol``."""
@@ -144,16 +142,16 @@ class Quantised(WrappedEncoder):
         texts = calibration_texts() if self._texts is None else self._texts
         encoder = self.model if self._store is None else stored(self.model, self._store)
         arguments: dict[str, Any] = {
-            "task_metadata": registered("tasks")[_TASK].metadata,
             "hf_split": "test",
             "hf_subset": "default",
             "batch_size": _BATCH,
             "show_progress_bar": False,
         }
+        arguments |= {"task_metadata": registered("tasks")[_TASK].metadata, **kwargs}
         blocks = []
         for role in (PromptType.query, PromptType.document):
             inputs: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH)
-            blocks.append(self._checked(encoder.encode(inputs, prompt_type=role, **arguments, **kwargs)))
+            blocks.append(self._checked(encoder.encode(inputs, prompt_type=role, **arguments)))
         vectors = np.concatenate(blocks).astype(np.float64)
         mean, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)
         return Levels((mean - reach).astype(np.float32), (mean + reach).astype(np.float32), self.settings)

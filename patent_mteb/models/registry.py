@@ -39,7 +39,6 @@ from patent_mteb.models.robustness import (
     InputVariant,
     pruned,
     section_tags,
-    with_settings,
 )
 from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
@@ -109,11 +108,6 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         side = prompt_type.value if prompt_type else None
         self.prompts_used[task_metadata.name, side] = (self.model_prompts or {}).get(key or "", "")
         return super().encode(inputs, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
-
-
-def without_prompts(meta: ModelMeta) -> ModelMeta:
-    """Add the setting ``prompts="none"`` to the identity of a model."""
-    return with_settings(meta, prompts="none")
 
 
 def _local_copy(name: str) -> Path | None:
@@ -215,11 +209,12 @@ def _load_weights(
             f"'{checkpoint.name}' has no modules.json at {path}, so its pooling is unknown."
             f" {_remedy(checkpoint, revision)}"
         )
-    model = _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
+    model = model if checkpoint.modules else _pooled(model, checkpoint, device)
+    _check(model, checkpoint, path)
     return model, f"{_LOCAL}{content_revision(Path(path))}" if Path(path).is_dir() and pinned is None else pinned
 
 
-def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> SentenceTransformer:
+def _check(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> None:
     dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     if dimension() != checkpoint.dim:
         raise ModelError(
@@ -229,7 +224,6 @@ def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> S
     found = next((mode for module in model if (mode := getattr(module, "pooling_mode", None))), None)
     if found is not None and found not in (checkpoint.pooling, (checkpoint.pooling,), [checkpoint.pooling]):
         logger.warning("%s pools by %s, not by %s as expected; the checkpoint counts", path, found, checkpoint.pooling)
-    return model
 
 
 _PROMPTS: dict[str | bool, Prompts] = {True: "table11", False: "none", "table11": "table11", "none": "none"}

@@ -2,24 +2,17 @@
 
 **Input variants** (PatenTEB §7.4, Table 10). A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``.
 ``noSEP`` removes the separators. ``trim[...]`` drops sections by their position, counted as in Python (``1`` is the
-abstract, ``-1`` the claim). Trimming is applied first, since it needs the separators.
-
-The task's metadata name the sections of its texts (``text_parts``). ``trim[1]`` drops the abstract at any position,
-also where it comes first because the task removes the title (Title2Full). Without ``text_parts`` the sections are
-title, abstract and claim.
-
-The paper leaves three cases open. Here a missing section is ignored. A text without separators, or one that would lose
-all sections, stays unchanged. A removed separator leaves one blank.
+abstract, ``-1`` the claim), before the separators are removed. The task's metadata name the sections of its texts
+(``text_parts``), so that ``trim[1]`` drops the abstract also where it comes first. The paper leaves three cases open.
+Here a missing section is ignored. A text without separators, or one that would lose all sections, stays unchanged. A
+removed separator leaves one blank.
 
 **Section tags** (PatentMap): ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of a patent. The
 authors' models were trained with tags; the paper's baselines read the same texts without them. The registered PatentMap
-checkpoints read tags, every other model reads none. :func:`with_section_tags` changes this for any model and writes
-``section_tags=True`` into its ``experiment_kwargs``, so that the two settings never share a result. The authors
-evaluated one other model with tags, bert-for-patents: it reads them for the ``paper_`` scores
-(:func:`reads_section_tags_in_paper`).
+checkpoints read tags, every other model reads none. The authors evaluated one other model with tags, bert-for-patents:
+it reads them for the ``paper_`` scores (:func:`reads_section_tags_in_paper`).
 
-**Pruned layers** are from PatenTEB §7.3. Truncated dimensions have their own wrapper,
-:class:`~patent_mteb.models.Truncated`.
+**Pruned layers** are from PatenTEB §7.3.
 """
 
 from __future__ import annotations
@@ -116,11 +109,10 @@ class WrappedEncoder(LiveIdentity):
 
 
 class EditedInput(WrappedEncoder):
-    """An encoder whose texts are edited before they are encoded. Prompts are added to the edited text.
+    """An encoder whose texts are edited, by ``edit(text, names of its sections)``, before prompts are added.
 
-    ``edit(text, parts)`` receives the names of the sections that the task's metadata give for this role, else
-    :data:`PARTS`. Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of
-    reading unedited text.
+    Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of reading unedited
+    text.
     """
 
     usual_settings = NO_PROMPTS
@@ -233,7 +225,7 @@ def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
 
 
 def with_section_tags(model: _Model, tags: bool = True) -> _Model:
-    """A shallow copy of a model with the setting ``section_tags`` in its identity."""
+    """A shallow copy of a model with the setting ``section_tags``, which makes it read tags or not, in its identity."""
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
     checkpoint = CHECKPOINTS.get(meta.name or "")
     if not tags and checkpoint is not None and checkpoint.tagged:

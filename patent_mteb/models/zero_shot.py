@@ -23,14 +23,10 @@ _LOWEST = 0.01
 
 
 class ZeroShotModel(LiveIdentity):
-    """An mteb model that scores label names: ``score_labels(texts, labels) -> [n texts, n labels]``.
-
-    The weights of ``model`` are part of the identity.
-    """
+    """An mteb model that scores label names: ``score_labels(texts, labels) -> [n texts, n labels]``."""
 
     def __init__(self, meta: ModelMeta, scorer: Scorer, model: Any = None, loaded_revision: str | None = None) -> None:
-        self.model = model
-        self.score_labels = scorer
+        self.model, self.score_labels = model, scorer  # the weights of the model are part of the identity
         self.loaded_revision = loaded_revision
         self.mteb_model_meta = meta
 
