@@ -30,7 +30,6 @@ CUT, UNFINISHED, REFUSED, EMPTY = "cut off", "thinking aloud without end", "refu
 _OPEN, _CLOSE = "<think>", "</think>"
 _COMPLETE = frozenset(("", "stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _FILTERED = frozenset(("content_filter", "refusal", "safety", "recitation", "prohibited_content", "blocklist"))
-
 _REFUSALS = (
     *("i'm sorry", "i am sorry", "sorry, ", "sorry. ", "sorry but", "i apologize", "i apologise", "my apologies"),
     *("i can't", "i cannot", "i can not", "i'm unable", "i am unable", "i'm not able", "i am not able", "i won't"),
@@ -84,9 +83,8 @@ class Answers:
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             self._base.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, document TEXT NOT NULL)")
         except sqlite3.DatabaseError as error:
-            raise DataError(
-                f"not a file of cached answers ({error})", path=self.path, remedy="delete the file or name another"
-            ) from error
+            problem = f"not a file of cached answers ({error})"
+            raise DataError(problem, path=self.path, remedy="delete the file or name another") from error
 
     def get(self, key: str) -> dict[str, Any] | None:
         row = self._row("SELECT document FROM answer WHERE key = ?", key)
@@ -103,19 +101,12 @@ class Answers:
             with self._lock:
                 return self._base.execute(command, values).fetchone()
         except sqlite3.DatabaseError as error:
+            problem = f"cached answers cannot be read or written ({error})"
             remedy = "check the free space of the disk, then run again; if the file is corrupt, name another"
-            raise DataError(
-                f"cached answers cannot be read or written ({error})", path=self.path, remedy=remedy
-            ) from error
+            raise DataError(problem, path=self.path, remedy=remedy) from error
 
     def close(self) -> None:
         self._base.close()
-
-    def __enter__(self) -> Answers:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 _MOST_TOKENS = 1_000_000_000
@@ -175,8 +166,7 @@ def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
 class Meter:
     """Counts calls and refuses those beyond the budget; several threads may share it.
 
-    The tokens of a call are known after its answer. Calls in progress when tokens or cost run out are finished and
-    counted.
+    Calls in progress when tokens or cost run out are finished and counted.
     """
 
     def __init__(self, budget: Budget | None = None, prices: Prices | None = None) -> None:
@@ -201,12 +191,13 @@ class Meter:
                 self._started -= 1
             raise
         seconds = time.monotonic() - started
-        usage = usage_of(answer, seconds)
+        counted = usage_of(answer, seconds)
+        usage = counted or Usage(1, seconds=seconds)
         with self._lock:
-            self.spent += usage or Usage(1, seconds=seconds)
-        if usage is None and (self.budget.tokens is not None or self.budget.cost is not None):
+            self.spent += usage
+        if counted is None and (self.budget.tokens is not None or self.budget.cost is not None):
             raise EndpointError("the server does not count tokens. Remedy: limit the number of calls instead")
-        return answer, usage or Usage(1, seconds=seconds)
+        return answer, usage
 
     def _check_budget(self) -> None:
         tokens = self.spent.input_tokens + self.spent.output_tokens
@@ -271,9 +262,8 @@ class Chat:
         at_once: int = 8,  # number of parallel requests
     ) -> None:
         if reserved := {"model", "messages", "stream", "n"} & set(settings or {}):
-            raise EndpointError(
-                f"the settings of a request cannot hold {', '.join(sorted(reserved))}. Remedy: leave that out"
-            )
+            names = ", ".join(sorted(reserved))
+            raise EndpointError(f"the settings of a request cannot hold {names}. Remedy: leave that out")
         if at_once < 1:
             raise EndpointError(f"cannot send {at_once} requests at once. Remedy: give a positive number")
         self.endpoint, self.model, self.answers = endpoint, model, answers
@@ -317,8 +307,7 @@ class Chat:
     def ask_all(self, questions: Iterable[tuple[str, str]]) -> Generator[Answer]:
         """Yield the answers in the order of the questions, which are read lazily.
 
-        The first error ends the iteration, and so does closing the generator. Requests in progress are then finished
-        and cached; no further ones are sent.
+        An error or closing the generator ends it: requests in progress are finished and cached, no further ones sent.
         """
         futures: deque[Future[Answer]] = deque()
         with ThreadPoolExecutor(self.at_once) as pool:

@@ -149,15 +149,14 @@ class Endpoint:
                 wait = _retry_after(error.headers.get("Retry-After"), wait)
                 logger.info("%s answered %d, trying again in %.1f s", url, error.code, wait)
             except (OSError, http.client.HTTPException) as error:
-                if last and isinstance(error, TimeoutError):
-                    raise EndpointError(
-                        f"{url} did not complete its answer in {self.timeout:g} seconds. Remedy: raise the timeout, or"
-                        " send smaller requests, then run again"
-                    ) from None
                 if last:
-                    raise EndpointError(
-                        f"{url} cannot be reached ({error}). Remedy: check that the server runs, then run again"
-                    ) from None
+                    message = f"{url} cannot be reached ({error}). Remedy: check that the server runs, then run again"
+                    if isinstance(error, TimeoutError):
+                        message = (
+                            f"{url} did not complete its answer in {self.timeout:g} seconds. Remedy: raise the timeout,"
+                            " or send smaller requests, then run again"
+                        )
+                    raise EndpointError(message) from None
                 logger.info("%s cannot be reached (%s), trying again in %.1f s", url, error, wait)
             time.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
