@@ -111,7 +111,7 @@ def _long(tokens: int) -> Checkpoint:
 
 
 def _patentmap(name: str) -> Checkpoint:
-    facts = {"modules": False, "adapted_from": _BERT_FOR_PATENTS, "tagged": True, "source": "patentmap"}
+    facts: dict[str, Any] = {"modules": False, "adapted_from": _BERT_FOR_PATENTS, "tagged": True, "source": "patentmap"}
     return _row(f"ZoeYou/PatentMap-V0-{name}", 1024, "cls", "cc-by-nc-4.0", **facts)
 
 

@@ -30,10 +30,7 @@ class TaskPrompt:
     document: str = ""
 
     def side(self, role: str | None) -> str:
-        """Return the prompt of ``"query"``, ``"document"`` or None.
-
-        Without a role, a task has a prompt only if both roles share it.
-        """
+        """Return the prompt of ``"query"``, ``"document"``, or of None, which has one only if both roles share it."""
         document = self.document or self.query
         if role is None:
             return f"{self.query} " if self.query == document else ""
@@ -118,10 +115,7 @@ def _row(task_name: str) -> str | None:
 
 
 def prompt_for(task_name: str) -> TaskPrompt | None:
-    """Return the row of Table 11 that a task uses, None for tasks without one.
-
-    Variants of a task (``.v2``, ``.sample``) use its prompt.
-    """
+    """Return the row of Table 11 that a task and its variants (``.v2``, ``.sample``) use, None without one."""
     row = _row(task_name)
     return TABLE_11[row] if row else None
 

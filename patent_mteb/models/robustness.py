@@ -171,10 +171,7 @@ class InputVariant(EditedInput):
 
 
 def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
-    """Return a copy with the first ``layers`` transformer layers (§7.3, Table 9) and all later modules.
-
-    The model itself is returned if it has no more layers than that.
-    """
+    """Return a copy with the first ``layers`` layers (§7.3, Table 9), or the model itself if it has no more."""
     from torch.nn import ModuleList
 
     transformer: Any = getattr(model[0], "auto_model", None)
@@ -198,10 +195,9 @@ def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
 
 
 def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
-    """Put PatentMap's section tags into a text.
+    """Put PatentMap's section tags into a text: ``title [SEP] [abstract] abstract [SEP] [claim] claim``.
 
-    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``. The title, and
-    every section without a tag in PatentMap, stays as it is. So does a text that already contains a tag.
+    The title, sections without a tag in PatentMap, and texts that already contain a tag stay as they are.
     """
     if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text

@@ -144,10 +144,7 @@ class _Scores:
 def compare_tasks(
     results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]
 ) -> list[Change]:
-    """Compute the change of each task's main score from the scores by query in a results folder.
-
-    ``only`` names the tasks, with the queries that count (None for all).
-    """
+    """Compute the change of each task's main score. ``only`` names the tasks, with the queries that count or None."""
     changes = []
     for task, members in sorted(only.items()):
         paths = [(path_of(results, meta, task, ".queries.parquet"), meta) for meta in (before, *after)]

@@ -494,7 +494,7 @@ def find_leaks(
 ) -> tuple[dict[str, Leak], int]:
     """Return the leaks into a test set by publication, and the number of the test set's items.
 
-    ``families`` are the known families by normalised number, ``common`` the common shingles of the training texts.
+    ``families`` are the known ones by normalised number, ``common`` the common shingles of the training texts.
     """
     numbers: dict[str, str] = {}
     applications: dict[str, str] = {}

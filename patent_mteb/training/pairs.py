@@ -286,9 +286,8 @@ def two_views(
 ) -> Iterator[Pair]:
     """PatentMap: pair title and abstract with a policy's view of the same patent (§4.3).
 
-    The anchor is the view and the positive is TA, so that all in-batch negatives are the TA of other patents
-    (positive-only, §C.3). The setting ``swap`` exchanges the two texts of half of the pairs at random, so that
-    negatives are of both kinds (positive+negative).
+    The positive is TA, so that all in-batch negatives are the TA of other patents (positive-only, §C.3). ``swap``
+    exchanges the two texts of half of the pairs at random (positive+negative).
     """
     for patent in corpus.members(split):
         rng = random.Random(random_key(settings.pair_seed, "view", policy, patent.publication_number))
@@ -343,10 +342,7 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
 
 
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int) -> Iterator[Pair]:
-    """QaECTER: ``number`` pairs of two of the twelve representations of one publication (§2.1, §3.3).
-
-    Publications take turns in an order by hash, and repeatedly if there are more pairs than publications.
-    """
+    """QaECTER: ``number`` pairs of two representations of one publication (§2.1, §3.3), which take turns by hash."""
     members = sorted(
         corpus.members(split),
         key=lambda one: (random_key(seed, "self", one.publication_number), one.publication_number),

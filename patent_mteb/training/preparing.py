@@ -7,11 +7,9 @@ A run directory::
     OUT/seed-42/                 checkpoints, history, geometry
     OUT/models/NAME/             finished checkpoints, named after their content
 
-A resumed run reads finished tables again.
-
-Hard negatives are texts that rank high for an anchor (by the base, or by BM25 for late interaction) but are not prior
-art for it. The families of anchor and positive are excluded, and so are all families linked to either by a citation, in
-both directions: a near and cited text is probably an unlabelled positive (PatenTEB §3).
+Hard negatives are texts that rank high for an anchor (by the base, or by BM25 for late interaction). The families of
+anchor and positive are excluded, and so are all families linked to either by a citation, in both directions: a near and
+cited text is probably an unlabelled positive (PatenTEB §3).
 """
 
 from __future__ import annotations
@@ -76,10 +74,7 @@ def mined(
     settings: Settings,
     left_out: Counter[str],
 ) -> Iterator[Pair]:
-    """Yield each pair once for each of its ``hard_negatives`` negatives; pairs without one are counted.
-
-    ``documents`` are (publication, family, text).
-    """
+    """Yield each pair with each of its negatives among ``documents``, given as (publication, family, text)."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, (_, family, _) in enumerate(documents):
         rows[family].append(row)
