@@ -1,1 +1,1 @@
-"""Servers that answer JSON in the OpenAI protocol: posting, budgets, kept answers. No mteb, no torch."""
+"""Servers of the OpenAI protocol: requests, budgets, cached answers. Without mteb and torch."""

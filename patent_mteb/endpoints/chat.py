@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+import operator
 import sqlite3
 import threading
 import time
@@ -16,22 +17,19 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeGuard
+from typing import Any
 
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import DataError
 from patent_mteb.identity import digest
 
-__all__ = ["Answer", "Chat", "models_and_days"]
 logger = logging.getLogger(__name__)
 CUT, UNFINISHED, REFUSED, EMPTY = "cut off", "thinking aloud without end", "refused", "empty"
 _OPEN, _CLOSE = "<think>", "</think>"
 _COMPLETE = frozenset(("", "stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _FILTERED = frozenset(("content_filter", "refusal", "safety", "recitation", "prohibited_content", "blocklist"))
-
 _REFUSALS = (
     *("i'm sorry", "i am sorry", "sorry, ", "sorry. ", "sorry but", "i apologize", "i apologise", "my apologies"),
     *("i can't", "i cannot", "i can not", "i'm unable", "i am unable", "i'm not able", "i am not able", "i won't"),
@@ -85,9 +83,8 @@ class Answers:
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             self._base.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, document TEXT NOT NULL)")
         except sqlite3.DatabaseError as error:
-            raise DataError(
-                f"not a file of cached answers ({error})", path=self.path, remedy="delete the file or name another"
-            ) from error
+            problem = f"not a file of cached answers ({error})"
+            raise DataError(problem, path=self.path, remedy="delete the file or name another") from error
 
     def get(self, key: str) -> dict[str, Any] | None:
         row = self._row("SELECT document FROM answer WHERE key = ?", key)
@@ -104,24 +101,14 @@ class Answers:
             with self._lock:
                 return self._base.execute(command, values).fetchone()
         except sqlite3.DatabaseError as error:
+            problem = f"cached answers cannot be read or written ({error})"
             remedy = "check the free space of the disk, then run again; if the file is corrupt, name another"
-            raise DataError(
-                f"cached answers cannot be read or written ({error})", path=self.path, remedy=remedy
-            ) from error
+            raise DataError(problem, path=self.path, remedy=remedy) from error
 
     def close(self) -> None:
         self._base.close()
 
-    def __enter__(self) -> Answers:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-_MILLION = 1_000_000
 _MOST_TOKENS = 1_000_000_000
 
 
@@ -159,15 +146,10 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.seconds + other.seconds,
-        )
+        return Usage(*map(operator.add, astuple(self), astuple(other)))
 
     def cost(self, prices: Prices) -> float:
-        return (self.input_tokens * prices.input + self.output_tokens * prices.output) / _MILLION
+        return (self.input_tokens * prices.input + self.output_tokens * prices.output) / 1_000_000
 
 
 def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
@@ -177,18 +159,14 @@ def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
         return None
     read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
     written = 0 if written is None else written
-    return Usage(1, read, written, seconds) if _is_count(read) and _is_count(written) else None
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value <= _MOST_TOKENS
+    valid = all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in (read, written))
+    return Usage(1, read, written, seconds) if valid else None
 
 
 class Meter:
     """Counts calls and refuses those beyond the budget; several threads may share it.
 
-    The tokens of a call are known after its answer. Calls in progress when tokens or cost run out are finished and
-    counted.
+    Calls in progress when tokens or cost run out are finished and counted.
     """
 
     def __init__(self, budget: Budget | None = None, prices: Prices | None = None) -> None:
@@ -213,12 +191,13 @@ class Meter:
                 self._started -= 1
             raise
         seconds = time.monotonic() - started
-        usage = usage_of(answer, seconds)
+        counted = usage_of(answer, seconds)
+        usage = counted or Usage(1, seconds=seconds)
         with self._lock:
-            self.spent += usage or Usage(1, seconds=seconds)
-        if usage is None and (self.budget.tokens is not None or self.budget.cost is not None):
+            self.spent += usage
+        if counted is None and (self.budget.tokens is not None or self.budget.cost is not None):
             raise EndpointError("the server does not count tokens. Remedy: limit the number of calls instead")
-        return answer, usage or Usage(1, seconds=seconds)
+        return answer, usage
 
     def _check_budget(self) -> None:
         tokens = self.spent.input_tokens + self.spent.output_tokens
@@ -241,25 +220,15 @@ _TOO_LONG = ("length", "max_tokens", "model_length")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of a language model.
+    """An answer of a language model."""
 
-    Attributes:
-        text: without reasoning; lone surrogates are replaced.
-        usage: of the original call, also for a cached answer.
-        model: as the server names it.
-        day: of the original call, ISO 8601.
-        key: digest of the model's identity and the message.
-        cached: whether it comes from disk.
-        fault: see :func:`fault_of`.
-    """
-
-    text: str
-    usage: Usage
-    model: str
-    day: str
-    key: str = ""
-    cached: bool = False
-    fault: str = ""
+    text: str  # without reasoning; lone surrogates are replaced
+    usage: Usage  # of the original call, also for a cached answer
+    model: str  # as the server names it
+    day: str  # of the original call, ISO 8601
+    key: str = ""  # digest of the model's identity and the message
+    cached: bool = False  # whether it comes from disk
+    fault: str = ""  # see fault_of
 
 
 def models_and_days(name: str, answers: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -280,33 +249,24 @@ class Chat:
 
     A message is sent again once if its answer has a fault other than its length. The second answer is cached, with the
     usage of both.
-
-    Args:
-        model: its name at the server.
-        answers: cache of answers; None sends every message again.
-        settings: further fields of the request's body, such as ``{"max_tokens": 8}``.
-        at_once: number of parallel requests.
     """
 
     def __init__(
         self,
         endpoint: Endpoint,
-        model: str,
-        answers: Answers | None = None,
+        model: str,  # its name at the server
+        answers: Answers | None = None,  # cache of answers; None sends every message again
         meter: Meter | None = None,
         *,
-        settings: Mapping[str, Any] | None = None,
-        at_once: int = 8,
+        settings: Mapping[str, Any] | None = None,  # further fields of the request's body, such as {"max_tokens": 8}
+        at_once: int = 8,  # number of parallel requests
     ) -> None:
         if reserved := {"model", "messages", "stream", "n"} & set(settings or {}):
-            raise EndpointError(
-                f"the settings of a request cannot hold {', '.join(sorted(reserved))}. Remedy: leave that out"
-            )
+            names = ", ".join(sorted(reserved))
+            raise EndpointError(f"the settings of a request cannot hold {names}. Remedy: leave that out")
         if at_once < 1:
             raise EndpointError(f"cannot send {at_once} requests at once. Remedy: give a positive number")
-        self.endpoint = endpoint
-        self.model = model
-        self.answers = answers
+        self.endpoint, self.model, self.answers = endpoint, model, answers
         self.meter = meter or Meter()
         self.settings = {"temperature": 0, **(settings or {})}
         self.at_once = at_once
@@ -319,12 +279,7 @@ class Chat:
         return {"server": self.endpoint.url, "model": self.model, "settings": self.settings}
 
     def ask(self, instruction: str, message: str) -> Answer:
-        """Answer a message, from the cache if possible. Threads that send the same message wait for each other.
-
-        Raises:
-            EndpointError: the server does not answer, or not with a completion.
-            BudgetError: the answer is not cached, and the budget is spent.
-        """
+        """Answer a message, from the cache if possible. Threads that send the same message wait for each other."""
         key = digest([self.identity, instruction, message], 64)
         with self._guard:
             lock = self._pending.setdefault(key, threading.Lock())
@@ -345,16 +300,14 @@ class Chat:
         return self._answer(self._request(instruction, message), "")
 
     def _answer(self, record: Mapping[str, Any], key: str, *, cached: bool = False) -> Answer:
-        text = visible_answer(record["text"])
+        text, usage = visible_answer(record["text"]), Usage(**record["usage"])
         fault = fault_of(text, record["finish"])
-        usage = Usage(**record["usage"])
         return Answer(well_formed(text or ""), usage, record["model"], record["day"], key, cached, fault)
 
     def ask_all(self, questions: Iterable[tuple[str, str]]) -> Generator[Answer]:
         """Yield the answers in the order of the questions, which are read lazily.
 
-        The first error ends the iteration, and so does closing the generator. Requests in progress are then finished
-        and cached; no further ones are sent.
+        An error or closing the generator ends it: requests in progress are finished and cached, no further ones sent.
         """
         futures: deque[Future[Answer]] = deque()
         with ThreadPoolExecutor(self.at_once) as pool:

@@ -28,7 +28,6 @@ from typing import Any
 from patent_mteb.errors import PatentMTEBError
 
 logger = logging.getLogger(__name__)
-__all__ = ["KEY_VARIABLE", "Endpoint", "EndpointError"]
 KEY_VARIABLE = "OPENAI_API_KEY"
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 120.0
@@ -95,27 +94,17 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
 
 
 class Endpoint:
-    """A server of the OpenAI protocol.
-
-    Args:
-        url: address with the version, such as ``https://host/v1``; without credentials, query and fragment.
-        key_variable: environment variable that holds the key.
-        timeout: seconds from the request to the last byte of its answer.
-        retries: further attempts after a temporary error (too many requests, server errors, no connection).
-        pause: seconds before the first retry, doubled for each further one. A server's ``Retry-After`` replaces it, up
-            to two minutes.
-        largest: maximum size of an answer in bytes.
-    """
+    """A server of the OpenAI protocol."""
 
     def __init__(
         self,
-        url: str,
+        url: str,  # with the version, such as https://host/v1; without credentials, query and fragment
         *,
-        key_variable: str = KEY_VARIABLE,
-        timeout: float = 120.0,
-        retries: int = 5,
-        pause: float = 1.0,
-        largest: int = _LARGEST,
+        key_variable: str = KEY_VARIABLE,  # environment variable that holds the key
+        timeout: float = 120.0,  # seconds from the request to the last byte of its answer
+        retries: int = 5,  # after a temporary error (too many requests, server errors, no connection)
+        pause: float = 1.0,  # seconds before the first retry, doubled for each further one, unless the server names one
+        largest: int = _LARGEST,  # maximum size of an answer in bytes
     ) -> None:
         try:
             parts = urllib.parse.urlsplit(url)
@@ -128,23 +117,14 @@ class Endpoint:
                 f"the address of {parts.hostname} has more than host and path, and it is written into results. "
                 f"Remedy: put the key into the environment variable {key_variable}"
             )
-        self.url = url.rstrip("/")
-        self.key_variable = key_variable
-        self.timeout = timeout
-        self.retries = retries
-        self.pause = pause
-        self.largest = largest
+        self.url, self.key_variable = url.rstrip("/"), key_variable
+        self.timeout, self.retries, self.pause, self.largest = timeout, retries, pause, largest
         self._opener = urllib.request.build_opener(_NoRedirect, _HttpHandler, _HttpsHandler)
         if parts.scheme == "http" and self._key() and not _is_local(parts.hostname):
             logger.warning("%s is not encrypted and would expose the key in %s. Use https", self.url, key_variable)
 
     def post_json(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Post a JSON body to a path such as ``/embeddings``, and return the JSON object of the answer.
-
-        Raises:
-            EndpointError: no answer after all attempts, a refusal, an answer that is too large or not a JSON object, or
-                an invalid key.
-        """
+        """Post a JSON body to a path such as ``/embeddings``, and return the JSON object of the answer."""
         url = self.url + path
         data = json.dumps(body).encode()
         for attempt in range(self.retries + 1):
@@ -157,7 +137,11 @@ class Endpoint:
                         raise http.client.IncompleteRead(raw, response.length)
                     return self._parsed(url, raw)
             except urllib.error.HTTPError as error:
-                body_text = self.without_key(_error_body(error).decode(errors="replace"))[:_SHOWN]
+                try:
+                    beginning = error.read(_SHOWN * 4)
+                except (OSError, http.client.HTTPException):  # the connection breaks
+                    beginning = b""
+                body_text = self.without_key(beginning.decode(errors="replace"))[:_SHOWN]
                 if error.code not in _TEMPORARY or last:
                     raise EndpointError(
                         f"{url} answered {error.code}: {body_text}. Remedy: {self._remedy(error.code)}"
@@ -165,15 +149,14 @@ class Endpoint:
                 wait = _retry_after(error.headers.get("Retry-After"), wait)
                 logger.info("%s answered %d, trying again in %.1f s", url, error.code, wait)
             except (OSError, http.client.HTTPException) as error:
-                if last and isinstance(error, TimeoutError):
-                    raise EndpointError(
-                        f"{url} did not complete its answer in {self.timeout:g} seconds. Remedy: raise the timeout, or"
-                        " send smaller requests, then run again"
-                    ) from None
                 if last:
-                    raise EndpointError(
-                        f"{url} cannot be reached ({error}). Remedy: check that the server runs, then run again"
-                    ) from None
+                    message = f"{url} cannot be reached ({error}). Remedy: check that the server runs, then run again"
+                    if isinstance(error, TimeoutError):
+                        message = (
+                            f"{url} did not complete its answer in {self.timeout:g} seconds. Remedy: raise the timeout,"
+                            " or send smaller requests, then run again"
+                        )
+                    raise EndpointError(message) from None
                 logger.info("%s cannot be reached (%s), trying again in %.1f s", url, error, wait)
             time.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
@@ -222,14 +205,6 @@ class Endpoint:
         if 300 <= code < 400:
             return "give the address that it redirects to"
         return "read the server's message; shorten texts that are too long for the model"
-
-
-def _error_body(error: urllib.error.HTTPError) -> bytes:
-    """The beginning of an error's body, empty if the connection breaks."""
-    try:
-        return error.read(_SHOWN * 4)
-    except (OSError, http.client.HTTPException):
-        return b""
 
 
 def _retry_after(header: str | None, default: float) -> float:

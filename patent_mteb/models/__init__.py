@@ -26,35 +26,21 @@ if TYPE_CHECKING:
     from patent_mteb.search.rerank import Reranked
     from patent_mteb.store import stored
 
-_MODULES = {
-    "RRF": "search.fusion",
-    "Hybrid": "search.fusion",
-    "Linear": "search.fusion",
-    "Passages": "search.passages",
-    "Quantised": "models.quantised",
-    "Reranked": "search.rerank",
-    "Sections": "search.passages",
-    "Truncated": "models.truncation",
-    "bm25": "search.bm25",
-    "compose": "models.composition",
-    "load": "models.loading",
-    "stored": "store",
+_NAMES = {
+    "search.fusion": ("RRF", "Hybrid", "Linear"),
+    "search.passages": ("Passages", "Sections"),
+    "models.quantised": ("Quantised",),
+    "search.rerank": ("Reranked",),
+    "models.truncation": ("Truncated",),
+    "search.bm25": ("bm25",),
+    "models.composition": ("compose",),
+    "models.loading": ("load",),
+    "store": ("stored",),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "RRF",
-    "Hybrid",
-    "Linear",
-    "Passages",
-    "Quantised",
-    "Reranked",
-    "Sections",
-    "Truncated",
-    "bm25",
-    "compose",
-    "load",
-    "stored",
-]
+__all__ = ["RRF", "Hybrid", "Linear", "Passages", "Quantised", "Reranked", "Sections", "Truncated"]
+__all__ += ["bm25", "compose", "load", "stored"]
 
 
 def __dir__() -> list[str]:

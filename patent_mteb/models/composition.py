@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from mteb.models import CrossEncoderProtocol, MTEBModels
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["compose", "in_store"]
-
 
 def in_store(model: Any, store: Path | str | None) -> Any:
     """Let a model keep its embeddings, token vectors or pair scores in a store.

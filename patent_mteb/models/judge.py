@@ -1,8 +1,7 @@
 """A language model as a pointwise reranker: it grades each pair of query and document from 0 to 4.
 
-A pair's grade depends on no other pair. Answers can therefore be cached one by one, an interrupted run loses nothing,
-and a deeper run sends only the new pairs. Documents of equal grade keep the order of the first stage
-(:class:`~patent_mteb.search.rerank.Reranked`). The instruction is our own wording, and includes the task's prompt.
+A pair's grade depends on no other pair, so answers are cached one by one, and a deeper run sends only the new pairs.
+Documents of equal grade keep the order of the first stage. The instruction is our own wording.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from patent_mteb.identity import digest
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
 
-__all__ = ["GRADES", "Judge", "grade_in"]
 GRADES = 4
 _INSTRUCTION = f"""You grade documents that a patent search has found.
 You get what the search was for, a QUERY and a DOCUMENT. Grade how well the document answers the query:
@@ -58,39 +56,24 @@ class Judge:
     Truncated answers, refusals and answers without a grade count as grade 0. They are counted by kind (``unreadable``
     in the evidence of a result), and more than 5% of them are an error. The evidence names the models and days that the
     server reports, because a hosted name may move to another model.
-
-    Args:
-        chat: the language model, with its budget and cached answers.
-        characters: maximum length of a query and of a document.
     """
 
     graded = True
     cuts_pairs = True
 
-    def __init__(self, chat: Chat, *, characters: int = 8000) -> None:
+    def __init__(self, chat: Chat, *, characters: int = 8000) -> None:  # of a query, and of a document
         if characters < 1:
             raise ModelError(f"cannot read {characters} characters of a text. Remedy: give a positive number")
-        self.chat = chat
-        self.characters = characters
+        self.chat, self.characters = chat, characters
         self.unreadable: Counter[str] = Counter()
         self._answers: dict[str, Answer] = {}
         settings = {**chat.identity, "characters": characters, "prompt": digest(_INSTRUCTION)}
-        self.mteb_model_meta = ModelMeta.create_empty(
-            overwrites={
-                "name": f"chat/{re.sub(r'[^A-Za-z0-9._-]+', '-', chat.model)}",
-                "revision": digest(settings),
-                "experiment_kwargs": settings,
-                "model_type": ["cross-encoder"],
-                "use_instructions": True,
-            }
-        )
+        facts = {"revision": digest(settings), "experiment_kwargs": settings, "model_type": ["cross-encoder"]}
+        name = f"chat/{re.sub(r'[^A-Za-z0-9._-]+', '-', chat.model)}"
+        self.mteb_model_meta = ModelMeta.create_empty({"name": name, "use_instructions": True, **facts})
 
     def effort(self) -> dict[str, Any]:
-        """Return the usage of the distinct answers since the last call, including cached answers.
-
-        ``seconds`` is the sum over answers, ``models`` counts answers by the model that the server names, ``days``
-        holds the first and the last day.
-        """
+        """Return the usage of the distinct answers since the last call, including cached answers."""
         answers, self._answers = list(self._answers.values()), {}
         unreadable, self.unreadable = self.unreadable, Counter()
         usage = sum((answer.usage for answer in answers), Usage())
@@ -101,10 +84,7 @@ class Judge:
         return effort | models_and_days(self.chat.model, ((answer.model, answer.day) for answer in answers))
 
     def fixed_answers(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        """Grade pairs without the cache, and name the models that answer.
-
-        Cached answers would hide a change of the served model.
-        """
+        """Grade pairs without the cache, which would hide a change of the served model, and name the models."""
         answers = [self.chat.ask_now(_INSTRUCTION, self._message(_ANYTHING_RELEVANT, *pair)) for pair in pairs]
         grades = [0 if answer.fault else grade_in(answer.text) or 0 for answer in answers]
         return {"grades": grades, "models": sorted({answer.model for answer in answers})}
@@ -115,18 +95,11 @@ class Judge:
         inputs2: Iterable[dict[str, Any]],
         *,
         task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: Any = None,
         **kwargs: Any,
     ) -> NDArray[np.float64]:
-        """Grade pairs of query and document.
-
-        Raises:
-            ModelError: too many answers have no grade.
-            EndpointError: the server does not answer, or the budget is spent. Earlier answers stay cached.
-        """
-        goal = _goal(task_metadata)
+        """Grade pairs of query and document. If it raises, earlier answers stay cached."""
+        prompt: Any = getattr(task_metadata, "prompt", None)
+        goal = str((prompt.get("query") if isinstance(prompt, dict) else prompt) or _ANYTHING_RELEVANT)
         grades, received, unreadable = list[int](), dict[str, Answer](), Counter[str]()
         questions = (
             (_INSTRUCTION, self._message(goal, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True)
@@ -155,11 +128,3 @@ class Judge:
 
 def _texts(batches: Iterable[dict[str, Any]]) -> Iterator[str]:
     return chain.from_iterable(batch["text"] for batch in batches)
-
-
-def _goal(task: TaskMetadata) -> str:
-    """The task's prompt for queries."""
-    prompt: Any = getattr(task, "prompt", None)
-    if isinstance(prompt, dict):
-        prompt = prompt.get("query")
-    return str(prompt or _ANYTHING_RELEVANT)

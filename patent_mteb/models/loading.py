@@ -1,8 +1,7 @@
 """Load an mteb model by its hub id, registered name, directory or server address.
 
-Settings of the papers (a cap on tokens, fewer layers, edited inputs) become part of the model's identity. The caps are
-512 tokens for all models of Sophia-Bench (§4.2) and for DAPFAM's reference scores, and 8,192 for PatenTEB. A cap above
-the length that the model reads changes nothing, so the identity stays the same.
+The papers cap tokens at 512 for all models of Sophia-Bench (§4.2) and for DAPFAM's reference scores, and at 8,192 for
+PatenTEB. A cap above the length that the model reads changes nothing, so the identity stays the same.
 
 Late-interaction models are searched by exact MaxSim (:mod:`patent_mteb.search.late_interaction`). mteb's own entries
 use PyLate's approximate index, which needs another version of sentence-transformers. The setting ``maxsim=exact``
@@ -14,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +34,7 @@ from patent_mteb.files import read_json
 from patent_mteb.identity import content_revision, digest, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
-from patent_mteb.models.registry import PatentEncoder, without_prompts
+from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.models.robustness import InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
@@ -72,21 +71,13 @@ _BUFFERS = ("I64", "I32", "BOOL")
 _SIMILARITIES = {"cosine": ScoringFunction.COSINE, "dot": ScoringFunction.DOT_PRODUCT}
 """Similarities that mteb computes itself; for others it calls the model."""
 
-_EMBEDDINGS = (
-    "word_embeddings.weight",
-    "embed_tokens.weight",
-    "wte.weight",
-    "tok_embeddings.weight",
-    "shared.weight",
-    "embedding.weight",
+_EMBEDDINGS = tuple(
+    f"{name}.weight" for name in ("word_embeddings", "embed_tokens", "wte", "tok_embeddings", "shared", "embedding")
 )
 
 
 def folder_facts(folder: Path) -> dict[str, Any]:
-    """Read fields of ``ModelMeta`` from a checkpoint directory, without loading the model.
-
-    These are dimensions, tokens, parameters, memory and similarity. Fields that cannot be read are missing.
-    """
+    """Read fields of ``ModelMeta`` from the files of a checkpoint directory; those that cannot be read are missing."""
     modules = read_json(folder / "modules.json") or []
     paths = (str(module.get("path", "")) for module in modules if module.get("type", "").endswith("Transformer"))
     transformer = folder / next(paths, "")
@@ -155,12 +146,11 @@ def adjusted(
     if max_tokens is None and layers is None and input is None and not autocast:
         return model
     encodes: bool = is_encoder(model)
-    if not encodes:
-        name = model.mteb_model_meta.name
-        raise ModelError(
-            f"'{name}' does not encode texts. Remedy: leave out --max-tokens, --layers, --input and --precision"
-        )
     meta, settings = model.mteb_model_meta, dict[str, Any]()
+    if not encodes:
+        raise ModelError(
+            f"'{meta.name}' does not encode texts. Remedy: leave out --max-tokens, --layers, --input and --precision"
+        )
     if max_tokens is not None and _cap_tokens(_wrapper(model).model, max_tokens, meta.name):
         settings["max_tokens"] = max_tokens
     if layers is not None:
@@ -219,8 +209,7 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     """An encoder behind an ``/embeddings`` address of the OpenAI protocol, such as vLLM, TEI, llama.cpp or Ollama.
 
     The identity consists of the model's name at the server, the settings, and the revision that the user states.
-    Without a revision the address takes its place, so that two servers never share vectors or results. A server does
-    not say what it computes with (type of number, batches): the revision is the place to say it.
+    Without a revision the address takes its place, so that two servers never share vectors or results.
     """
 
     def __init__(
@@ -346,12 +335,14 @@ def kind_of_checkpoint(folder: Path) -> str:
         raise ModelError(
             f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name a checkpoint directory"
         )
+
+    def content(path: Path, default: Any) -> Any:
+        return json.loads(path.read_text("utf-8")) if path.is_file() else default
+
     try:
-        settings = folder / "config_sentence_transformers.json"
-        model_type = json.loads(settings.read_text("utf-8")).get("model_type", "") if settings.is_file() else ""
-        declared = json.loads(modules.read_text("utf-8")) if modules.is_file() else []
-        types = [module.get("type", "") for module in declared]
-        configured = json.loads(config.read_text("utf-8")) if config.is_file() else {}
+        model_type = content(folder / "config_sentence_transformers.json", {}).get("model_type", "")
+        types = [module.get("type", "") for module in content(modules, [])]
+        configured = content(config, {})
         architectures = configured.get("architectures") or [""]
         classes = {str(name).lower() for name in configured.get("label2id") or ()}
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -363,9 +354,9 @@ def kind_of_checkpoint(folder: Path) -> str:
     if model_type == "SparseEncoder" or any("sparse_encoder" in one for one in types):
         return "sparse"
     if model_type not in ("", "SentenceTransformer") or (not types and not architectures[0].endswith(_BARE_ENCODERS)):
-        known = (
-            f"model_type '{model_type}'" if model_type else f"architecture '{architectures[0]}' without modules.json"
-        )
+        known = f"architecture '{architectures[0]}' without modules.json"
+        if model_type:
+            known = f"model_type '{model_type}'"
         raise ModelError(
             f"{folder} holds a model that is not known to embed texts ({known}). "
             "Remedy: save it with sentence-transformers, whose modules.json says how tokens become a vector"
@@ -380,6 +371,13 @@ class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ig
     """Class name in store keys: stores of the first version hold mteb's class."""
 
 
+def _opened(kind: Callable[..., Any], folder: str, what: str, device: str | None, options: Mapping[str, Any]) -> Any:
+    try:
+        return kind(folder, device=device, **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ModelError(f"the checkpoint {folder} cannot be loaded as a {what}: {error}") from error
+
+
 def _load_encoder(
     model_name: str,
     revision: str | None,
@@ -391,12 +389,7 @@ def _load_encoder(
 ) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    try:
-        model = SentenceTransformer(folder, device=device, **kwargs)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise ModelError(
-            f"the checkpoint {folder} cannot be loaded as a sentence-transformers model: {error}"
-        ) from error
+    model = _opened(SentenceTransformer, folder, "sentence-transformers model", device, kwargs)
     encoder = PatentEncoder(model) if prompted else LocalEncoder(model)
     encoder.loaded_revision = content_revision(Path(folder))
     return note(encoder)
@@ -407,15 +400,12 @@ def _load_sparse(
 ) -> Any:
     from sentence_transformers import SparseEncoder
 
-    try:
-        model = SparseEncoder(folder, device=device, **kwargs)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise ModelError(f"the checkpoint {folder} cannot be loaded as a sparse encoder: {error}") from error
-    wrapper = SparseEncoderWrapper(model)
-    facts = {"name": local_name(Path(folder)), "revision": content_revision(Path(folder)), "model_type": ["sparse"]}
+    wrapper = SparseEncoderWrapper(_opened(SparseEncoder, folder, "sparse encoder", device, kwargs))
+    loaded = content_revision(Path(folder))
+    facts = {"name": local_name(Path(folder)), "revision": loaded, "model_type": ["sparse"]}
     wrapper.mteb_model_meta = ModelMeta.create_empty(facts)
     search = SparseSearch(wrapper)
-    search.loaded_revision = content_revision(Path(folder))
+    search.loaded_revision = loaded
     return search
 
 
@@ -475,17 +465,13 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     try:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
+        known = [*_SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
+        known += [name.rpartition("/")[2] for name in known]
         raise ModelError(
-            f"unknown model '{name}'{did_you_mean(name, _known_names())}: mteb does not know it, there is no such"
+            f"unknown model '{name}'{did_you_mean(name, known)}: mteb does not know it, there is no such"
             f" directory, and the hub does not provide it ({error}). Remedy: check the name with 'patent-mteb list"
             " models', or name a directory"
         ) from error
-
-
-def _known_names() -> list[str]:
-    """The names that ``-m`` accepts, with and without their organisation."""
-    names = [*_SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
-    return names + [name.rpartition("/")[2] for name in names]
 
 
 def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -505,30 +491,24 @@ def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mappi
 
 def _drop_default_attention(model: Any) -> Any:
     """Remove ``attention`` from the identity of a model if it is the model's default."""
+    from torch.nn import Module
+
     meta = model.mteb_model_meta
     settings = dict((meta.experiment_kwargs or {}).get("model_kwargs") or {})
-    network = next((module for module in _modules(model) if hasattr(module, "_supports_sdpa")), None)
+    inner = getattr(model, "model", None)
+    modules = inner.modules() if isinstance(inner, Module) else ()
+    network: Any = next((module for module in modules if hasattr(module, "_supports_sdpa")), None)
     default = None if network is None else "sdpa" if network._supports_sdpa else "eager"
     if settings.pop("attn_implementation", None) != default or default is None:
         return model
-    changed: dict[str, Any] = {}
-    for name in ("experiment_kwargs", "loader_kwargs"):
-        others = {
-            key: value for key, value in (getattr(meta, name) or {}).items() if key not in ("model_kwargs", "digest")
-        }
-        changed[name] = {**others, **({"model_kwargs": settings} if settings else {})}
-    model.mteb_model_meta = meta.model_copy(
-        update={**changed, "experiment_kwargs": changed["experiment_kwargs"] or None}
-    )
+
+    def without(given: Mapping[str, Any] | None) -> dict[str, Any]:
+        others = {key: value for key, value in (given or {}).items() if key not in ("model_kwargs", "digest")}
+        return {**others, **({"model_kwargs": settings} if settings else {})}
+
+    changed = {"experiment_kwargs": without(meta.experiment_kwargs) or None}
+    model.mteb_model_meta = meta.model_copy(update={**changed, "loader_kwargs": without(meta.loader_kwargs)})
     return model
-
-
-def _modules(model: Any) -> Iterator[Any]:
-    from torch.nn import Module
-
-    inner = getattr(model, "model", None)
-    if isinstance(inner, Module):
-        yield from inner.modules()
 
 
 def load(
@@ -573,11 +553,8 @@ def load(
         'patent-mteb/bm25-dapfam'
     """
     if server is not None:
-        if (
-            not prompts
-            or precision not in (None, "float32")
-            or any(one is not None for one in (max_tokens, layers, input))
-        ):
+        changed = any(one is not None for one in (max_tokens, layers, input))
+        if changed or not prompts or precision not in (None, "float32"):
             raise ModelError(
                 "the settings of a served model cannot be changed. Remedy: leave out --no-prompts, --precision,"
                 " --max-tokens, --layers and --input"
@@ -592,7 +569,7 @@ def load(
                 f"'{name}' is not a patent model of the suite, so it has no prompts to remove. Remedy: leave out"
                 " --no-prompts"
             )
-        meta = without_prompts(meta)
+        meta = with_settings(meta, prompts="none")
     if precision not in (None, *PRECISIONS):
         raise ModelError(f"unknown precision '{precision}'. Remedy: choose one of {', '.join(PRECISIONS)}")
     int8_tokens = precision == "int8" and "late-interaction" in meta.model_type

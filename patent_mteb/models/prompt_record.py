@@ -1,8 +1,4 @@
-"""Record the prompts that a model applies to a task, for the evidence of each result.
-
-A store reports the prompt that it hashed with each text. For other encoders, :mod:`patent_mteb.store.resolve` finds the
-prompt, as it does when a text is encoded.
-"""
+"""Record the prompts that a model applies to a task, for the evidence of each result."""
 
 from __future__ import annotations
 
@@ -43,23 +39,22 @@ def _encoders(model: Any) -> Iterator[Any]:
     """The innermost encoders of a model. A stored encoder counts as one, loaded or not."""
     seen: set[int] = set()
 
+    def is_model(value: Any) -> bool:
+        return hasattr(type(value), "mteb_model_meta") or "mteb_model_meta" in getattr(value, "__dict__", {})
+
     def below(outer: Any) -> Iterator[Any]:
         if id(outer) in seen:
             return
         seen.add(id(outer))
         values = getattr(outer, "__dict__", {}).values()
         attributes = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
-        components = [] if isinstance(outer, StoredEncoder) else [item for item in attributes if _is_model(item)]
+        components = [] if isinstance(outer, StoredEncoder) else list(filter(is_model, attributes))
         for component in components:
             yield from below(component)
         if not components and hasattr(outer, "encode"):
             yield outer
 
     yield from below(model)
-
-
-def _is_model(value: Any) -> bool:
-    return hasattr(type(value), "mteb_model_meta") or "mteb_model_meta" in getattr(value, "__dict__", {})
 
 
 def _prompt(encoder: Any, task: TaskMetadata, role: PromptType | None, hf_split: str, hf_subset: str) -> str | None:

@@ -4,15 +4,13 @@
 content]"), so a prompt is the prefix with a trailing blank.
 
 The checkpoints of patembed hold the same prefixes as nested objects (``{"retrieval_IN": {"q_text": ...}}``). Neither
-sentence-transformers nor mteb can apply that form: both encode without a prompt. :func:`patenteb_prompts` returns flat
-prompts under mteb's keys: ``"{Task}-query"`` and ``"{Task}-document"`` where the two roles differ, ``"{Task}"`` where
-there is one prompt (single texts, paraphrase pairs).
+sentence-transformers nor mteb can apply that form: both encode without a prompt.
 
 Tasks of the other benchmarks have no prompts in the papers. Each benchmark's facts name the row of Table 11 that its
 tasks use. DAPFAM, WIPO-AT retrieval and Sophia use ``retrieval_MIXED``, also for the IN and OUT slices: one encoding
-serves all three, and it reproduces the published DAPFAM scores. PatentMap's retrieval follows by analogy. No paper
-states a prompt for other tasks. Here classification tasks use ``class_text2ipc3``, and clustering tasks
-``clusters_ext_full_ipc``, since their labels are technical fields and not inventors. So do the patent tasks of mteb.
+serves all three, and it reproduces the published DAPFAM scores. PatentMap's retrieval follows by analogy.
+Classification tasks use ``class_text2ipc3``, and clustering tasks ``clusters_ext_full_ipc``, since their labels are
+technical fields and not inventors. So do the patent tasks of mteb.
 """
 
 from __future__ import annotations
@@ -32,10 +30,7 @@ class TaskPrompt:
     document: str = ""
 
     def side(self, role: str | None) -> str:
-        """Return the prompt of ``"query"``, ``"document"`` or None.
-
-        Without a role, a task has a prompt only if both roles share it.
-        """
+        """Return the prompt of ``"query"``, ``"document"``, or of None, which has one only if both roles share it."""
         document = self.document or self.query
         if role is None:
             return f"{self.query} " if self.query == document else ""
@@ -49,8 +44,7 @@ class TaskPrompt:
 TABLE_11: dict[str, TaskPrompt] = {
     "retrieval_IN": TaskPrompt("encode query for same document retrieval:", "encode document for same retrieval:"),
     "retrieval_OUT": TaskPrompt(
-        "encode query for different document retrieval:",
-        "encode document for different retrieval:",
+        "encode query for different document retrieval:", "encode document for different retrieval:"
     ),
     "retrieval_MIXED": TaskPrompt("encode query for mixed document retrieval:", "encode document for mixed retrieval:"),
     "title2full": TaskPrompt("encode title query for document retrieval:", "encode document for retrieval:"),
@@ -63,8 +57,7 @@ TABLE_11: dict[str, TaskPrompt] = {
     "class_text2ipc3": TaskPrompt("encode document for ipc classification:"),
     "class_bloom": TaskPrompt("encode document for bloom prediction classification:"),
     "class_nli_oldnew": TaskPrompt(
-        "encode citing document for pair classification:",
-        "encode cited document for pair classification:",
+        "encode citing document for pair classification:", "encode cited document for pair classification:"
     ),
     "clusters_ext_full_ipc": TaskPrompt("encode document for same ipc clustering:"),
     "clusters_inventor": TaskPrompt("encode document for same inventors clustering:"),
@@ -122,10 +115,7 @@ def _row(task_name: str) -> str | None:
 
 
 def prompt_for(task_name: str) -> TaskPrompt | None:
-    """Return the row of Table 11 that a task uses, None for tasks without one.
-
-    Variants of a task (``.v2``, ``.sample``) use its prompt.
-    """
+    """Return the row of Table 11 that a task and its variants (``.v2``, ``.sample``) use, None without one."""
     row = _row(task_name)
     return TABLE_11[row] if row else None
 
@@ -133,7 +123,8 @@ def prompt_for(task_name: str) -> TaskPrompt | None:
 def patenteb_prompts(task_names: Iterable[str]) -> dict[str, str]:
     """Return flat prompts for mteb's ``model_prompts``, for the tasks that have one.
 
-    Pass names of registered tasks only: mteb drops other keys with a warning.
+    The key is ``"{Task}"`` if both roles share the prompt, else ``"{Task}-query"`` and ``"{Task}-document"``. Pass
+    names of registered tasks only: mteb drops other keys with a warning.
     """
     flat: dict[str, str] = {}
     for name in task_names:

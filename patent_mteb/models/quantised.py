@@ -1,14 +1,10 @@
 """Embeddings quantised to one byte or one bit per dimension, as for every dense score of DAPFAM (§5.3).
 
-**Calibration.** ``int8`` and ``uint8`` need a range for each dimension. The papers do not describe theirs. mteb's
-``CompressionWrapper`` takes it from the texts of each call, so that vectors of two calls cannot be compared. Here the
-range is fixed. Title and abstract of the first 256 publications of the built-in sample are encoded as queries and as
-documents of ``PatentCitationRetrieval``. The range of a dimension is their mean plus and minus four standard
-deviations. Users may pass other texts; repetitions and order do not matter, and a digest of the texts is part of the
-identity. ``binary`` keeps signs and needs no calibration.
-
-**Scores.** :meth:`Quantised.encode` returns the values that the codes represent (:mod:`patent_mteb.store.codecs`). The
-wrapped model's similarity compares them. A score does not depend on batches or on the order of texts.
+``int8`` and ``uint8`` need a range for each dimension. The papers do not describe theirs. mteb's ``CompressionWrapper``
+takes it from the texts of each call, so that vectors of two calls cannot be compared. Here the range is fixed: title
+and abstract of the first 256 publications of the built-in sample are encoded as queries and as documents of
+``PatentCitationRetrieval``, and the range of a dimension is their mean plus and minus four standard deviations.
+``binary`` keeps signs and needs no calibration.
 """
 
 from __future__ import annotations
@@ -25,19 +21,19 @@ from numpy.typing import NDArray
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
+from patent_mteb.models.robustness import WrappedEncoder
 from patent_mteb.patents.views import view_text
 from patent_mteb.sample import SAMPLE_VERSION, generate
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import EmbeddingStore, StoredEncoder, stored
 from patent_mteb.store.codecs import Codec, Levels, Signs
 from patent_mteb.store.resolve import plain
-from patent_mteb.store.settings import NEUTRAL, LiveIdentity
+from patent_mteb.store.settings import NEUTRAL
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
 
-__all__ = ["VECTOR_PRECISIONS", "Quantised", "calibration_texts"]
 VECTOR_PRECISIONS = ("int8", "uint8", "binary")
 _TEXTS = 256
 _DEVIATIONS = 4
@@ -51,7 +47,7 @@ def calibration_texts() -> list[str]:
     return [view_text(patent, "TA") for patent in generate()[0][:_TEXTS]]
 
 
-class Quantised(LiveIdentity):
+class Quantised(WrappedEncoder):
     """An encoder with quantised vectors.
 
     In a store (``stored(Quantised(model, "int8"))``) each dimension takes one byte.
@@ -59,7 +55,7 @@ class Quantised(LiveIdentity):
     Args:
         model: an mteb encoder; one with a store keeps its full vectors there.
         precision: "int8", "uint8" or "binary"; see :mod:`patent_mteb.store.codecs`.
-        calibration: texts instead of :func:`calibration_texts`.
+        calibration: texts instead of :func:`calibration_texts`, in any order; their digest is part of the identity.
 
     Raises:
         ModelError: ``model`` is not an encoder, or is already quantised; the precision is unknown; or there are fewer
@@ -87,8 +83,7 @@ class Quantised(LiveIdentity):
             raise ModelError(f"{model.mteb_model_meta.name} is already quantised. Remedy: pass the model inside it.")
         if precision not in VECTOR_PRECISIONS:
             raise ModelError(f"unknown precision {precision!r}. Remedy: choose one of {', '.join(VECTOR_PRECISIONS)}.")
-        self.model = model
-        self.precision = precision
+        self.model, self.precision = model, precision
         self._texts = None if calibration is None else sorted(set(calibration))
         if self._texts is not None and len(self._texts) < 2:
             raise ModelError(
@@ -114,10 +109,9 @@ class Quantised(LiveIdentity):
         """Return a copy that keeps its codes in a store (called by :func:`patent_mteb.store.stored`)."""
         if dtype != "float32":
             raise ModelError(f"a store keeps quantised vectors as bytes, not as {dtype}. Remedy: leave out the type")
-        stored_copy = copy.copy(self)
-        stored_copy._store = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path)
-        stored_copy._encoders = {}
-        return stored_copy
+        found = copy.copy(self)
+        found._store, found._encoders = path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), {}
+        return found
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> NDArray[np.float32]:
         """Return the values that the codes represent, [n, width]; arguments as in mteb's ``EncoderProtocol``."""
@@ -130,14 +124,6 @@ class Quantised(LiveIdentity):
     def codes(self, vectors: Any, codec: Codec | None = None) -> NDArray[np.int8]:
         """Quantise vectors of the wrapped model, [n, width]."""
         return (codec or self._encoder({})[0]).code(self._checked(vectors))
-
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of every pair, by the wrapped model."""
-        return self.model.similarity(embeddings1, embeddings2)
-
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of the pairs of equal position, by the wrapped model."""
-        return self.model.similarity_pairwise(embeddings1, embeddings2)
 
     def _encoder(self, kwargs: Mapping[str, Any]) -> tuple[Codec, StoredEncoder | None]:
         """The codec for vectors encoded with these arguments, and the stored encoder if there is a store."""
@@ -156,23 +142,16 @@ class Quantised(LiveIdentity):
         texts = calibration_texts() if self._texts is None else self._texts
         encoder = self.model if self._store is None else stored(self.model, self._store)
         arguments: dict[str, Any] = {
-            "task_metadata": registered("tasks")[_TASK].metadata,
             "hf_split": "test",
             "hf_subset": "default",
             "batch_size": _BATCH,
             "show_progress_bar": False,
         }
-        blocks = [
-            self._checked(
-                encoder.encode(
-                    DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH),
-                    prompt_type=role,
-                    **arguments,
-                    **kwargs,
-                )
-            )
-            for role in (PromptType.query, PromptType.document)
-        ]
+        arguments |= {"task_metadata": registered("tasks")[_TASK].metadata, **kwargs}
+        blocks = []
+        for role in (PromptType.query, PromptType.document):
+            inputs: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH)
+            blocks.append(self._checked(encoder.encode(inputs, prompt_type=role, **arguments)))
         vectors = np.concatenate(blocks).astype(np.float64)
         mean, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)
         return Levels((mean - reach).astype(np.float32), (mean + reach).astype(np.float32), self.settings)

@@ -1,26 +1,14 @@
 """Metadata and loaders of the patent models that mteb does not know.
 
-``METAS`` is built from :data:`~patent_mteb.models.checkpoints.CHECKPOINTS`. Its facts come from the model cards and the
-published checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the
-checkpoint counts: PatenTEB §4.2 states mean pooling for all of patembed, but the ``base_long`` checkpoints pool the CLS
-token.
+The facts of :data:`~patent_mteb.models.checkpoints.CHECKPOINTS` come from the model cards and the published
+checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the checkpoint counts:
+PatenTEB §4.2 states mean pooling for all of patembed, but the ``base_long`` checkpoints pool the CLS token. Missing are
+``allenai/specter2``, an adapter that needs the ``adapters`` package (its base model is included), and models without
+public weights (QaECTER, SEARCHFORMER).
 
-A loaded model is a :class:`PatentEncoder`. It looks up its prompts by task name when it encodes a task, so they do not
-depend on the order of registration. The nested prompts of patembed's configuration, which sentence-transformers drops
-silently, are not used. ``prompts_used`` records the prompt of each task and role.
-
-Settings that change scores are loader arguments, and mteb makes them part of the result path::
-
-    mteb.get_model("datalyes/patembed-base")                      # prompts of Table 11
-    mteb.get_model("datalyes/patembed-base", prompts="none")      # another identity
-    mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")
-
-Without a hub, ``PATENT_MTEB_MODELS`` names a directory that holds copies under their hub ids
-(``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
-
-Other modules hold late-interaction models (:mod:`patent_mteb.search.late_interaction`) and zero-shot classifiers.
-Missing are ``allenai/specter2``, an adapter that needs the ``adapters`` package (its base model is included), and
-models without public weights (QaECTER, SEARCHFORMER).
+Settings that change scores are loader arguments, and mteb makes them part of the result path, such as
+``mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")``. Without a hub, ``PATENT_MTEB_MODELS`` names a
+directory that holds copies under their hub ids (``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
 """
 
 from __future__ import annotations
@@ -51,7 +39,6 @@ from patent_mteb.models.robustness import (
     InputVariant,
     pruned,
     section_tags,
-    with_settings,
 )
 from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
@@ -74,10 +61,8 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
     """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
 
     ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded. Prompts of
-    tasks that are registered later are added on first use.
-
-    Attributes:
-        prompts_used: prompt by (task name, ``"query"``, ``"document"`` or None); ``""`` for none.
+    tasks that are registered later are added on first use. The nested prompts of patembed's configuration, which
+    sentence-transformers drops silently, are not used.
     """
 
     usual_settings = NO_PROMPTS
@@ -88,7 +73,7 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         model.default_prompt_name = None
         super().__init__(model)
         self.prompts: Prompts = prompts
-        self.prompts_used: dict[tuple[str, str | None], str] = {}
+        self.prompts_used: dict[tuple[str, str | None], str] = {}  # by task and role; "" for none
         if prompts == "table11":
             self.model_prompts = patenteb_prompts({**TASK_PROMPTS, **registered("tasks")})
 
@@ -96,8 +81,7 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
     def own_prompts(self) -> dict[str, str]:
         """Prompts that differ from Table 11, because the user has set them."""
         prompts = self.model_prompts or {}
-        tasks = [re.sub(r"-(query|document)$", "", key) for key in prompts]
-        known = patenteb_prompts(tasks)
+        known = patenteb_prompts(re.sub(r"-(query|document)$", "", key) for key in prompts)
         return {key: prompt for key, prompt in prompts.items() if known.get(key) != prompt}
 
     def get_prompt_name(self, task_metadata: TaskMetadata, prompt_type: PromptType | None) -> str | None:
@@ -116,8 +100,6 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         inputs: DataLoader[BatchedInput],
         *,
         task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Array:
@@ -125,19 +107,7 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         key = self.get_prompt_name(task_metadata, prompt_type)
         side = prompt_type.value if prompt_type else None
         self.prompts_used[task_metadata.name, side] = (self.model_prompts or {}).get(key or "", "")
-        return super().encode(
-            inputs,
-            task_metadata=task_metadata,
-            hf_split=hf_split,
-            hf_subset=hf_subset,
-            prompt_type=prompt_type,
-            **kwargs,
-        )
-
-
-def without_prompts(meta: ModelMeta) -> ModelMeta:
-    """Add the setting ``prompts="none"`` to the identity of a model."""
-    return with_settings(meta, prompts="none")
+        return super().encode(inputs, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
 
 
 def _local_copy(name: str) -> Path | None:
@@ -147,26 +117,24 @@ def _local_copy(name: str) -> Path | None:
 
 
 class CheckpointMeta(ModelMeta):
-    """Metadata of a registered checkpoint.
+    """Metadata of a registered checkpoint with the revision at registration.
 
-    The revision is that of the time of registration. A local copy may change later, and so may the hub's branch.
+    A local copy may change later, and so may the hub's branch.
     """
 
     def placed(self) -> ModelMeta:
         """Return the metadata with the present revision: the content of a local copy, else the commit on the hub."""
-        found = _revision_now(str(self.name), self.revision)
-        return self if found == self.revision else self.model_copy(update={"revision": found})
-
-
-def _revision_now(name: str, revision: str | None) -> str | None:
-    local = _local_copy(name)
-    if local is not None:
-        return f"{_LOCAL}{content_revision(local)}"
-    try:
-        return _location(CHECKPOINTS[name], revision)[1]
-    except Exception as error:  # huggingface_hub raises many types; loading reports the problem
-        logger.debug("the commit of %s is unknown: %s", name, error)
-        return CHECKPOINTS[name].revision if (revision or "").startswith(_LOCAL) else revision
+        name, revision = str(self.name), self.revision
+        local = _local_copy(name)
+        if local is not None:
+            found: str | None = f"{_LOCAL}{content_revision(local)}"
+        else:
+            try:
+                _, found = _location(CHECKPOINTS[name], revision)
+            except Exception as error:  # huggingface_hub raises many types; loading reports the problem
+                logger.debug("the commit of %s is unknown: %s", name, error)
+                found = CHECKPOINTS[name].revision if (revision or "").startswith(_LOCAL) else revision
+        return self if found == revision else self.model_copy(update={"revision": found})
 
 
 def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
@@ -187,15 +155,13 @@ def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
+    file = "modules.json" if checkpoint.modules else "config.json"
     try:
-        found = Path(
-            hf_hub_download(checkpoint.name, "modules.json" if checkpoint.modules else "config.json", revision=revision)
-        )
+        return Path(hf_hub_download(checkpoint.name, file, revision=revision)).parent.name
     except EntryNotFoundError as error:
         if type(error).__name__ == "LocalEntryNotFoundError":
             raise
         return revision
-    return found.parent.name
 
 
 def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
@@ -243,11 +209,12 @@ def _load_weights(
             f"'{checkpoint.name}' has no modules.json at {path}, so its pooling is unknown."
             f" {_remedy(checkpoint, revision)}"
         )
-    model = _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
+    model = model if checkpoint.modules else _pooled(model, checkpoint, device)
+    _check(model, checkpoint, path)
     return model, f"{_LOCAL}{content_revision(Path(path))}" if Path(path).is_dir() and pinned is None else pinned
 
 
-def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> SentenceTransformer:
+def _check(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> None:
     dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     if dimension() != checkpoint.dim:
         raise ModelError(
@@ -257,16 +224,9 @@ def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> S
     found = next((mode for module in model if (mode := getattr(module, "pooling_mode", None))), None)
     if found is not None and found not in (checkpoint.pooling, (checkpoint.pooling,), [checkpoint.pooling]):
         logger.warning("%s pools by %s, not by %s as expected; the checkpoint counts", path, found, checkpoint.pooling)
-    return model
 
 
-def _prompt_setting(prompts: str | bool | None, checkpoint: Checkpoint) -> Prompts:
-    if prompts is None:
-        return checkpoint.prompts
-    known: dict[str | bool, Prompts] = {True: "table11", False: "none", "table11": "table11", "none": "none"}
-    if prompts not in known:
-        raise ModelError(f"invalid setting prompts={prompts!r}. Remedy: use 'table11' (or True) or 'none' (or False)")
-    return known[prompts]
+_PROMPTS: dict[str | bool, Prompts] = {True: "table11", False: "none", "table11": "table11", "none": "none"}
 
 
 def load_plain(
@@ -285,7 +245,9 @@ def load_plain(
             f"'{model_name}' is not a registered patent model. Remedy: choose one of {', '.join(sorted(CHECKPOINTS))}."
         )
     checkpoint = CHECKPOINTS[model_name]
-    setting = _prompt_setting(prompts, checkpoint)
+    if prompts is not None and prompts not in _PROMPTS:
+        raise ModelError(f"invalid setting prompts={prompts!r}. Remedy: use 'table11' (or True) or 'none' (or False)")
+    setting = checkpoint.prompts if prompts is None else _PROMPTS[prompts]
     embed_dim, _ = options.pop("embed_dim", None), options.pop("digest", None)
     if embed_dim not in (None, checkpoint.dim):
         raise ModelError(
@@ -348,25 +310,16 @@ def suite_metas() -> tuple[ModelMeta, ...]:
 
 @dataclass(frozen=True)
 class ModelRow:
-    """A row of ``patent-mteb list models``. Values are empty or None where they are unknown.
+    """A row of ``patent-mteb list models``. Values are empty or None where they are unknown."""
 
-    Attributes:
-        model: name for ``-m`` and :func:`patent_mteb.models.load`, empty where the weights are not released.
-        printed: spelling in the WIPO-AT paper (Table 3), empty for models that it does not evaluate.
-        category: category in that paper.
-        dims, max_tokens: values in mteb's registry.
-        paper_dims, paper_max_tokens: values in the paper.
-        runs: ``yes`` for registered models, ``by hub id`` for others on the hub, ``no: not released``.
-    """
-
-    model: str
-    printed: str
-    category: str
-    dims: int | None
+    model: str  # name for -m and patent_mteb.models.load, empty where the weights are not released
+    printed: str  # spelling in the WIPO-AT paper (Table 3), empty for models that it does not evaluate
+    category: str  # in that paper
+    dims: int | None  # in mteb's registry
     max_tokens: int | None
     paper_dims: int | None
     paper_max_tokens: int | None
-    runs: str
+    runs: str  # "yes" for registered models, "by hub id" for others on the hub, "no: not released"
 
 
 def models() -> list[ModelRow]:

@@ -2,24 +2,17 @@
 
 **Input variants** (PatenTEB §7.4, Table 10). A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``.
 ``noSEP`` removes the separators. ``trim[...]`` drops sections by their position, counted as in Python (``1`` is the
-abstract, ``-1`` the claim). Trimming is applied first, since it needs the separators.
-
-The task's metadata name the sections of its texts (``text_parts``). ``trim[1]`` drops the abstract at any position,
-also where it comes first because the task removes the title (Title2Full). Without ``text_parts`` the sections are
-title, abstract and claim.
-
-The paper leaves three cases open. Here a missing section is ignored. A text without separators, or one that would lose
-all sections, stays unchanged. A removed separator leaves one blank.
+abstract, ``-1`` the claim), before the separators are removed. The task's metadata name the sections of its texts
+(``text_parts``), so that ``trim[1]`` drops the abstract also where it comes first. The paper leaves three cases open.
+Here a missing section is ignored. A text without separators, or one that would lose all sections, stays unchanged. A
+removed separator leaves one blank.
 
 **Section tags** (PatentMap): ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of a patent. The
 authors' models were trained with tags; the paper's baselines read the same texts without them. The registered PatentMap
-checkpoints read tags, every other model reads none. :func:`with_section_tags` changes this for any model and writes
-``section_tags=True`` into its ``experiment_kwargs``, so that the two settings never share a result. The authors
-evaluated one other model with tags, bert-for-patents: it reads them for the ``paper_`` scores
-(:func:`reads_section_tags_in_paper`).
+checkpoints read tags, every other model reads none. The authors evaluated one other model with tags, bert-for-patents:
+it reads them for the ``paper_`` scores (:func:`reads_section_tags_in_paper`).
 
-**Pruned layers** are from PatenTEB §7.3. Truncated dimensions have their own wrapper,
-:class:`~patent_mteb.models.Truncated`.
+**Pruned layers** are from PatenTEB §7.3.
 """
 
 from __future__ import annotations
@@ -77,24 +70,19 @@ class Variant:
 
     @property
     def name(self) -> str:
-        parts = ([] if self.keep_separators else ["noSEP"]) + (
-            [f"trim[{','.join(map(str, self.trim))}]"] if self.trim else []
-        )
-        return "+".join(parts)
+        trim = f"trim[{','.join(map(str, self.trim))}]" if self.trim else ""
+        return "+".join(filter(None, ("" if self.keep_separators else "noSEP", trim)))
 
     def __call__(self, text: str, parts: Sequence[str] = PARTS) -> str:
         """Apply the variant to a text; ``parts`` names its sections in order."""
         dropped = {PARTS[at] for at in self.trim if -len(PARTS) <= at < len(PARTS)}
         sections = text.split(SEPARATOR)
-        kept = [
-            section
-            for name, section in zip(named_sections(sections, parts), sections, strict=True)
-            if name not in dropped
-        ]
+        named = zip(_named_sections(sections, parts), sections, strict=True)
+        kept = [section for name, section in named if name not in dropped]
         return (SEPARATOR if self.keep_separators else " ").join(kept or sections)
 
 
-def named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
+def _named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
     """Name the sections of a text by ``parts``, in order. Sections beyond the last name belong to it."""
     return [parts[min(position, len(parts) - 1)] for position in range(len(sections))]
 
@@ -106,12 +94,25 @@ def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
     )
 
 
-class EditedInput(LiveIdentity):
-    """An encoder whose texts are edited before they are encoded. Prompts are added to the edited text.
+class WrappedEncoder(LiveIdentity):
+    """A wrapper of an encoder, whose similarity compares the vectors."""
 
-    ``edit(text, parts)`` receives the names of the sections that the task's metadata give for this role, else
-    :data:`PARTS`. Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of
-    reading unedited text.
+    model: Any
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Similarity of every pair, by the wrapped model."""
+        return self.model.similarity(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Similarity of the pairs of equal position, by the wrapped model."""
+        return self.model.similarity_pairwise(embeddings1, embeddings2)
+
+
+class EditedInput(WrappedEncoder):
+    """An encoder whose texts are edited, by ``edit(text, names of its sections)``, before prompts are added.
+
+    Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of reading unedited
+    text.
     """
 
     usual_settings = NO_PROMPTS
@@ -126,8 +127,6 @@ class EditedInput(LiveIdentity):
         inputs: DataLoader[BatchedInput],
         *,
         task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Array:
@@ -145,20 +144,7 @@ class EditedInput(LiveIdentity):
                 )
             texts += [self.edit(text, parts) for text in batch["text"]]
         edited: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=inputs.batch_size or 32)
-        return self.model.encode(
-            edited,
-            task_metadata=task_metadata,
-            hf_split=hf_split,
-            hf_subset=hf_subset,
-            prompt_type=prompt_type,
-            **kwargs,
-        )
-
-    def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        return self.model.similarity(embeddings1, embeddings2)
-
-    def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        return self.model.similarity_pairwise(embeddings1, embeddings2)
+        return self.model.encode(edited, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
 
     @property
     def model_prompts(self) -> dict[str, str] | None:
@@ -185,21 +171,15 @@ class InputVariant(EditedInput):
 
 
 def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
-    """Return a copy with the first ``layers`` transformer layers (§7.3, Table 9) and all later modules.
-
-    The model itself is returned if it has no more layers than that.
-    """
+    """Return a copy with the first ``layers`` layers (§7.3, Table 9), or the model itself if it has no more."""
     from torch.nn import ModuleList
 
     transformer: Any = getattr(model[0], "auto_model", None)
     depth = getattr(getattr(transformer, "config", None), "num_hidden_layers", None)
     if depth is None:
         raise ModelError("cannot prune layers: the first module of the model is not a transformer")
-    stacks = [
-        (name, module)
-        for name, module in transformer.named_modules()
-        if isinstance(module, ModuleList) and len(module) == depth
-    ]
+    lists = [(name, one) for name, one in transformer.named_modules() if isinstance(one, ModuleList)]
+    stacks = [name for name, one in lists if len(one) == depth]
     if len(stacks) != 1:
         raise ModelError(f"cannot prune layers: found {len(stacks)} stacks of {depth} layers, expected one")
     if not 1 <= layers <= depth:
@@ -208,36 +188,29 @@ def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
         return model
     shortened = copy.deepcopy(model)
     transformer = shortened[0].auto_model
-    name = stacks[0][0]
-    stack = transformer.get_submodule(name)
-    parent, _, attribute = name.rpartition(".")
-    setattr(transformer.get_submodule(parent), attribute, stack[:layers])
+    parent, _, attribute = stacks[0].rpartition(".")
+    setattr(transformer.get_submodule(parent), attribute, transformer.get_submodule(stacks[0])[:layers])
     transformer.config.num_hidden_layers = layers
     return shortened
 
 
 def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
-    """Put PatentMap's section tags into a text.
+    """Put PatentMap's section tags into a text: ``title [SEP] [abstract] abstract [SEP] [claim] claim``.
 
-    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``. The title, and
-    every section without a tag in PatentMap, stays as it is. So does a text that already contains a tag.
+    The title, sections without a tag in PatentMap, and texts that already contain a tag stay as they are.
     """
     if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text
     sections = text.split(SEPARATOR)
-    tags = (SECTION_TAGS.get(name, "") for name in named_sections(sections, parts))
+    tags = (SECTION_TAGS.get(name, "") for name in _named_sections(sections, parts))
     return SEPARATOR.join(f"{tag} {section}".strip() for tag, section in zip(tags, sections, strict=True))
-
-
-def _trained_with_tags(meta: ModelMeta) -> bool:
-    checkpoint = CHECKPOINTS.get(meta.name or "")
-    return checkpoint is not None and checkpoint.tagged
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
     """Whether a model of this identity receives texts with section tags."""
     setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
-    return _trained_with_tags(meta) if setting is None else bool(setting)
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    return checkpoint is not None and checkpoint.tagged if setting is None else bool(setting)
 
 
 def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
@@ -248,9 +221,10 @@ def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
 
 
 def with_section_tags(model: _Model, tags: bool = True) -> _Model:
-    """A shallow copy of a model with the setting ``section_tags`` in its identity."""
+    """A shallow copy of a model with the setting ``section_tags``, which makes it read tags or not, in its identity."""
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
-    if not tags and _trained_with_tags(meta):
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    if not tags and checkpoint is not None and checkpoint.tagged:
         raise ModelError(
             f"'{meta.name}' was trained with section tags, and its loader adds them. Remedy: leave the setting alone"
         )

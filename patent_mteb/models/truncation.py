@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from patent_mteb.errors import ModelError
+from patent_mteb.models.robustness import WrappedEncoder
 from patent_mteb.search.vectors import is_encoder
-from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
 
-__all__ = ["Truncated"]
 _ROWS = 65_536
 
 
@@ -30,7 +29,7 @@ def _width(model: Any) -> int | None:
     return None
 
 
-class Truncated(LiveIdentity):
+class Truncated(WrappedEncoder):
     """An encoder that keeps the first ``dims`` dimensions of another's vectors, normalised to length 1 (L2, fp32).
 
     With a stored encoder (``Truncated(stored(model), 256)``), all choices of ``dims`` share one encoding. A vector
@@ -89,11 +88,3 @@ class Truncated(LiveIdentity):
             lengths = np.linalg.norm(rows, axis=1, keepdims=True)
             truncated[start : start + _ROWS] = rows / np.where(lengths > 0, lengths, 1)
         return truncated
-
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of every pair, by the wrapped model."""
-        return self.model.similarity(embeddings1, embeddings2)
-
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of the pairs of equal position, by the wrapped model."""
-        return self.model.similarity_pairwise(embeddings1, embeddings2)

@@ -1,9 +1,7 @@
 """Zero-shot classifiers: NLI cross-encoders and GLiNER2 taggers (WIPO-AT, section 4.4).
 
-They score label names instead of embedding texts, and run multi-label classification tasks only
-(:mod:`patent_mteb.protocols.zero_shot`). The four models of the paper's Table 8 are registered. A directory with a
-sequence classifier that has a class named *entailment* works too. The paper states no hypothesis; the default is
-:data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, and any other is part of the model's identity.
+They score label names instead of embedding texts, and run multi-label classification tasks only. The paper states no
+hypothesis; the default is :data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, and any other is part of the identity.
 """
 
 from __future__ import annotations
@@ -25,26 +23,12 @@ _LOWEST = 0.01
 
 
 class ZeroShotModel(LiveIdentity):
-    """An mteb model that scores label names: ``score_labels(texts, labels) -> [n texts, n labels]``.
-
-    The weights of ``model`` are part of the identity.
-    """
+    """An mteb model that scores label names: ``score_labels(texts, labels) -> [n texts, n labels]``."""
 
     def __init__(self, meta: ModelMeta, scorer: Scorer, model: Any = None, loaded_revision: str | None = None) -> None:
-        self.model = model
-        self.score_labels = scorer
+        self.model, self.score_labels = model, scorer  # the weights of the model are part of the identity
         self.loaded_revision = loaded_revision
         self.mteb_model_meta = meta
-
-
-def gliner2_scorer(model: Any) -> Scorer:
-    """Score a label by the highest confidence among the spans that a GLiNER2 model finds for it."""
-
-    def tag(text: str, labels: list[str]) -> Iterable[tuple[str, float]]:
-        entities = model.extract_entities(text, labels, threshold=_LOWEST, include_confidence=True)["entities"]
-        return [(label, float(span["confidence"])) for label, spans in entities.items() for span in spans]
-
-    return tagger_scorer(tag)
 
 
 def load_nli(
@@ -63,14 +47,17 @@ def load_nli(
         scorer = cross_encoder_scorer(model, hypothesis=hypothesis)
     except Exception as error:  # transformers, huggingface_hub and httpx each raise their own types
         raise ModelError(f"'{model_name}' cannot be loaded as an NLI cross-encoder ({error}). {_REMEDY}") from error
-    commit = getattr(model.config, "_commit_hash", None)
-    if folder:
-        return ZeroShotModel(_with_hypothesis(local_nli_meta(Path(folder)), hypothesis), scorer, model)
-    return ZeroShotModel(_with_hypothesis(_KNOWN[model_name], hypothesis), scorer, model, commit)
+    meta = local_nli_meta(Path(folder)) if folder else _KNOWN[model_name]
+    if hypothesis != HYPOTHESIS:
+        meta = meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
+    return ZeroShotModel(meta, scorer, model, None if folder else getattr(model.config, "_commit_hash", None))
 
 
 def load_gliner2(model_name: str, revision: str | None = None, device: str | None = None) -> ZeroShotModel:
-    """Load a GLiNER2 tagger (mteb calls this for a model of :data:`METAS`); needs the package ``gliner2[local]``."""
+    """Load a GLiNER2 tagger (mteb calls this for a model of :data:`METAS`).
+
+    The score of a label is the highest confidence among the spans that the model finds for it.
+    """
     try:
         from gliner2 import GLiNER2
     except ImportError as error:
@@ -84,39 +71,30 @@ def load_gliner2(model_name: str, revision: str | None = None, device: str | Non
         raise ModelError(f"'{model_name}' cannot be loaded ({error}). {_REMEDY}") from error
     if device:
         model.to(device)
-    return ZeroShotModel(_KNOWN[model_name], gliner2_scorer(model), model, folder.name)
+
+    def tag(text: str, labels: list[str]) -> Iterable[tuple[str, float]]:
+        entities = model.extract_entities(text, labels, threshold=_LOWEST, include_confidence=True)["entities"]
+        return [(label, float(span["confidence"])) for label, spans in entities.items() for span in spans]
+
+    return ZeroShotModel(_KNOWN[model_name], tagger_scorer(tag), model, folder.name)
 
 
 def local_nli_meta(folder: Path) -> ModelMeta:
     """ModelMeta of a directory that holds an NLI cross-encoder. The revision is a hash of its content."""
     loader = functools.partial(load_nli, folder=str(folder))
-    return _entry(local_name(folder), content_revision(folder), loader, open_weights=None)
+    return _entry(local_name(folder), loader, revision=content_revision(folder), open_weights=None)
 
 
-def _entry(
-    name: str, revision: str | None, loader: Callable[..., Any], *, open_weights: bool | None = True
-) -> ModelMeta:
-    fields = {
-        "name": name,
-        "revision": revision,
-        "loader": loader,
-        "model_type": ["cross-encoder"],
-        "open_weights": open_weights,
-    }
-    return ModelMeta.create_empty(fields)
-
-
-def _with_hypothesis(meta: ModelMeta, hypothesis: str) -> ModelMeta:
-    if hypothesis == HYPOTHESIS:
-        return meta
-    return meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
+def _entry(name: str, loader: Callable[..., Any], **facts: Any) -> ModelMeta:
+    known = {"name": name, "loader": loader, "model_type": ["cross-encoder"], "revision": None, "open_weights": True}
+    return ModelMeta.create_empty(known | facts)
 
 
 METAS: tuple[ModelMeta, ...] = (
-    _entry("MoritzLaurer/deberta-v3-large-zeroshot-v2.0", None, load_nli),
-    _entry("facebook/bart-large-mnli", None, load_nli),
-    _entry("fastino/gliner2-multi-v1", None, load_gliner2),
-    _entry("fastino/gliner2-base-v1", None, load_gliner2),
+    _entry("MoritzLaurer/deberta-v3-large-zeroshot-v2.0", load_nli),
+    _entry("facebook/bart-large-mnli", load_nli),
+    _entry("fastino/gliner2-multi-v1", load_gliner2),
+    _entry("fastino/gliner2-base-v1", load_gliner2),
 )
 """The zero-shot models of Table 8, without a fixed commit. Results are stored under the commit that was loaded."""
 

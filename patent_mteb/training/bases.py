@@ -1,4 +1,4 @@
-"""Load a base model, check it for a recipe, and add or remove a head and adapters.
+"""The model that is trained: its base, head, adapters and losses.
 
 A base is trained in float32 regardless of the type in its files. Steps of 2e-5 are lost in the rounding of bfloat16,
 and float16 overflows. fp16 and bf16 mean the trainer's autocast.
@@ -9,13 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import losses
+from sentence_transformers.sentence_transformer.losses import (
+    BatchHardTripletLossDistanceFunction,
+    SiameseDistanceMetric,
+)
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, StaticEmbedding, Transformer
 from sentence_transformers.util import is_sentence_transformer_model, load_file_path
 from torch import nn
@@ -29,6 +34,10 @@ logger = logging.getLogger(__name__)
 HEAD = "patent_mteb_head"
 """Name of the projection, which a saved model does not contain."""
 
+Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
+GROUPED: tuple[Kind, ...] = ("triplet", "contrastive")
+"""Losses that compare rows of equal label, and need batches with several rows of each label."""
+
 _HEADS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "linear": nn.Identity}
 _TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _ONE_DIRECTION = 1.0001
@@ -41,11 +50,6 @@ DISTINCT = 10
 def is_static(model: SentenceTransformer) -> bool:
     """Whether the model is a table of word vectors, without a transformer."""
     return isinstance(model[0], StaticEmbedding)
-
-
-def pooling_of(model: SentenceTransformer) -> str:
-    """The pooling mode of the model, empty without a pooling module."""
-    return next((str(module.pooling_mode) for module in model if isinstance(module, Pooling)), "")
 
 
 def open_model(
@@ -137,7 +141,7 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
         transformer: Any = model[0]
         pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode=settings.pooling)
         model = SentenceTransformer(modules=[transformer, pooling], device=device)
-    found = pooling_of(model)
+    found = next((str(module.pooling_mode) for module in model if isinstance(module, Pooling)), "")
     if settings.pooling not in ("any", found):
         pools = f"pools by {found}" if found else "has no pooling of tokens"
         raise DataError(
@@ -159,7 +163,7 @@ def add_head(model: SentenceTransformer, settings: Settings) -> None:
     model.add_module(HEAD, head.to(model.device))
 
 
-def add_lora(model: SentenceTransformer, rank: int = 16) -> None:
+def add_lora(model: SentenceTransformer, rank: int) -> None:
     """Add low-rank adapters (peft), which are trained instead of all weights and merged on saving."""
     if not isinstance(model[0], Transformer):
         raise DataError("the base has no transformer to add adapters to", remedy="leave out --lora")
@@ -202,3 +206,41 @@ def without_head(model: SentenceTransformer) -> SentenceTransformer:
         similarity_fn_name=model.similarity_fn_name,
     )
     return inference.eval()
+
+
+def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
+    """Make the loss of one table of pairs: one of sentence-transformers with the settings of the paper.
+
+    Static embedding models do not support mini-batches, and cached losses do not support dropped layers. Both use the
+    plain ranking loss, which has the same value and gradient.
+    """
+    if settings.layer_dropping and is_static(model):
+        raise DataError("a base without a transformer has no layers to drop", remedy="use --set layer_dropping=false")
+    loss: nn.Module
+    if kind == "ranking":  # WIPO-AT §3.5; PatentMap eq. 1; PatenTEB eq. 1; QaECTER §2.2
+        directions: Any = ("query_to_doc", "doc_to_query") if settings.symmetric else ("query_to_doc",)
+        mode: Any = "per_direction" if settings.symmetric else "joint"
+        options: dict[str, Any] = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
+        if is_static(model) or settings.layer_dropping:
+            loss = losses.MultipleNegativesRankingLoss(model, **options)
+        else:
+            options["mini_batch_size"] = settings.mini_batch
+            loss = losses.CachedMultipleNegativesRankingLoss(model, **options)
+    elif kind == "contrastive":  # PatenTEB eq. 2; the online loss sums over the hard pairs of a batch only
+        cosine = SiameseDistanceMetric.COSINE_DISTANCE
+        loss = losses.OnlineContrastiveLoss(model, distance_metric=cosine, margin=settings.margin)
+    elif kind == "triplet":  # eq. 3; the library's default distance is Euclidean
+        distance = BatchHardTripletLossDistanceFunction.cosine_distance
+        loss = losses.BatchHardSoftMarginTripletLoss(model, distance_metric=distance)
+    elif kind == "softmax":  # eq. 4 on [u; v]; the library adds |u - v| by default, and its layer has a bias
+        width = int(model.get_embedding_dimension() or 0)
+        loss = losses.SoftmaxLoss(
+            model, embedding_dimension=width, num_labels=n_labels, concatenation_sent_difference=False
+        )
+    else:  # §4.4, to the projected vectors of a teacher
+        loss = losses.MSELoss(model)
+    if settings.matryoshka and kind == "ranking":
+        loss = losses.MatryoshkaLoss(model, loss, matryoshka_dims=list(settings.matryoshka))
+    if settings.layer_dropping:
+        loss = losses.AdaptiveLayerLoss(model, loss)
+    return loss

@@ -1,20 +1,9 @@
 """Compare scores before and after training, with confidence interval and p-value.
 
-Two evaluations:
-
-* **held-out pairs** (:func:`known_item`): known-item search over the pairs of the test split. The anchor of a pair
-  searches the positives of all pairs for its own. Other publications of the pair's families are excluded. This needs no
-  citations and works for any data. Late interaction uses MaxSim. A distilled student is evaluated by its error and its
-  neighbours instead (:mod:`patent_mteb.training.distilling`).
-* **tasks** (:func:`compare_tasks`): scores by query of the results of ``--evaluate``. If a task uses the training data,
-  only queries of test families count; the corpus stays complete.
-
 With several seeds, the score is the mean over seeds with its standard deviation (n - 1), as in WIPO-AT's Tables 13 and
 14. The difference compares each query's mean over seeds with its score before, resampled by query (WIPO-AT §3.7: paired
-bootstrap, 10,000 resamples, seed 42).
-
-:func:`printed_of` returns the papers' own means and standard deviations over three seeds (WIPO-AT Tables 13, 14 and
-20).
+bootstrap, 10,000 resamples, seed 42). A distilled student is evaluated by its error and its neighbours
+(:mod:`patent_mteb.training.distilling`), other models by known-item search over held-out pairs (:func:`known_item`).
 """
 
 from __future__ import annotations
@@ -46,41 +35,30 @@ _SEED_TABLES = (13, 14, 20)
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """The scores of one model on held-out data, one for each pair or text.
-
-    ``mean`` is the score of a model that returns the mean of the training targets for every text; None without targets.
-    """
+    """The scores of one model on held-out data, one for each pair or text."""
 
     what: str
     measure: str
     scores: Floats
-    mean: float | None = None
+    mean: float | None = None  # score of a model that returns the mean of the training targets for every text
 
 
 @dataclass(frozen=True)
 class Change:
-    """One measure before and after training.
-
-    Attributes:
-        after: mean over seeds.
-        spread: standard deviation over seeds, None for one seed.
-        difference, low, high: after - before, and its 95 % interval.
-        p: one-sided p-value of the paired bootstrap (:meth:`~patent_mteb.metrics.significance.Bootstrap.p_values`).
-        mean: see :class:`HeldOutScores`.
-    """
+    """One measure before and after training."""
 
     what: str
     measure: str
     n_queries: int
     before: float
-    after: float
-    spread: float | None
-    difference: float
-    low: float
+    after: float  # mean over seeds
+    spread: float | None  # standard deviation over seeds, None for one seed
+    difference: float  # after - before
+    low: float  # 95 % interval of the difference
     high: float
-    p: float
+    p: float  # one-sided, of the paired bootstrap
     seeds: tuple[float, ...]
-    mean: float | None = None
+    mean: float | None = None  # as in HeldOutScores
 
 
 def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mean: float | None = None) -> Change:
@@ -89,20 +67,20 @@ def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mea
     both = bootstrap(np.column_stack([before, average]))
     differences = both.resampled[:, 1] - both.resampled[:, 0]
     low, high = np.percentile(differences, [2.5, 97.5])
-    scores = tuple(float(values.mean()) for values in after)
+    seeds = tuple(float(values.mean()) for values in after)
     return Change(
-        what,
-        measure,
-        len(before),
-        float(before.mean()),
-        float(average.mean()),
-        float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        float(average.mean() - before.mean()),
-        float(low),
-        float(high),
-        float(both.p_values()[0, 1]),
-        scores,
-        mean,
+        what=what,
+        measure=measure,
+        n_queries=len(before),
+        before=float(before.mean()),
+        after=float(average.mean()),
+        spread=float(np.std(seeds, ddof=1)) if len(seeds) > 1 else None,
+        difference=float(average.mean() - before.mean()),
+        low=float(low),
+        high=float(high),
+        p=float(both.p_values()[0, 1]),
+        seeds=seeds,
+        mean=mean,
     )
 
 
@@ -121,12 +99,14 @@ def known_item(
     where: str = "the pairs",
     prompts: Mapping[str, str] | None = None,
 ) -> dict[str, Floats]:
-    """Return nDCG@10 and P@1 of each pair: the anchor searches the positives of all pairs for its own."""
-    sides = (("anchor", [pair.anchor for pair in pairs]), ("positive", [pair.positive for pair in pairs]))
+    """Return nDCG@10 and P@1 of each pair: the anchor searches the positives of all pairs for its own.
+
+    Other publications of the pair's families are excluded. This needs no citations and works for any data.
+    """
     vectors = []
-    for side, texts in sides:
-        prompt = (prompts or {}).get(side, "")
-        vectors.append(vectors_of(model, [prompt + text for text in texts], f"{who} ({side}s of {where})"))
+    for side in ("anchor", "positive"):
+        texts = [(prompts or {}).get(side, "") + getattr(pair, side) for pair in pairs]
+        vectors.append(vectors_of(model, texts, f"{who} ({side}s of {where})"))
     warn_of_collapse(np.concatenate(vectors), who)
     anchors, positives = (unit(one).astype(np.float64) for one in vectors)
     return scores_of((anchor @ positives.T for anchor in anchors), pairs)
@@ -151,28 +131,6 @@ def test_queries(corpus: Corpus) -> frozenset[str]:
 test_queries.__test__ = False  # type: ignore[attr-defined]  # no test for pytest to collect
 
 
-def compare_tasks(
-    results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]
-) -> list[Change]:
-    """Compute the change of each task's main score from the scores by query in a results folder.
-
-    ``only`` names the tasks, with the queries that count (None for all).
-    """
-    changes = []
-    for task, members in sorted(only.items()):
-        scored = [_by_query(path_of(results, meta, task, ".queries.parquet"), task, meta) for meta in (before, *after)]
-        tables = [one for one in scored if one]
-        if len(tables) < len(scored):
-            continue
-        _check_same_data(tables)
-        chosen = [query for query in tables[0].scores if members is None or query in members]
-        if chosen:
-            what = task if members is None else f"{task}, test families"
-            base, *others = (np.array([one.scores[query] for query in chosen]) for one in tables)
-            changes.append(change(what, tables[0].measure, base, others))
-    return changes
-
-
 @dataclass(frozen=True)
 class _Scores:
     """The scores by query of one model on one task."""
@@ -183,33 +141,44 @@ class _Scores:
     scores: dict[str, float]
 
 
-def _by_query(path: Path, task: str, meta: ModelMeta) -> _Scores | None:
-    """Read the scores by query of a task, None if there are none."""
-    if not path.exists():
-        return None
+def compare_tasks(
+    results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]
+) -> list[Change]:
+    """Compute the change of each task's main score. ``only`` names the tasks, with the queries that count or None."""
+    changes = []
+    for task, members in sorted(only.items()):
+        paths = [(path_of(results, meta, task, ".queries.parquet"), meta) for meta in (before, *after)]
+        if not all(path.exists() for path, _ in paths):
+            continue
+        base, *others = (_by_query(path, task, meta) for path, meta in paths)
+        for one in others:
+            if one.data != base.data or one.scores.keys() != base.scores.keys():
+                raise DataError(
+                    f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})",
+                    path=one.path,
+                    remedy="delete the older result and train again: finished checkpoints are used again",
+                )
+        chosen = [query for query in base.scores if members is None or query in members]
+        if chosen:
+            what = task if members is None else f"{task}, test families"
+            first, *seeds = (np.array([one.scores[query] for query in chosen]) for one in (base, *others))
+            changes.append(change(what, base.measure, first, seeds))
+    return changes
+
+
+def _by_query(path: Path, task: str, meta: ModelMeta) -> _Scores:
+    """Read the scores by query of a task."""
     table = pq.read_table(path)
     header = json.loads((table.schema.metadata or {}).get(b"patent_mteb", b"{}"))
     expected = {"task": task, "model": meta.name, "model_revision": meta.revision, "experiment": meta.experiment_name}
-    if differing := [
-        f"{key} {header.get(key)!r} instead of {value!r}" for key, value in expected.items() if header.get(key) != value
-    ]:
+    differing = ((key, header.get(key), value) for key, value in expected.items() if header.get(key) != value)
+    if shown := ", ".join(f"{key} {found!r} instead of {value!r}" for key, found, value in differing):
         remedy = "delete result and per-query scores and train again: finished checkpoints are used again"
-        raise DataError(f"per-query scores of another run ({', '.join(differing)})", path=path, remedy=remedy)
+        raise DataError(f"per-query scores of another run ({shown})", path=path, remedy=remedy)
     main = str(header["main_score"]).replace("_at_", "@")
     measure = main if main in table.column_names else "ndcg@10"
     scores = dict(zip(table["query"].to_pylist(), table[measure].to_pylist(), strict=True))
     return _Scores(path, measure, (header["dataset_revision"], header["subset"]), scores)
-
-
-def _check_same_data(tables: Sequence[_Scores]) -> None:
-    base = tables[0]
-    for one in tables[1:]:
-        if one.data != base.data or one.scores.keys() != base.scores.keys():
-            raise DataError(
-                f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})",
-                path=one.path,
-                remedy="delete the older result and train again: finished checkpoints are used again",
-            )
 
 
 @dataclass(frozen=True)
@@ -229,13 +198,11 @@ def printed_of(recipe: str) -> list[Printed]:
     label = recipe.removeprefix("wipo-").replace("r", "R", 1)
     found = []
     for number in _SEED_TABLES:
-        rows = published.table("wipo_at", number).filter(pl.col("recipe") == label)
-        spreads = {
-            (row["model"], row["column"]): row["value"] for row in rows.iter_rows(named=True) if row["kind"] == "spread"
-        }
-        for row in rows.filter(pl.col("kind") != "spread").iter_rows(named=True):
-            spread = spreads.get((row["model"], f"{row['column']}_std"))
-            found.append(
-                Printed(number, row["model"], row["metric"].replace("_at_", "@"), row["slice"], row["value"], spread)
-            )
+        rows = published.table("wipo_at", number).filter(pl.col("recipe") == label).to_dicts()
+        spreads = {(row["model"], row["column"]): row["value"] for row in rows if row["kind"] == "spread"}
+        for row in rows:
+            if row["kind"] != "spread":
+                measure = row["metric"].replace("_at_", "@")
+                spread = spreads.get((row["model"], f"{row['column']}_std"))
+                found.append(Printed(number, row["model"], measure, row["slice"], row["value"], spread))
     return found

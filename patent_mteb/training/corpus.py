@@ -1,24 +1,18 @@
 """Training data: records, their citations, and a split by patent family.
 
-``DATA`` is one of three:
-
-* ``sample``: the built-in sample, with the split of its WIPO-AT benchmark;
-* a built directory (``ROOT`` of ``patent-mteb data build wipo_at``, or its ``WIPO-AT`` folder), with its texts, labels,
-  citations and split;
-* records (a directory of ``patent-mteb data import``, or ``patents.parquet``). They are split by family, 80/10/10 by
-default,
-  by a hash. Families with equal title and abstract stay together.
-
-Publications with the same text as another of their family are excluded and counted, as in WIPO-AT's step 0.6.
+``DATA`` is ``sample``, a directory of ``patent-mteb data build wipo_at``, or records of ``patent-mteb data import``,
+which are split by a hash, 80/10/10 by default. Publications with the same text as another of their family are excluded
+and counted, as in WIPO-AT's step 0.6.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
@@ -45,26 +39,16 @@ _OF_BUILT = ("metadata.parquet", "corpus.jsonl")
 
 @dataclass(frozen=True)
 class Corpus:
-    """Records with a split by family.
+    """Records with a split by family."""
 
-    Attributes:
-        name: name of the data, for the model card.
-        split: split by family id.
-        families: family by publication number, including publications without a record.
-        folder: the built directory with the split; None for records.
-        revision: hash of the input.
-        left_out: number of excluded publications by reason.
-        is_sample: whether these are the records of the built-in sample.
-    """
-
-    name: str
+    name: str  # of the data, for the model card
     patents: Sequence[Patent]
     citations: Sequence[Citation]
-    split: Mapping[str, str]
-    families: Mapping[str, str] = field(default_factory=dict)
-    folder: Path | None = None
-    revision: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    split: Mapping[str, str]  # by family id
+    families: Mapping[str, str] = field(default_factory=dict)  # by publication number, also those without a record
+    folder: Path | None = None  # the built directory with the split; None for records
+    revision: str = ""  # hash of the input
+    left_out: Mapping[str, int] = field(default_factory=dict)  # excluded publications by reason
     is_sample: bool = False
 
     def members(self, split: str) -> Iterator[Patent]:
@@ -96,8 +80,17 @@ def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> 
 
 @lru_cache(maxsize=1)
 def _sample() -> Corpus:
+    """The built-in sample with the split of its WIPO-AT benchmark."""
     patents, citations = generate()
-    return replace(_with_folder("sample", patents, citations, sample_root("wipo_at") / wipo_at.NAME), is_sample=True)
+    folder = sample_root("wipo_at") / wipo_at.NAME
+    split = {row["family_id"] or row["_id"]: row["split"] for row in _metadata(folder)}
+    distinct, left_out = _without_duplicates([clean_patent(patent) for patent in patents])
+    revision = input_hash(patents, citations)
+    return Corpus("sample", distinct, citations, split, {}, folder, revision, left_out, is_sample=True)
+
+
+def _metadata(folder: Path) -> list[dict[str, Any]]:
+    return read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
 
 
 def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
@@ -129,18 +122,10 @@ def _without_duplicates(patents: Sequence[Patent]) -> tuple[list[Patent], dict[s
     return remaining, {"publications whose text another of their family has": len(patents) - len(remaining)}
 
 
-def _with_folder(name: str, patents: Sequence[Patent], citations: Sequence[Citation], folder: Path) -> Corpus:
-    """Make a corpus of records with the split of a built benchmark."""
-    rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
-    split = {row["family_id"] or row["_id"]: row["split"] for row in rows}
-    distinct, left_out = _without_duplicates([clean_patent(patent) for patent in patents])
-    return Corpus(name, distinct, citations, split, {}, folder, input_hash(patents, citations), left_out)
-
-
 def _of_built(folder: Path) -> Corpus:
     """Read the tables of a WIPO-AT directory as records. Judgements become citations."""
     tables = read_beir(folder)
-    rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
+    rows = _metadata(folder)
     if unknown := [row for row in rows if row["split"] not in SPLITS]:
         problem = f"unknown split '{unknown[0]['split']}', expected {', '.join(SPLITS)}"
         raise DataError(problem, path=folder / "metadata.parquet", remedy="build the directory again")
@@ -150,12 +135,8 @@ def _of_built(folder: Path) -> Corpus:
         name: dict(view_rows(folder, name)) for name in ("Abstract", "Claim1", "Claims") if name in tables.views
     }
     patents = [_document(row, tables, texts, labels.get(row["_id"], ())) for row in rows if row["_id"] in tables.corpus]
-    citations = [
-        Citation(query, document)
-        for query, judged in tables.qrels.items()
-        for document, gain in judged.items()
-        if gain > 0
-    ]
+    judgements = ((query, *judged) for query, found in tables.qrels.items() for judged in found.items())
+    citations = [Citation(query, document) for query, document, gain in judgements if gain > 0]
     split = {families[row["_id"]]: row["split"] for row in rows}
     distinct, left_out = _without_duplicates(patents)
     revision = input_hash(distinct, citations)
@@ -176,11 +157,9 @@ def _document(
 
 
 def _fine_labels(folder: Path, families: Mapping[str, str]) -> dict[str, tuple[Label, ...]]:
-    """Read the fine labels of each document.
-
-    The name of a set of fine labels starts with the name of another set. If there are none, all sets count.
-    """
+    """Read the fine labels of each document."""
     names = label_names(folder) if (folder / "labels").is_dir() else []
+    # The name of a set of fine labels starts with the name of another set. If there are none, all sets count.
     fine = [name for name in names if any(name != other and name.startswith(other) for other in names)] or names
     found: dict[str, list[Label]] = {}
     for name in fine:

@@ -1,14 +1,12 @@
 """Distillation (PatenTEB §4.4): a student with fewer layers learns the teacher's projected vectors.
 
-1. The teacher encodes all distinct training texts with their prompts. The embedding store keeps the vectors.
-2. Incremental PCA on a sample of the vectors gives the projection W. Following the paper's formula, targets are W u
-   without centring. If their mean is large it dominates the loss, so the error of the mean is reported too.
-3. The student has some of the teacher's layers, and a final linear layer that is initialised with W. It minimises the
-   mean squared error to the targets. The linear layer stays in the saved student.
+Incremental PCA on a sample of the teacher's vectors gives the projection W. Following the paper's formula, targets are
+W u without centring. If their mean is large it dominates the loss, so the error of the mean is reported too. The
+student has some of the teacher's layers, and a final linear layer that is initialised with W and stays in the saved
+student.
 
-Two measures are taken before and after training, on texts of the test split. One is the mean squared error to the
-targets. The other is the overlap of the student's ten nearest texts with those of the teacher (by cosine, before the
-projection).
+Two measures are taken before and after training, on texts of the test split: the mean squared error to the targets, and
+the overlap of the student's ten nearest texts with those of the teacher (by cosine, before the projection).
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,21 +29,18 @@ from sentence_transformers.sentence_transformer.modules import Dense, Transforme
 from sklearn.decomposition import IncrementalPCA
 from torch import nn
 from torch.utils.data import DataLoader
-from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_parquet, write_parquet, write_rows
 from patent_mteb.models.loading import load
 from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store import stored
-from patent_mteb.training.bases import DISTINCT, load_base, stored_type, unit, vectors_of, warn_of_collapse
-from patent_mteb.training.checkpoints import save_checkpoint
+from patent_mteb.training.bases import DISTINCT, load_base, make_loss, stored_type, unit, vectors_of, warn_of_collapse
 from patent_mteb.training.comparing import HeldOutScores
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.losses import make_loss
 from patent_mteb.training.multitask import texts_of
-from patent_mteb.training.preparing import Job, Prepared, TrainSet
-from patent_mteb.training.running import run_seed, set_seeds
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
+from patent_mteb.training.running import Trainee, set_seeds
 
 Matrix = NDArray[np.float32]
 _SCHEMA = pa.schema([("anchor", pa.string()), ("label", pa.list_(pa.float32()))])
@@ -87,10 +82,7 @@ def sampled(texts: Callable[[], Iterator[str]], size: int, seed: int = 42) -> It
 
 
 def projection_of(vectors: Iterator[Matrix], width: int, batch: int) -> Matrix:
-    """Fit the first principal components in batches, [width, teacher's width].
-
-    The last batch may have up to ``width`` vectors more.
-    """
+    """Fit the first principal components in batches, [width, teacher's width]; the last may have more vectors."""
     pca = IncrementalPCA(n_components=width)
     for rows in _regrouped(vectors, max(batch, width), width):
         if len(rows) < width:
@@ -163,46 +155,17 @@ def _projection(job: Job, prepared: Prepared, teacher: Any) -> Matrix:
     return np.asarray(read_parquet(path, ["component"])["component"].to_pylist(), np.float32)
 
 
-def _targets(job: Job, prepared: Prepared, teacher: Any, projection: Matrix) -> TrainSet:
-    """Write the tables of texts with their projected vectors."""
-    folder = job.out / "pairs"
-    rows: dict[str, int] = {}
-    for split in ("train", "validation"):
-        path = folder / f"vectors.{split}.parquet"
-        if not path.is_file():
-            write_rows(path, _projected(teacher, texts_of(prepared, folder, split), projection), _SCHEMA)
-        rows[split] = sum(table.num_rows for table in read_batches(path, ["anchor"]))
-    return TrainSet(
-        "vectors",
-        "mse",
-        ("anchor",),
-        "vectors.train.parquet",
-        "vectors.validation.parquet" if rows["validation"] > 1 else "",
-        rows=rows["train"],
-        validation_rows=rows["validation"],
-    )
-
-
-def _projected(
-    teacher: Any, texts: Iterator[str], projection: Matrix, with_teacher: bool = False
-) -> Iterator[dict[str, Any]]:
-    for block, vectors in _vectors(teacher, texts):
-        for text, target, vector in zip(block, vectors @ projection.T, vectors, strict=True):
-            yield {"anchor": text, "label": target.tolist(), "teacher": vector.tolist() if with_teacher else None}
-
-
 @dataclass(frozen=True)
 class _Teacher:
-    """The teacher of a job. ``encoder`` is the teacher with a store, ``layers`` are those of a student."""
+    """The teacher of a job, and what its students get from it."""
 
     model: SentenceTransformer
-    layers: tuple[int, ...]
+    encoder: Any  # the teacher with a store
     depth: int
-    encoder: Any
+    layers: tuple[int, ...]  # those of a student
     projection: Matrix
 
     def student(self) -> SentenceTransformer:
-        """Return an untrained student."""
         return student_of(self.model, self.layers, self.projection)
 
 
@@ -222,32 +185,36 @@ def _load_teacher(job: Job, prepared: Prepared) -> _Teacher:
     encoder: Any = load(job.base, device=job.device, **options)
     encoder.model.max_seq_length = teacher.max_seq_length
     with_store = stored(encoder)
-    return _Teacher(teacher, layers, depth, with_store, _projection(job, prepared, with_store))
+    return _Teacher(teacher, with_store, depth, layers, _projection(job, prepared, with_store))
 
 
-def train_seed(
-    job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
-) -> Path:
-    """Distil a student of the base with one seed, and save it."""
+def _projected(teacher: _Teacher, texts: Iterator[str], with_teacher: bool = False) -> Iterator[dict[str, Any]]:
+    for block, vectors in _vectors(teacher.encoder, texts):
+        for text, target, vector in zip(block, vectors @ teacher.projection.T, vectors, strict=True):
+            yield {"anchor": text, "label": target.tolist(), "teacher": vector.tolist() if with_teacher else None}
+
+
+def _targets(job: Job, prepared: Prepared, teacher: _Teacher) -> TrainSet:
+    """Write the tables of texts with their projected vectors."""
+    folder = job.out / "pairs"
+    train, validation = files = "vectors.train.parquet", "vectors.validation.parquet"
+    for split, file in zip(("train", "validation"), files, strict=True):
+        if not (folder / file).is_file():
+            write_rows(folder / file, _projected(teacher, texts_of(prepared, folder, split)), _SCHEMA)
+    return with_row_counts(folder, TrainSet("vectors", "mse", ("anchor",), train, validation))
+
+
+def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
+    """Make a student of the base to train with one seed."""
     set_seeds(seed)
     teacher = _load_teacher(job, prepared)
-    targets = _targets(job, prepared, teacher.encoder, teacher.projection)
+    targets = _targets(job, prepared, teacher)
     student = teacher.student()
-    loss = make_loss("mse", student, job.settings)
-    run = run_seed(
-        job,
-        replace(prepared, sets=(targets,)),
-        seed,
-        student,
-        {targets.name: loss},
-        fresh=teacher.student,
-        callbacks=callbacks,
-        quiet=quiet,
-    )
+    losses = {targets.name: make_loss("mse", student, job.settings)}
     layers = ", ".join(map(str, teacher.layers))
     note = f"layers {layers} of the {teacher.depth} that the teacher has"
     deviations = [] if teacher.depth == _PAPER_DEPTH else [note]
-    return save_checkpoint(student.eval(), job, corpus, prepared, seed, run, deviations)
+    return Trainee(student, [targets], losses, teacher.student, deviations)
 
 
 def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:
@@ -257,10 +224,10 @@ def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Held
     path = folder / "vectors.test.parquet"
     if not path.is_file():
         texts = sampled(lambda: texts_of(prepared, folder, "test"), _HELD_OUT, job.settings.pair_seed)
-        write_rows(path, _projected(teacher.encoder, texts, teacher.projection, True), _HELD_SCHEMA)
+        write_rows(path, _projected(teacher, texts, with_teacher=True), _HELD_SCHEMA)
     table = read_parquet(path, ["anchor", "label", "teacher"])
     targets, originals = (np.asarray(table[name].to_pylist(), np.float32) for name in ("label", "teacher"))
-    training = _targets(job, prepared, teacher.encoder, teacher.projection)
+    training = _targets(job, prepared, teacher)
     batches = read_batches(folder / training.train, ["label"])
     mean = sum(np.sum(batch["label"].to_pylist(), axis=0, dtype=np.float64) for batch in batches) / training.rows
     if checkpoint is None:

@@ -7,8 +7,6 @@ nearest publications of other families. The paper measures every 250 steps on it
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -72,10 +70,8 @@ class GeometryLog(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.path.is_file():  # a resumed run keeps the rows up to its checkpoint
-            with self.path.open(encoding="utf-8", newline="") as lines:
-                earlier = {
-                    int(row["step"]): tuple(float(row[name]) for name in COLUMNS[1:]) for row in csv.DictReader(lines)
-                }
+            rows = (line.split(",") for line in self.path.read_text("utf-8").splitlines()[1:])
+            earlier = {int(step): tuple(map(float, values)) for step, *values in rows}
             self.rows = {step: row for step, row in earlier.items() if step <= state.global_step}
         self._measure(state.global_step)
 
@@ -85,23 +81,16 @@ class GeometryLog(TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._measure(state.global_step)
-        plot(self.rows, self.path.with_suffix(".png"))
+        _plot(self.rows, self.path.with_suffix(".png"))
 
     def _measure(self, step: int) -> None:
         if step in self.rows:
             return
         texts, claims = self._encoded(self.texts, step), self._encoded(self.claims, step)
-        self.rows[step] = (
-            spectrum_divergence(texts),
-            uniformity(texts, pairs=None),
-            alignment(texts, claims),
-            neighbour_precision(texts, self.labels, self.families),
-        )
-        buffer = io.StringIO()
-        table = csv.writer(buffer, lineterminator="\n")
-        table.writerow(COLUMNS)
-        table.writerows([step, *(f"{value:.6f}" for value in row)] for step, row in sorted(self.rows.items()))
-        write_text(self.path, buffer.getvalue())
+        precision = neighbour_precision(texts, self.labels, self.families)
+        self.rows[step] = spectrum_divergence(texts), uniformity(texts, pairs=None), alignment(texts, claims), precision
+        lines = [",".join([str(step), *(f"{one:.6f}" for one in row)]) for step, row in sorted(self.rows.items())]
+        write_text(self.path, "\n".join([",".join(COLUMNS), *lines, ""]))
 
     def _encoded(self, texts: list[str], step: int) -> NDArray[np.float32]:
         """Encode without the projection head, and restore the state of the model."""
@@ -115,24 +104,20 @@ class GeometryLog(TrainerCallback):
             self.model.train(training)
 
 
-def plot(rows: dict[int, tuple[float, ...]], path: Path) -> bool:
-    """Draw P@1 and SSD over the steps as in Figure 2, uniformity and alignment below. False without matplotlib."""
+def _plot(rows: dict[int, tuple[float, ...]], path: Path) -> None:
+    """Draw P@1 and SSD over the steps as in Figure 2, uniformity and alignment below; nothing without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        return False
+        return
     steps = sorted(rows)
     figure = Figure(figsize=(6, 6), layout="constrained")
-    for axes, (left, right) in zip(
-        figure.subplots(2, 1, sharex=True), (("ipc_p_at_1", "ssd"), ("alignment", "uniformity")), strict=True
-    ):
-        second = axes.twinx()
-        for one, name, colour in ((axes, left, "tab:blue"), (second, right, "tab:red")):
-            one.plot(
-                steps, [rows[step][COLUMNS.index(name) - 1] for step in steps], color=colour, marker="o", markersize=3
-            )
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    for axes, left, right in ((upper, "ipc_p_at_1", "ssd"), (lower, "alignment", "uniformity")):
+        for one, name, colour in ((axes, left, "tab:blue"), (axes.twinx(), right, "tab:red")):
+            values = [rows[step][COLUMNS.index(name) - 1] for step in steps]
+            one.plot(steps, values, color=colour, marker="o", markersize=3)
             one.set_ylabel(name, color=colour)
         axes.set_xlabel("step")
     with replacing(path) as partial:
         figure.savefig(partial, format="png", dpi=120)
-    return True

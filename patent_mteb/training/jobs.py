@@ -1,32 +1,50 @@
-"""Run a training job: prepare the pairs, train every seed, and evaluate held-out pairs before and after."""
+"""Run a training job: prepare the pairs, train and save every seed, and evaluate held-out pairs before and after.
+
+The name of a checkpoint contains a hash of its content. Record and card state how the run differs from its recipe.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import logging
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
-from torch import nn
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import folder_lock, write_json
+from patent_mteb.files import folder_lock, read_json, write_json, write_text
+from patent_mteb.identity import content_hash, version
+from patent_mteb.models.loading import RECORD
+from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
+from patent_mteb.recipes.parameters import written
 from patent_mteb.training import distilling, late, multitask
-from patent_mteb.training.bases import add_head, add_lora, load_base, without_head
-from patent_mteb.training.checkpoints import finished, save_checkpoint
+from patent_mteb.training.bases import (
+    add_head,
+    add_lora,
+    check_weights,
+    load_base,
+    make_loss,
+    stored_type,
+    without_head,
+)
 from patent_mteb.training.comparing import Change, HeldOutScores, changes_of, known_item
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.geometry_log import GeometryLog
-from patent_mteb.training.losses import make_loss
 from patent_mteb.training.pairs import read_pairs
-from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, record_job
-from patent_mteb.training.running import run_seed, set_seeds
+from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
+from patent_mteb.training.running import Run, Trainee, optimiser_of, precision_of, run_seed, set_seeds
 
-__all__ = ["Outcome", "train"]
 logger = logging.getLogger(__name__)
+_AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
+_PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
+_LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
 
 @dataclass(frozen=True)
@@ -58,16 +76,23 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
     _check_options(job)
     with folder_lock(job.out, writer="training"):
         open_folder(job, corpus)
-        _check_base(job)
-        prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
-        train_seed = _TRAIN_SEED.get(job.recipe.loss, _train_seed)
-        evaluate = _EVALUATE.get(job.recipe.loss, _held_out)
+        if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
+            late.check_base(job)
+        else:
+            load_base(job.base, job.settings, job.recipe.name, job.device)
+        complete = job.out / "pairs" / "pairs.json"  # is written last
+        prepared = read_prepared(complete)
+        if prepared is None:
+            by_task = job.recipe.loss in ("multitask", "mse")
+            prepared = multitask.prepare(job, corpus) if by_task else prepare(job, corpus)
+            write_json(complete, asdict(prepared))
+        _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
         all_callbacks = [_RecordJob(job, corpus), *callbacks]
         before = evaluate(job, prepared, None) if prepared.test else []
         for one in before:
             logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
         checkpoints = [
-            finished(job, seed) or train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
+            _finished(job, seed) or _train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
         ]
         after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
         changes = changes_of(before, after)
@@ -75,17 +100,10 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
     return Outcome(tuple(checkpoints), prepared, changes)
 
 
-_TRAIN_SEED = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}
-"""Function that trains one seed, by loss; :func:`_train_seed` for others."""
-
-_EVALUATE = {"mse": distilling.held_out, "late": late.held_out, "late-distillation": late.held_out}
-"""Function that evaluates the base or a checkpoint on held-out data, by loss; :func:`_held_out` for others."""
-
-
 def _check_options(job: Job) -> None:
     """Refuse options that the recipe would ignore."""
     recipe = job.recipe
-    if recipe.loss in _TRAIN_SEED and (job.lora or job.geometry):
+    if recipe.loss in _METHODS and (job.lora or job.geometry):
         problem = f"{recipe.name} supports neither adapters nor geometry"
         raise DataError(problem, remedy="leave out --lora and --geometry, or choose another recipe")
     if job.teacher and recipe.loss != "late-distillation":
@@ -99,17 +117,18 @@ def _check_options(job: Job) -> None:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
 
-def _check_base(job: Job) -> None:
-    """Load the base before the tables are built, so that an unsuitable one fails early."""
-    if job.recipe.loss.startswith("late"):
-        late.check_base(job)
-    else:
-        load_base(job.base, job.settings, job.recipe.name, job.device)
-
-
 def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
+    """Train and save a model with one seed."""
+    trainee_of, _ = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
+    trainee = trainee_of(job, corpus, prepared, seed)
+    run = run_seed(job, seed, trainee, callbacks, quiet)
+    model = trainee.inference(trainee.model)
+    return _save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+
+
+def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     def fresh() -> SentenceTransformer:
         set_seeds(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
@@ -119,18 +138,132 @@ def _train_seed(
         return model
 
     model = fresh()
-    losses: dict[str, nn.Module] = {
-        one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets
-    }
-    all_callbacks = list(callbacks)
-    if job.geometry:
-        all_callbacks.append(GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry))
-    run = run_seed(job, prepared, seed, model, losses, fresh=fresh, callbacks=all_callbacks, quiet=quiet)
+    losses = {one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets}
+    geometry = [GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry)] if job.geometry else []
     prompts = ", ".join(name for name, text in model.prompts.items() if text)
     deviations = []
     if prompts and not any(one.prompts for one in prepared.sets):
         deviations.append(f"training does not use the base's own prompts ({prompts}); the checkpoint keeps them")
-    return save_checkpoint(without_head(model), job, corpus, prepared, seed, run, deviations)
+    return Trainee(model, prepared.sets, losses, fresh, deviations, geometry, inference=without_head)
+
+
+def _deviations_of(job: Job) -> list[str]:
+    """List the differences of a job from its recipe."""
+    default, chosen = asdict(job.recipe.settings), asdict(job.settings)
+    found = [f"{name}={chosen[name]} instead of {default[name]}" for name in default if default[name] != chosen[name]]
+    if (precision := precision_of(job)) != job.settings.precision:
+        found.append(f"precision {precision}: {job.settings.precision} needs a GPU")
+    if (optimiser := optimiser_of(job)) != job.settings.optimiser:
+        found.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
+    if job.max_steps is not None:
+        found.append(f"at most {job.max_steps} steps")
+    if job.lora:
+        found.append(f"LoRA of rank {job.lora} instead of all weights")
+    if job.base not in job.recipe.bases:
+        found.append(f"base {Path(job.base).name} is none of the paper's ({', '.join(job.recipe.bases)})")
+    return found
+
+
+def _finished(job: Job, seed: int) -> Path | None:
+    """The checkpoint of a finished run, None if the run has not finished."""
+    done = read_json(job.out / f"seed-{seed}" / "done.json")
+    folder = job.out / "models" / str(done["model"]) if isinstance(done, dict) else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _save_checkpoint(
+    model: Any, job: Job, corpus: Corpus, prepared: Prepared, seed: int, run: Run, deviations: Sequence[str]
+) -> Path:
+    """Save a trained model in ``OUT/models/RECIPE-BASE-seedN-HASH``, and return the folder.
+
+    A model that was trained with prompts gets those of PatenTEB's tasks in a flat form, which sentence-transformers and
+    mteb read. The record states this, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks. Record
+    and card contain neither times nor paths, so that equal runs give equal bytes.
+    """
+    check_weights(model, "the trained model", "a lower rate (--set lr=VALUE) and another --out")
+    prompted = any(one.prompts for one in prepared.sets)
+    if prompted:
+        model.prompts, model.default_prompt_name = patenteb_prompts(TASK_PROMPTS), None
+    models = job.out / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=".saving-", dir=models))
+    try:
+        model.save_pretrained(str(partial / "new"), create_model_card=False)
+        base = Path(job.base).resolve().name if Path(job.base).is_dir() else job.base.rpartition("/")[2]
+        name = f"{job.recipe.name}-{base}-seed{seed}-{content_hash(partial / 'new', 8)}"
+        record = _record(job, corpus, prepared, seed, run, [*_deviations_of(job), *deviations])
+        record["prompts"] = "table11" if prompted else "none"
+        write_json(partial / "new" / RECORD, record)
+        write_text(partial / "new" / "README.md", _card(name, job, record))
+        target = models / name
+        shutil.rmtree(target, ignore_errors=True)
+        (partial / "new").rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    write_json(job.out / f"seed-{seed}" / "done.json", {"model": name})
+    return target
+
+
+def _record(
+    job: Job, corpus: Corpus, prepared: Prepared, seed: int, run: Run, deviations: Sequence[str]
+) -> dict[str, Any]:
+    losses: list[dict[str, Any]] = []
+    for row in run.history:
+        found = {key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")}
+        losses += [{"step": row["step"], **found}] if found else []
+    versions = {"patent-mteb": version()}
+    for name in _LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return {
+        **job.identity(corpus),
+        "seed": seed,
+        "source": job.recipe.source,
+        "open": job.recipe.open,
+        "deviations": list(deviations),
+        "warnings": list(run.warnings),
+        "steps": run.steps,
+        "best_step": run.best,
+        "weights": {"stored": stored_type(job.base), "trained": "float32", "autocast": _AUTOCAST[precision_of(job)]},
+        "pairs": dict(prepared.counts),
+        "left_out": {split: dict(found) for split, found in prepared.left_out.items()},
+        "leaks": asdict(prepared.leaks),
+        "contamination": prepared.leaks.contamination,
+        "validation": losses,
+        "versions": versions,
+    }
+
+
+def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
+    """The model card, with front matter for the hub."""
+    settings = ", ".join(f"{key}={written(getattr(job.settings, key))}" for key in record["settings"])
+    pairs = ", ".join(f"{number} {split}" for split, number in record["pairs"].items())
+    versions = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
+    weights, base = record["weights"], record["base"]
+    best = {None: "the last one", 0: "step 0, before training"}.get(record["best_step"], f"step {record['best_step']}")
+    lines = [
+        "---",
+        "library_name: sentence-transformers",
+        "tags: [sentence-transformers, patents, patent-mteb]",
+        f"base_model: {base}",
+        "---",
+        f"# {name}",
+        "",
+        f"`{base}` trained with the recipe `{record['recipe']}` ({record['source']}), seed {record['seed']}.",
+        "",
+        f"* **Data**: {record['data']}, revision {record['data_revision']}; pairs: {pairs}; families:"
+        f" {record['families']}",
+        f"* **Contamination**: {record['contamination']}",
+        f"* **Settings**: {settings}",
+        f"* **Steps**: {record['steps']}, checkpoint: {best}; prompts: {_PROMPTS[record['prompts']]}",
+        f"* **Weights**: the base's are stored in {weights['stored']}, trained in {weights['trained']}, autocast"
+        f" {weights['autocast']}",
+        f"* **Left open by the paper**: {record['open']}",
+        f"* **Versions**: {versions}",
+    ]
+    for title, phrases in (("Warnings", record["warnings"]), ("Differences from the recipe", record["deviations"])):
+        lines += ["", f"{title}:", *(f"* {phrase}" for phrase in phrases or ["none"])]
+    return "\n".join(lines) + "\n"
 
 
 def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:
@@ -140,12 +273,20 @@ def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Hel
     else:
         model, who = SentenceTransformer(str(checkpoint), device=job.device), f"the checkpoint {checkpoint}"
     path = job.out / "pairs" / prepared.test
-    pairs = list(read_pairs(path))
+    pairs, by_task = list(read_pairs(path)), job.recipe.loss == "multitask"
     found = []
     for one in prepared.sets:
-        chosen = [pair for pair in pairs if pair.signal == one.name] if job.recipe.loss == "multitask" else pairs
+        chosen = [pair for pair in pairs if pair.signal == one.name or not by_task]
         if chosen:
-            what = f"held-out {one.name}" if job.recipe.loss == "multitask" else "held-out pairs"
+            what = f"held-out {one.name}" if by_task else "held-out pairs"
             scores = known_item(model, chosen, who, f"{what}, {path}", one.prompts)
             found += [HeldOutScores(what, measure, values) for measure, values in scores.items()]
     return found
+
+
+_METHODS = {
+    "mse": (distilling.trainee, distilling.held_out),
+    "late": (late.trainee, late.held_out),
+    "late-distillation": (late.trainee, late.held_out),
+}
+"""Functions that make the model to train, and that evaluate base or checkpoint on held-out data, by loss."""

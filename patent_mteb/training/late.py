@@ -1,9 +1,4 @@
-"""Train late-interaction models with the multi-vector trainer of sentence-transformers.
-
-WIPO-AT §3.5 trains with colbert-ai instead.
-
-* ``colbert-contrastive``: citations with one BM25 negative; in-batch negatives, MaxSim, cached gradients.
-* ``colbert-distill``: scores of a dense teacher on the positive and the negative, Kullback-Leibler divergence.
+"""Train late-interaction models with the multi-vector trainer of sentence-transformers (WIPO-AT §3.5: colbert-ai).
 
 Compared with colbert-ai and PyLate, the trainer lacks three features: distillation from vectors, compression of token
 vectors during training, and a cached distillation loss, so memory limits the batch. Matryoshka and layer-dropping
@@ -12,7 +7,7 @@ losses work for single-vector models only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,19 +17,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
-from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_rows
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.search.maxsim import check_tokens, maxsim
 from patent_mteb.training.bases import BROKEN_MODEL, open_model, unit, vectors_of, warn_of_collapse
-from patent_mteb.training.checkpoints import save_checkpoint
 from patent_mteb.training.comparing import HeldOutScores, scores_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import read_pairs
-from patent_mteb.training.preparing import Job, Prepared
-from patent_mteb.training.running import run_seed, set_seeds
+from patent_mteb.training.preparing import Job, Prepared, TrainSet
+from patent_mteb.training.running import Trainee, set_seeds
 
 _TEXTS = ("anchor", "positive", "negative")
 _SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), ("label", pa.list_(pa.float32()))])
@@ -42,10 +35,7 @@ _AT_ONCE = 512
 
 
 def check_base(job: Job) -> None:
-    """Refuse a base that is not a late-interaction checkpoint.
-
-    Training would silently add a random projection.
-    """
+    """Refuse a base that is not a late-interaction checkpoint: training would silently add a random projection."""
     try:
         import sentence_transformers.multi_vector_encoder  # noqa: F401
     except ImportError as error:
@@ -69,16 +59,14 @@ def _open(name: str, job: Job) -> Any:
     return open_model(name, job.device, kind=MultiVectorEncoder, what="late-interaction")
 
 
-def train_seed(
-    job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
-) -> Path:
-    """Train a late-interaction model with one seed, and save it."""
+def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
+    """Load a late-interaction model to train with one seed."""
     from sentence_transformers.multi_vector_encoder import losses
     from sentence_transformers.multi_vector_encoder.trainer import MultiVectorEncoderTrainer
     from sentence_transformers.multi_vector_encoder.training_args import MultiVectorEncoderTrainingArguments
 
     set_seeds(seed)
-    settings = job.settings
+    (one,), settings = prepared.sets, job.settings
     model = _open(job.base, job)
     loss: Any
     if job.recipe.loss == "late":
@@ -86,54 +74,47 @@ def train_seed(
             model, scale=1 / settings.temperature, mini_batch_size=settings.mini_batch
         )
     else:
-        prepared = _scored(job, prepared)
+        one = _scored(job, one)
         loss = losses.MultiVectorDistillKLDivLoss(model, temperature=settings.temperature)
-    run = run_seed(
-        job,
-        prepared,
-        seed,
-        model,
-        {prepared.sets[0].name: loss},
-        fresh=lambda: _open(job.base, job),
-        callbacks=callbacks,
-        trainer_class=MultiVectorEncoderTrainer,
-        arguments_class=MultiVectorEncoderTrainingArguments,
-        quiet=quiet,
-    )
     deviations = [
         "the multi-vector trainer of sentence-transformers instead of colbert-ai",
         f"negatives by BM25 from rank {settings.negatives_from}",
+        *([f"scores of the teacher {Path(job.teacher).name}"] if job.teacher else []),
     ]
-    if job.teacher:
-        deviations.append(f"scores of the teacher {Path(job.teacher).name}")
-    return save_checkpoint(model.eval(), job, corpus, prepared, seed, run, deviations)
+    return Trainee(
+        model,
+        [one],
+        {one.name: loss},
+        fresh=lambda: _open(job.base, job),
+        deviations=deviations,
+        trainer_class=MultiVectorEncoderTrainer,
+        arguments_class=MultiVectorEncoderTrainingArguments,
+    )
 
 
-def _scored(job: Job, prepared: Prepared) -> Prepared:
+def _scored(job: Job, one: TrainSet) -> TrainSet:
     """Add the teacher's scores of positive and negative to the tables."""
-    folder, (one,) = job.out / "pairs", prepared.sets
+    folder = job.out / "pairs"
     teacher: SentenceTransformer | None = None
-    for file in (one.train, one.validation):
+    for file in filter(None, (one.train, one.validation)):
         path = folder / f"scored.{file}"
-        if file and not path.is_file():
+        if not path.is_file():
             teacher = teacher or SentenceTransformer(job.teacher, device=job.device)
             write_rows(path, _rows(folder / file, teacher), _SCHEMA)
-    scored = replace(
-        one, kind="scores", train=f"scored.{one.train}", validation=f"scored.{one.validation}" if one.validation else ""
-    )
-    return replace(prepared, sets=(scored,))
+    validation = f"scored.{one.validation}" if one.validation else ""
+    return replace(one, kind="scores", train=f"scored.{one.train}", validation=validation)
 
 
 def _rows(path: Path, teacher: SentenceTransformer) -> Iterator[dict[str, Any]]:
     pairs = read_pairs(path)
     while block := list(islice(pairs, _AT_ONCE)):
-        vectors = []
-        for name in _TEXTS:
-            texts = [getattr(pair, name) for pair in block]
-            vectors.append(unit(vectors_of(teacher, texts, f"the teacher ({name}s of {path})")))
-        for row, pair in enumerate(block):
-            scores = [float(vectors[0][row] @ other[row]) for other in vectors[1:]]
-            yield {**{name: getattr(pair, name) for name in _TEXTS}, "label": scores}
+        texts = {name: [getattr(pair, name) for pair in block] for name in _TEXTS}
+        anchors, *others = (
+            unit(vectors_of(teacher, column, f"the teacher ({name}s of {path})")) for name, column in texts.items()
+        )
+        for row in range(len(block)):
+            scores = [float(anchors[row] @ other[row]) for other in others]
+            yield {**{name: column[row] for name, column in texts.items()}, "label": scores}
 
 
 def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:

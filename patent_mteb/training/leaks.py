@@ -1,36 +1,19 @@
 """Leak check: find training publications in every test set on this machine.
 
-A publication leaks into a test set in one of four ways. The first that applies is recorded:
+A publication leaks by its number, its patent family, its application (another kind code), or its text: the first that
+applies is recorded. Test sets are the test split of the training data, and every dataset of a registered benchmark in
+``PATENT_MTEB_DATA``, including own data. For the sample only its own test split counts: all its benchmarks share the
+same invented families.
 
-* ``number``: the test set has its number, in any format, as a file name or in an address;
-* ``family``: the test set has another publication of its patent family, by the family ids of both, or by the families
-  in the training records. Ids that mean "unknown" (``0``, ``-1``, ``None``) are ignored;
-* ``application``: the test set has another publication of its application (same office and serial number, another kind
-  code);
-* ``text``: the test set has a near-duplicate of its title and abstract, first claim or whole text. The field is
-recorded.
-
-**Test sets.** The check uses the test split of the training data, and every dataset of a registered benchmark in
-``PATENT_MTEB_DATA``, including own data. It reads queries and corpus of retrieval tasks, and the test tables of label
-tasks. Datasets that would have to be downloaded are reported as absent, invalid ones as unreadable. For the sample only
-its own test split counts: all its benchmarks share the same invented families.
-
-**Near-duplicates** share rare shingles. A shingle is a sequence of two words.
-
-* **Spelling.** :func:`normal_form` unifies compatibility forms, case, accents, umlauts, letters of other scripts that
-  look Latin, markup, invisible characters, and words hyphenated at a line break. In scripts without blanks, overlapping
-  pieces of three characters replace words, so that a shingle has four characters.
-* **Rarity.** Function words, the formulas of claims, and numbers (of claims and reference signs) are removed first
-  (:data:`BOILERPLATE`). A shingle that many patent families share does not count. The limit is :data:`COMMON` or the
-  square root of the number of families, whichever is greater. Families of test and training texts are counted
-  separately.
-* **Share.** Let ``n`` be the smaller number of rare shingles of two texts. At least the share ``LEAST + 1/sqrt(n)`` of
-  them must occur in the other text, so short texts must share more. A text with fewer than :data:`FEWEST` shingles must
-  be equal, word by word.
+**Near-duplicates** share rare shingles. A shingle is a sequence of two words of :func:`normal_form` without
+:data:`BOILERPLATE` and numbers, in scripts without blanks of four characters. A shingle that more families share than
+:data:`COMMON` or the square root of their number does not count; families of test and training texts are counted
+separately. Let ``n`` be the smaller number of rare shingles of two texts. At least the share ``LEAST + 1/sqrt(n)`` of
+them must occur in the other text. A text with fewer than :data:`FEWEST` shingles must be equal, word by word.
 
 Each field (:data:`FIELDS`) is compared with the same field of the other text, or with its whole text if the field is
-missing. All shingles of a text are compared, hashed to 32 bits. A query reads the entries of rare shingles only, so its
-cost hardly depends on the size of the index (``benchmarks/leaks.py``).
+missing. A query reads the entries of rare shingles only, so its cost hardly depends on the size of the index
+(``benchmarks/leaks.py``). ``docs/training.md`` describes the check for users, with its precision and recall.
 """
 
 from __future__ import annotations
@@ -40,7 +23,8 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import islice
 from math import ceil, isqrt, sqrt
 from pathlib import Path
 from typing import Any
@@ -62,7 +46,6 @@ from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 
-WIDTH = 2
 FEWEST = 8
 COMMON = 20
 FIELDS = ("title and abstract", "first claim", "whole text")
@@ -154,12 +137,11 @@ def _words(text: str) -> list[str]:
     """Split a normal form into words, and scripts without blanks into overlapping pieces of three characters."""
     if not _CHARACTERS.search(text):
         return _WORD.findall(text)
-    found = _WORD_OR_RUN.findall(text)
-    return [piece for run in found for piece in (_pieces(run) if _CHARACTERS.match(run) else (run,))]
-
-
-def _pieces(run: str) -> list[str]:
-    return [run[start : start + 3] for start in range(max(1, len(run) - 2))]
+    words: list[str] = []
+    for run in _WORD_OR_RUN.findall(text):
+        starts = range(max(1, len(run) - 2)) if _CHARACTERS.match(run) else ()
+        words += [run[start : start + 3] for start in starts] or [run]
+    return words
 
 
 def shingles(text: str) -> NDArray[np.uint32]:
@@ -169,11 +151,7 @@ def shingles(text: str) -> NDArray[np.uint32]:
     hashed = hashed[hashed > 0]
     if len(words) < _SHORTEST or not len(hashed):
         return np.zeros(0, np.uint32)
-    runs = np.zeros(max(0, len(hashed) - WIDTH + 1), np.uint64)
-    with np.errstate(over="ignore"):
-        for place in range(WIDTH):
-            runs = runs * _FACTOR + hashed[place : place + len(runs)]
-    found = np.unique((runs >> np.uint64(32)).astype(np.uint32))
+    found = np.unique(((hashed[:-1] * _FACTOR + hashed[1:]) >> np.uint64(32)).astype(np.uint32))
     if len(found) < FEWEST:
         digest = xxhash.xxh64_digest(" ".join(words).encode("utf-8", "surrogatepass"))
         return np.unique(np.frombuffer(digest, np.uint32))
@@ -182,15 +160,10 @@ def shingles(text: str) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, slots=True)
 class Shingled:
-    """The shingles of a publication's fields.
+    """The shingles of a publication's fields."""
 
-    Attributes:
-        keys: [n] sorted, distinct.
-        fields: [n] the fields that have each, as bits in the order of :data:`FIELDS`.
-    """
-
-    keys: NDArray[np.uint32]
-    fields: NDArray[np.uint8]
+    keys: NDArray[np.uint32]  # [n] sorted, distinct
+    fields: NDArray[np.uint8]  # [n] the fields that have each, as bits in the order of FIELDS
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Shingled:
@@ -337,23 +310,19 @@ class ShingleIndex:
         return Match(self._ids[found[0]], best, FIELDS[found[1]]) if best else None
 
 
-HELD_OUT = "the test split of the data"
 _TEXT_OF = {"q": ("q_text", "text", "text1"), "t": ("t_text", "text2"), "pos": ("pos_text",), "neg": ("neg_text",)}
 """Text columns of PatenTEB's tables, by id column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A publication, or a family in benchmarks of families, with its texts. Unknown values are empty.
-
-    ``text`` is all known text of title, abstract and claims, ``claim`` the first independent claim.
-    """
+    """A publication, or a family in benchmarks of families, with its texts. Unknown values are empty."""
 
     id: str
     family: str
-    text: str
+    text: str  # all known text of title, abstract and claims
     title_abstract: str = ""
-    claim: str = ""
+    claim: str = ""  # the first independent claim
 
     @classmethod
     def of(cls, patent: Patent) -> Item:
@@ -369,18 +338,9 @@ class MeasuredSet:
     items: Callable[[], Iterator[Item]]
 
 
-def held_out(corpus: Corpus, split: str = "test") -> MeasuredSet:
-    """Return a split of a corpus as a test set."""
-
-    def items() -> Iterator[Item]:
-        return map(Item.of, corpus.members(split))
-
-    return MeasuredSet(HELD_OUT, items)
-
-
 def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
     """Return the test sets to check a corpus against, and the names of absent ones."""
-    found = [held_out(corpus)]
+    found = [MeasuredSet("the test split of the data", lambda: map(Item.of, corpus.members("test")))]
     if corpus.is_sample:
         return found, []
     absent: list[str] = []
@@ -393,7 +353,7 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
                 absent.append(key)
             elif (key, str(folder)) not in seen and not (corpus.folder and folder.resolve() == corpus.folder.resolve()):
                 seen.add((key, str(folder)))
-                found.append(MeasuredSet(key, _reader(kinds, folder)))
+                found.append(MeasuredSet(key, partial(_items_of, kinds, folder)))
     return found, sorted(set(absent))
 
 
@@ -405,26 +365,14 @@ def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[s
     return chosen
 
 
-def _reader(kinds: list[type[PatentTask]], folder: Path) -> Callable[[], Iterator[Item]]:
-    def items() -> Iterator[Item]:
-        families = _families(folder)
-        tasks = [kind() for kind in kinds]
-        retrieval = [task for task in tasks if isinstance(task, PatentRetrieval)]
-        rows = _of_retrieval(retrieval) if retrieval else _of_table(folder / "test" / "data.parquet")
-        return (Item(key, families.get(key, key), text) for key, text in rows)
-
-    return items
-
-
-def _families(folder: Path) -> dict[str, str]:
+def _items_of(kinds: list[type[PatentTask]], folder: Path) -> Iterator[Item]:
+    """Read the items of a dataset. ``metadata.parquet`` holds the families if there is one."""
     path = folder / "metadata.parquet"
-    if not path.is_file():
-        return {}
-    return {
-        row["_id"]: row["family_id"] or row["_id"]
-        for table in read_batches(path, ["_id", "family_id"])
-        for row in table.to_pylist()
-    }
+    tables = read_batches(path, ["_id", "family_id"]) if path.is_file() else ()
+    families = {row["_id"]: row["family_id"] or row["_id"] for table in tables for row in table.to_pylist()}
+    retrieval = [kind() for kind in kinds if issubclass(kind, PatentRetrieval)]
+    rows = _of_retrieval(retrieval) if retrieval else _of_table(folder / "test" / "data.parquet")
+    return (Item(key, families.get(key, key), text) for key, text in rows)
 
 
 def _of_retrieval(tasks: list[PatentRetrieval]) -> Iterator[tuple[str, str]]:
@@ -447,12 +395,9 @@ def _of_table(path: Path) -> Iterator[tuple[str, str]]:
     for table in read_batches(path):
         for key, columns in _TEXT_OF.items():
             for column in columns:
-                if key in table.column_names and column in table.column_names:
-                    yield from zip(
-                        map(str, table[key].to_pylist()),
-                        (text or "" for text in table[column].to_pylist()),
-                        strict=True,
-                    )
+                if {key, column} <= set(table.column_names):
+                    texts = (text or "" for text in table[column].to_pylist())
+                    yield from zip(map(str, table[key].to_pylist()), texts, strict=True)
 
 
 _EXAMPLES = 5
@@ -461,54 +406,37 @@ _UNKNOWN = {text.casefold() for text in EMPTY} | {"-1"}
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A training publication in a test set. ``found`` is the test item; share and field are for leaks by text."""
+    """A training publication in a test set."""
 
     publication: str
     test_set: str
-    found: str
+    found: str  # the test item
     way: str
-    share: float = 1.0
+    share: float = 1.0  # share and field are for leaks by text
     field: str = ""
 
 
 @dataclass(frozen=True)
 class LeakRecord:
-    """The result of a leak check, which is stored with the checkpoint.
+    """The result of a leak check, which is stored with the checkpoint."""
 
-    Attributes:
-        checked: number of items by test set.
-        absent: registered test sets that are not on this machine.
-        publications: distinct publications that were checked.
-        pairs: pairs that were checked.
-        leaking: pairs with a leaking publication.
-        ways: number of leaking publications by test set and way.
-        examples: the first leaks.
-        dropped: whether the leaking pairs were removed.
-        unreadable: reason by test set that could not be read, and was not checked.
-        fields: number of leaks by text, by test set and field.
-    """
-
-    checked: Mapping[str, int]
-    absent: Sequence[str]
-    publications: int
+    checked: Mapping[str, int]  # items by test set
+    absent: Sequence[str]  # registered test sets that are not on this machine
+    publications: int  # distinct publications that were checked
     pairs: int
-    leaking: int
-    ways: Mapping[str, Mapping[str, int]]
-    examples: Sequence[Mapping[str, Any]]
-    dropped: bool
-    unreadable: Mapping[str, str] = field(default_factory=dict)
-    fields: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    leaking: int  # pairs with a leaking publication
+    ways: Mapping[str, Mapping[str, int]]  # leaking publications by test set and way
+    examples: Sequence[Mapping[str, Any]]  # the first leaks
+    dropped: bool  # whether the leaking pairs were removed
+    unreadable: Mapping[str, str] = field(default_factory=dict)  # reason by test set that was not checked
+    fields: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # leaks by text, by test set and field
 
     @property
     def contamination(self) -> str:
         """A summary of the record for reports."""
-        others = {"unreadable": len(self.unreadable), "absent": len(self.absent)}
-        checked = ", ".join(
-            [
-                f"{len(self.checked)} test sets checked",
-                *(f"{number} {word}" for word, number in others.items() if number),
-            ]
-        )
+        others = ((len(self.unreadable), "unreadable"), (len(self.absent), "absent"))
+        missing = "".join(f", {number} {word}" for number, word in others if number)
+        checked = f"{len(self.checked)} test sets checked{missing}"
         if not self.leaking:
             return f"none found ({checked})"
         leaks = "; ".join(f"{name}: {sum(ways.values())} publications" for name, ways in self.ways.items())
@@ -566,17 +494,14 @@ def find_leaks(
 ) -> tuple[dict[str, Leak], int]:
     """Return the leaks into a test set by publication, and the number of the test set's items.
 
-    ``families`` are the known families by normalised number, ``common`` the common shingles of the training texts.
+    ``families`` are the known ones by normalised number, ``common`` the common shingles of the training texts.
     """
     numbers: dict[str, str] = {}
     applications: dict[str, str] = {}
     test_families: dict[str, str] = {}
-    count = 0
 
     def texts() -> Iterator[tuple[str, str, Shingled]]:
-        nonlocal count
         for item in test_set.items():
-            count += 1
             number, application = _number(item.id)
             numbers.setdefault(number, item.id)
             if application:
@@ -584,22 +509,22 @@ def find_leaks(
             known = [family for family in (_family(item.family), families.get(number, "")) if family]
             for family in known:
                 test_families.setdefault(family, item.id)
-            yield item.id, next(iter(known), number), _shingled(item)
+            yield item.id, (*known, number)[0], _shingled(item)
 
     index = ShingleIndex(texts(), common)
     leaks: dict[str, Leak] = {}
     for one in trained:
-        found = {
-            "number": numbers.get(one.number),
-            "family": test_families.get(one.family),
-            "application": applications.get(one.application),
-        }
-        way = next((way for way, item_id in found.items() if item_id is not None), "")
+        ways = (
+            ("number", numbers.get(one.number)),
+            ("family", test_families.get(one.family)),
+            ("application", applications.get(one.application)),
+        )
+        way, found = next(((way, item) for way, item in ways if item is not None), ("", ""))
         if way:
-            leaks[one.id] = Leak(one.id, test_set.name, found[way] or "", way)
+            leaks[one.id] = Leak(one.id, test_set.name, found, way)
         elif match := index.match(one.shingles):
             leaks[one.id] = Leak(one.id, test_set.name, match.id, "text", round(match.share, 3), match.field)
-    return leaks, count
+    return leaks, len(index)
 
 
 def items_of(paths: Iterable[Path], texts: Callable[[str], Item | None]) -> Iterator[Item]:
@@ -614,8 +539,13 @@ def items_of(paths: Iterable[Path], texts: Callable[[str], Item | None]) -> Iter
 
 
 def _ends(pair: Pair) -> list[tuple[str, str, str]]:
-    ends = [(pair.anchor_id, pair.anchor_family, pair.anchor), (pair.positive_id, pair.positive_family, pair.positive)]
-    return [end for end in (*ends, (pair.negative_id, pair.negative_family, pair.negative)) if end[0]]
+    """Return id, family and text of the publications of a pair."""
+    ends = (
+        (pair.anchor_id, pair.anchor_family, pair.anchor),
+        (pair.positive_id, pair.positive_family, pair.positive),
+        (pair.negative_id, pair.negative_family, pair.negative),
+    )
+    return [end for end in ends if end[0]]
 
 
 def check_pairs(
@@ -645,31 +575,31 @@ def check_pairs(
             continue
         for key, leak in leaks.items():
             leaking.setdefault(key, []).append(leak)
-    ways: dict[str, Counter[str]] = {}
-    fields: dict[str, Counter[str]] = {}
-    for leaks_of in leaking.values():
-        for leak in leaks_of:
-            ways.setdefault(leak.test_set, Counter())[leak.way] += 1
-            if leak.field:
-                fields.setdefault(leak.test_set, Counter())[leak.field] += 1
-    total = bad = 0
-    for path in paths:
-        for pair in read_pairs(path):
-            total += 1
-            bad += any(key in leaking for key, _, _ in _ends(pair))
-    examples = [asdict(leak) for leaks_of in list(leaking.values())[:_EXAMPLES] for leak in leaks_of[:1]]
-    by_way, by_field = ({name: dict(counts) for name, counts in counted.items()} for counted in (ways, fields))
+    every = [leak for leaks_of in leaking.values() for leak in leaks_of]
+    ways = _counted((leak.test_set, leak.way) for leak in every)
+    fields = _counted((leak.test_set, leak.field) for leak in every if leak.field)
+    examples = [asdict(leaks_of[0]) for leaks_of in islice(leaking.values(), _EXAMPLES)]
+
+    def leaks_by(pair: Pair) -> bool:
+        return any(key in leaking for key, _, _ in _ends(pair))
+
+    verdicts = Counter(leaks_by(pair) for path in paths for pair in read_pairs(path))
+    bad, dropped = verdicts[True], bool(drop and verdicts[True])
     record = LeakRecord(
-        checked, missing, len(trained), total, bad, by_way, examples, bool(drop and bad), unreadable, by_field
+        checked, missing, len(trained), verdicts.total(), bad, ways, examples, dropped, unreadable, fields
     )
     if bad and not drop:
         raise DataError(_message(record), remedy="remove and count these pairs with --drop-leaks")
-    if bad:
-        for path in paths:
-            write_pairs(
-                path, (pair for pair in read_pairs(path) if not any(key in leaking for key, _, _ in _ends(pair)))
-            )
+    for path in paths if dropped else ():
+        write_pairs(path, (pair for pair in read_pairs(path) if not leaks_by(pair)))
     return record
+
+
+def _counted(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for (name, what), number in Counter(pairs).items():
+        counts.setdefault(name, {})[what] = number
+    return counts
 
 
 def _message(record: LeakRecord) -> str:

@@ -1,12 +1,9 @@
 """PatenTEB's thirteen training tasks (§4.3): tables, pairs and losses.
 
-The tables have the columns of the published ones (:data:`patent_mteb.recipes.patenteb.COLUMNS`). They are written to
-``OUT/tables/datalyes/<task>/<split>/data.parquet``. The clustering tasks are for evaluation only. Families, filters,
-splits and samples follow PatenTEB's recipe, which splits families by dominant IPC3 and ignores the split of the corpus.
-For DATA ``sample``, the recipe's settings leave 30 % for training.
-
-No row contains a family of the tables' test split. Prompts are those of Table 11. The test rows of the ranking tasks
-are held out, and the model is evaluated on them before and after training, by task.
+Families, filters, splits and samples follow PatenTEB's recipe, which splits families by dominant IPC3 and ignores the
+split of the corpus. The tables have the columns of the published ones, and are written to
+``OUT/tables/datalyes/<task>/<split>/data.parquet``. No row contains a family of the tables' test split. The test rows
+of the ranking tasks are held out, and the model is evaluated on them before and after training, by task.
 """
 
 from __future__ import annotations
@@ -37,25 +34,21 @@ from patent_mteb.recipes.patenteb.tables import (
     schema,
     text2ipc3_rows,
 )
+from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
-from patent_mteb.training.losses import GROUPED, Kind
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
-from patent_mteb.training.preparing import Job, Prepared, TrainSet, read_prepared, with_row_counts, write_prepared
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, with_row_counts
 
 TASKS: Mapping[str, tuple[Kind, str, str]] = {
-    "retrieval_IN": ("ranking", "q_text", "pos_text"),
-    "retrieval_OUT": ("ranking", "q_text", "pos_text"),
-    "retrieval_MIXED": ("ranking", "q_text", "pos_text"),
+    **dict.fromkeys(("retrieval_IN", "retrieval_OUT", "retrieval_MIXED"), ("ranking", "q_text", "pos_text")),
     "title2full": ("ranking", "title", "full_text"),
     "problem2full": ("ranking", "problem", "full_text"),
     "effect2full": ("ranking", "effect", "full_text"),
     "effect2substance": ("ranking", "effect", "substance"),
     "problem2solution": ("ranking", "problem", "solution"),
-    "para_problem": ("contrastive", "text1", "text2"),
-    "para_solution": ("contrastive", "text1", "text2"),
-    "class_text2ipc3": ("triplet", "text", ""),
-    "class_bloom": ("triplet", "text", ""),
+    **dict.fromkeys(("para_problem", "para_solution"), ("contrastive", "text1", "text2")),
+    **dict.fromkeys(("class_text2ipc3", "class_bloom"), ("triplet", "text", "")),
     "class_nli_oldnew": ("softmax", "q_text", "t_text"),
 }
 """Loss and text columns by task (§4.3.1); the second column is empty for single texts."""
@@ -70,15 +63,18 @@ def world_of(corpus: Corpus) -> TableData:
     return table_data(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
 
 
-def rows_of(world: TableData, task: str, split: str) -> list[Row]:
+def _rows_of(world: TableData, task: str, split: str) -> list[Row]:
     """Return the rows of a task in a split."""
-    if task.startswith("retrieval_"):
-        return retrieval_rows(world, task.removeprefix("retrieval_"), split)
-    if task.startswith("para_"):
-        return paraphrase_rows(world, task, _role(task.removeprefix("para_")), split)
-    if "2" in task and not task.startswith("class_"):
-        query, _, target = task.partition("2")
-        return fragment_rows(world, task, _role(query), None if target == "full" else _role(target), split)
+    kind, _, name = task.partition("_")
+    role: Any = name
+    if kind == "retrieval":
+        return retrieval_rows(world, name, split)
+    if kind == "para":
+        return paraphrase_rows(world, task, role, split)
+    if kind != "class":
+        query, target = task.split("2")
+        sides: Any = (query, None if target == "full" else target)
+        return fragment_rows(world, task, *sides, split)
     if task == "class_text2ipc3":
         rows = text2ipc3_rows(world, split)
     elif task == "class_bloom":
@@ -88,54 +84,49 @@ def rows_of(world: TableData, task: str, split: str) -> list[Row]:
     return released(world, task, rows) if split == "train" and world.params.released_train < 1 else rows
 
 
-def _role(name: str) -> Any:
-    return name
-
-
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Write tables and pairs of each task, and check them for leaks; finished tables are read again."""
+    """Write tables and pairs of each task, and check them for leaks."""
     folder = job.out / "pairs"
-    if (known := read_prepared(folder)) is not None:
-        return known
     world = world_of(corpus)
     sets: list[TrainSet] = []
     left_out: dict[str, dict[str, int]] = {"train": {}, "validation": {}}
     for task in TASKS:
-        tables = {split: rows_of(world, task, split) for split in ("train", "validation")}
+        tables = {split: _rows_of(world, task, split) for split in ("train", "validation")}
         for split, rows in tables.items():
             if rows:
-                _write_table(job.out / "tables" / "datalyes" / task / split / "data.parquet", task, rows)
+                columns = schema(task)
+                table = pa.table({name: [row[name] for row in rows] for name in columns.names}, schema=columns)
+                write_parquet(job.out / "tables" / "datalyes" / task / split / "data.parquet", table)
             write_pairs(folder / f"{task}.{split}.parquet", _pairs(task, rows))
         sets.append(_train_set(task, tables))
     ranking = (task for task, (kind, _, _) in TASKS.items() if kind == "ranking")
-    held_out = (pair for task in ranking for pair in _pairs(task, rows_of(world, task, "test")))
+    held_out = (pair for task in ranking for pair in _pairs(task, _rows_of(world, task, "test")))
     held = write_pairs(folder / "test.parquet", held_out)
     paths = [folder / name for one in sets for name in (one.train, one.validation) if name]
-    test_sets, absent = _test_sets(world, corpus)
+    others, absent = present(corpus)  # the first is the test split of the corpus
+    own = MeasuredSet(
+        "the test split of PatenTEB's tables", lambda: (_item(world, name) for name in world.members("test"))
+    )
     leaks = check_pairs(
         paths,
         corpus,
         job.drop_leaks,
-        test_sets,
+        [own, *others[1:]],
         lambda name: _item(world, name) if name in world.families else None,
         absent,
     )
-    all_sets = [_with_usable_validation(folder, with_row_counts(folder, one)) for one in sets]
-    sets = []
-    for one in all_sets:
-        if one.rows >= job.settings.batch and _groups(folder / one.train, one):
-            sets.append(one)
-        else:
+    usable: list[TrainSet] = []
+    for one in (with_row_counts(folder, one) for one in sets):
+        if one.rows < job.settings.batch or not _groups(folder / one.train, one):
             left_out["train"][f"rows of {one.name}, which make no batch"] = one.rows
-    if not sets:
+        elif one.validation and _groups(folder / one.validation, one):
+            usable.append(one)
+        else:
+            usable.append(replace(one, validation="", validation_rows=0))
+    if not usable:
         raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
-    counts = {**{one.name: one.rows for one in sets}, "test": held}
-    return write_prepared(folder, Prepared(tuple(sets), "test.parquet" if held else "", counts, left_out, leaks))
-
-
-def _with_usable_validation(folder: Path, one: TrainSet) -> TrainSet:
-    usable = one.validation and _groups(folder / one.validation, one)
-    return one if usable else replace(one, validation="", validation_rows=0)
+    counts = {**{one.name: one.rows for one in usable}, "test": held}
+    return Prepared(tuple(usable), "test.parquet" if held else "", counts, left_out, leaks)
 
 
 def _groups(path: Path, one: TrainSet) -> bool:
@@ -146,24 +137,9 @@ def _groups(path: Path, one: TrainSet) -> bool:
     return sum(number > 1 for number in labels.values()) > 1
 
 
-def _test_sets(world: TableData, corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
-    """Return the tables' own test families and all other test sets, without the test split of the corpus."""
-
-    def items() -> Iterator[Item]:
-        return (_item(world, name) for name in world.members("test"))
-
-    others, absent = present(corpus)
-    return [MeasuredSet("the test split of PatenTEB's tables", items), *others[1:]], absent
-
-
 def _item(world: TableData, name: str) -> Item:
     title, abstract, claim = world.families[name].sections()
     return Item(name, name, join_sections((title, abstract, claim)), join_sections((title, abstract)), claim)
-
-
-def _write_table(path: Path, task: str, rows: list[Row]) -> None:
-    columns = schema(task)
-    write_parquet(path, pa.table({name: [row[name] for row in rows] for name in columns.names}, schema=columns))
 
 
 def _pairs(task: str, rows: list[Row]) -> Iterator[Pair]:

@@ -1,31 +1,15 @@
-"""Training pairs from records, one function per signal.
+"""Training pairs from records, one function per signal of :data:`SIGNALS`.
 
-Every signal yields its pairs lazily, and counts excluded publications and citations in ``left_out``. Both texts of a
-pair are from the requested split, so that no family is used in two splits.
-
-===================  ===================================================================================================
-signal               number of pairs
-===================  ===================================================================================================
-``co-label``         publications x their fine labels that a publication of another family has too (WIPO-AT §3.5 R1)
-``citations``        distinct citations between publications of two families (R2); for QaECTER those of category X, Y
-                     or A
-``cross-section``    publications with an abstract and an independent claim (R3)
-``union``            the sum of the three (R4)
-``matched``          a sample of R3, with replacement, of the size of R4 (R3-matched)
-``view:...``         publications with both views (PatentMap)
-``paraphrase``       publications with a text in the file of paraphrases
-``ipc``              publications with another family of exactly the same IPC subgroups
-``self-alignment``   a stated share of all pairs: two of the twelve representations of one publication (QaECTER §2.1)
-===================  ===================================================================================================
+Signals yield their pairs lazily, and count excluded publications and citations in ``left_out``. Both texts of a pair
+are from the requested split, so that no family is used in two splits.
 
 R1 draws one partner for each publication and label. The paper's 99,587 pairs are slightly more than its 90,518 or so
 training documents, whereas all combinations would be many millions. The paper does not state the texts of R1 and R2;
 here they are TAC.
 
-The views are those of PatentMap's policies (PatentMap §4.3, §5.2), paired with title and abstract. Texts have
-PatentMap's section tags (``title [SEP] [abstract] ...``, ``[claim] ...``). The paper names the tags ``[abstract]`` and
-``[claim]`` only; here every section of the description has ``[invention]``. A policy returns an empty string for a
-patent without the section.
+PatentMap pairs title and abstract with a view of the same patent (§4.3, §5.2). Texts have its section tags. The paper
+names ``[abstract]`` and ``[claim]`` only; here every section of the description has ``[invention]``. A view of a patent
+without the section is empty.
 """
 
 from __future__ import annotations
@@ -35,6 +19,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,81 +35,17 @@ from patent_mteb.recipes.patentmap_content import SECTION_TAGS, title_and_abstra
 from patent_mteb.recipes.sampling import random_key
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.recipes import Settings
 
-CROP = 0.1
+Counts = Counter[str]
+Signal = Callable[[Corpus, str, Counts, Settings], Iterator["Pair"]]
+_Policy = Callable[[Patent, random.Random], str]
+DEFAULT = Settings()
+_CROP = 0.1
 """Share of the words that a crop removes, as one span (§5.2 iii)."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
-_Policy = Callable[[Patent, random.Random], str]
-
-
-def tagged_ta(patent: Patent) -> str:
-    """Title and abstract with PatentMap's section tags, empty without an abstract."""
-    return title_and_abstract(patent.title, patent.abstract, tags=True) if patent.abstract.strip() else ""
-
-
-def sentences_shuffled(text: str, rng: random.Random) -> str:
-    """Shuffle the sentences of a text, until the order differs (§5.2 ii)."""
-    sentences = _SENTENCE_END.split(text.strip())
-    original = list(sentences)
-    while len(set(original)) > 1 and sentences == original:
-        rng.shuffle(sentences)
-    return " ".join(sentences)
-
-
-def cropped(text: str, rng: random.Random, share: float = CROP) -> str:
-    """Remove one random span with a share of the words, at least one word (§5.2 iii)."""
-    words = text.split()
-    if len(words) < 2:
-        return text
-    size = max(1, round(share * len(words)))
-    start = rng.randint(0, len(words) - size)
-    return " ".join([*words[:start], *words[start + size :]])
-
-
-def _of_abstract(change: Callable[[str, random.Random], str]) -> _Policy:
-    def policy(patent: Patent, rng: random.Random) -> str:
-        if not patent.abstract.strip():
-            return ""
-        return title_and_abstract(patent.title, change(patent.abstract, rng), tags=True)
-
-    return policy
-
-
-def _section(tag: str, text_of: Callable[[Patent], str]) -> _Policy:
-    def policy(patent: Patent, rng: random.Random) -> str:
-        text = text_of(patent).strip()
-        return f"{SECTION_TAGS[tag]} {text}" if text else ""
-
-    return policy
-
-
-SECTION_POLICIES: Mapping[str, _Policy] = {
-    "claims": _section("claim", lambda patent: claims_text(patent.claims)),
-    "summary": _section("invention", lambda patent: patent.description.summary),
-    "background": _section("invention", lambda patent: patent.description.background),
-    "description": _section("invention", lambda patent: patent.description.detailed),
-}
-"""Sections that are paired with title and abstract (Table 2, "Ours")."""
-
-
-def _mix(patent: Patent, rng: random.Random) -> str:
-    """Draw a section of the patent. TA itself represents the abstract: only dropout varies such a pair (§4.3)."""
-    texts = [tagged_ta(patent), *(policy(patent, rng) for policy in SECTION_POLICIES.values())]
-    return rng.choice([text for text in texts if text] or [""])
-
-
-POLICIES: Mapping[str, _Policy] = {
-    "dropout": lambda patent, rng: tagged_ta(patent),
-    "shuffle": _of_abstract(sentences_shuffled),
-    "crop": _of_abstract(cropped),
-    **SECTION_POLICIES,
-    "mix": _mix,
-}
-"""Views of a patent by policy. Paraphrases come from a file, and IPC matches from another patent."""
-
-Counts = Counter[str]
-TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEWS["Tacd"]}
+_TWELVE = (*REPRESENTATIONS.values(), VIEWS["Tacd"])
 """The twelve representations of a patent in Sophia-Bench (§3.3)."""
 
 
@@ -152,10 +73,40 @@ PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
 """Arrow schema of a table of pairs."""
 
 
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
+    """Write pairs and return their number."""
+    number = 0
+
+    def rows() -> Iterator[dict[str, str]]:
+        nonlocal number
+        for pair in pairs:
+            number += 1
+            yield asdict(pair)
+
+    write_rows(path, rows(), PAIR_SCHEMA)
+    return number
+
+
+def read_pairs(path: Path) -> Iterator[Pair]:
+    """Read the pairs of a table lazily."""
+    return (Pair(**row) for table in read_batches(path) for row in table.to_pylist())
+
+
 def _pair(signal: str, first: Patent, second: Patent, anchor: str, positive: str) -> Pair:
     return Pair(
         anchor, positive, first.publication_number, second.publication_number, first.family_id, second.family_id, signal
     )
+
+
+def pairs_of(
+    signal: str, corpus: Corpus, split: str, settings: Settings, left_out: Counts, paraphrases: Path | None = None
+) -> Iterator[Pair]:
+    """Return the pairs of a signal, by its name in the recipes, in a split."""
+    if signal != "paraphrase":
+        return SIGNALS[signal](corpus, split, left_out, settings)
+    if paraphrases is None:
+        raise DataError("the paraphrases are missing", remedy="give --paraphrases FILE, JSON lines of id and text")
+    return paraphrased(corpus, split, left_out, settings, paraphrases)
 
 
 def _other_family(members: Sequence[Patent], family: str, rng: random.Random) -> Patent:
@@ -191,7 +142,7 @@ def _with_text(
             left_out[f"publications without {what}"] += 1
 
 
-def co_labelled(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) -> Iterator[Pair]:
+def co_labelled(corpus: Corpus, split: str, left_out: Counts, settings: Settings = DEFAULT) -> Iterator[Pair]:
     """R1: pair each publication, for each fine label, with a random publication of another family with that label."""
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out):
@@ -202,10 +153,12 @@ def co_labelled(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) ->
             f"no publication of the {split} split has a fine label, as R1 requires",
             remedy="give records with labels, or train wipo-r3",
         )
-    yield from _partners("co-label", dict(sorted(groups.items())), VIEWS["TAC"], seed, left_out)
+    yield from _partners("co-label", dict(sorted(groups.items())), VIEWS["TAC"], settings.pair_seed, left_out)
 
 
-def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, categories: bool = False) -> Iterator[Pair]:
+def citing_and_cited(
+    corpus: Corpus, split: str, left_out: Counts, settings: Settings = DEFAULT, *, categories: bool = False
+) -> Iterator[Pair]:
     """R2: each distinct citation between two families of the split; with ``categories`` only those of X, Y or A."""
     known = {
         patent.publication_number: patent
@@ -233,7 +186,7 @@ def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, categories: b
         )
 
 
-def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts) -> Iterator[Pair]:
+def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts, settings: Settings = DEFAULT) -> Iterator[Pair]:
     """R3: pair the abstract of each publication with its first independent claim."""
     for patent in corpus.members(split):
         abstract, claim = VIEWS["Abstract"](patent), VIEWS["Claim1"](patent)
@@ -243,8 +196,25 @@ def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts) -> Iterator
             left_out["publications without abstract or claim"] += 1
 
 
-def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int = 42) -> Iterator[Pair]:
-    """Sample ``size`` pairs with replacement, in their order (R3-matched: seed 42, §3.5)."""
+def union(corpus: Corpus, split: str, left_out: Counts, settings: Settings) -> Iterator[Pair]:
+    """R4: R1, R2 and R3 in turn. Outside the train split, a signal without pairs is skipped and counted."""
+    for name in ("co-label", "citations", "cross-section"):
+        try:
+            yield from SIGNALS[name](corpus, split, left_out, settings)
+        except DataError:
+            if split == "train":
+                raise
+            left_out[f"signal {name}: no pair"] += 1
+
+
+def matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings) -> Iterator[Pair]:
+    """R3-matched: a sample of R3, with replacement, of the size of R4 (seed 42, §3.5)."""
+    size = sum(1 for _ in union(corpus, split, Counter(), settings))
+    return matched_size(lambda: abstract_and_claim(corpus, split, Counter()), size, settings.pair_seed)
+
+
+def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -> Iterator[Pair]:
+    """Sample ``size`` pairs with replacement, in their order."""
     number = sum(1 for _ in pairs())
     if not number:
         raise DataError("there are no pairs to sample from", remedy="give records with abstracts and claims")
@@ -254,25 +224,83 @@ def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int = 42)
             yield pair
 
 
-def two_views(corpus: Corpus, split: str, left_out: Counts, policy: str, swap: bool, seed: int = 42) -> Iterator[Pair]:
+def tagged_ta(patent: Patent) -> str:
+    """Title and abstract with PatentMap's section tags, empty without an abstract."""
+    return title_and_abstract(patent.title, patent.abstract, tags=True) if patent.abstract.strip() else ""
+
+
+def _sentences_shuffled(text: str, rng: random.Random) -> str:
+    """Shuffle the sentences of a text, until the order differs (§5.2 ii)."""
+    sentences = _SENTENCE_END.split(text.strip())
+    original = list(sentences)
+    while len(set(original)) > 1 and sentences == original:
+        rng.shuffle(sentences)
+    return " ".join(sentences)
+
+
+def _cropped(text: str, rng: random.Random) -> str:
+    """Remove one random span of the words, at least one word (§5.2 iii)."""
+    words = text.split()
+    if len(words) < 2:
+        return text
+    size = max(1, round(_CROP * len(words)))
+    start = rng.randint(0, len(words) - size)
+    return " ".join([*words[:start], *words[start + size :]])
+
+
+def _of_abstract(change: Callable[[str, random.Random], str]) -> _Policy:
+    return lambda patent, rng: tagged_ta(replace(patent, abstract=change(patent.abstract, rng)))
+
+
+def _section(tag: str, text_of: Callable[[Patent], str]) -> _Policy:
+    return lambda patent, rng: f"{SECTION_TAGS[tag]} {text}" if (text := text_of(patent).strip()) else ""
+
+
+_SECTIONS: Mapping[str, _Policy] = {
+    "claims": _section("claim", lambda patent: claims_text(patent.claims)),
+    "summary": _section("invention", lambda patent: patent.description.summary),
+    "background": _section("invention", lambda patent: patent.description.background),
+    "description": _section("invention", lambda patent: patent.description.detailed),
+}
+"""Sections that are paired with title and abstract (Table 2, "Ours")."""
+
+
+def _mix(patent: Patent, rng: random.Random) -> str:
+    """Draw a section of the patent. TA itself represents the abstract: only dropout varies such a pair (§4.3)."""
+    texts = [tagged_ta(patent), *(policy(patent, rng) for policy in _SECTIONS.values())]
+    return rng.choice([text for text in texts if text] or [""])
+
+
+POLICIES: Mapping[str, _Policy] = {
+    "dropout": lambda patent, rng: tagged_ta(patent),
+    "shuffle": _of_abstract(_sentences_shuffled),
+    "crop": _of_abstract(_cropped),
+    **_SECTIONS,
+    "mix": _mix,
+}
+"""Views of a patent by policy. Paraphrases come from a file, and IPC matches from another patent."""
+
+
+def two_views(
+    corpus: Corpus, split: str, left_out: Counts, settings: Settings = DEFAULT, *, policy: str
+) -> Iterator[Pair]:
     """PatentMap: pair title and abstract with a policy's view of the same patent (§4.3).
 
-    The anchor is the view and the positive is TA, so that all in-batch negatives are the TA of other patents
-    (positive-only, §C.3). ``swap`` exchanges the two texts of half of the pairs at random, so that negatives are of
-    both kinds (positive+negative).
+    The positive is TA, so that all in-batch negatives are the TA of other patents (positive-only, §C.3). ``swap``
+    exchanges the two texts of half of the pairs at random (positive+negative).
     """
     for patent in corpus.members(split):
-        rng = random.Random(random_key(seed, "view", policy, patent.publication_number))
+        rng = random.Random(random_key(settings.pair_seed, "view", policy, patent.publication_number))
         first, second = POLICIES[policy](patent, rng), tagged_ta(patent)
         if not (first.strip() and second.strip()):
             left_out[f"publications without TA or the view {policy}"] += 1
             continue
-        if swap and rng.random() < 0.5:
+        if settings.swap and rng.random() < 0.5:
             first, second = second, first
         yield _pair(f"view:{policy}", patent, patent, first, second)
 
 
-def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: bool, seed: int = 42) -> Iterator[Pair]:
+def paraphrased(corpus: Corpus, split: str, left_out: Counts, settings: Settings, path: Path) -> Iterator[Pair]:
     """PatentMap §5.2 iv: pair TA with its paraphrase from a file (JSON lines of ``id`` and ``text``)."""
     texts: dict[str, str] = {}
     for row, line in json_lines(path):
@@ -285,13 +313,14 @@ def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: 
         if not (first and second):
             left_out["publications without TA or paraphrase"] += 1
             continue
-        if swap and random_key(seed, "swap", patent.publication_number) % 2:
+        if settings.swap and random_key(settings.pair_seed, "swap", patent.publication_number) % 2:
             first, second = second, first
         yield _pair("paraphrase", patent, patent, first, second)
 
 
-def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False, seed: int = 42) -> Iterator[Pair]:
+def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings = DEFAULT) -> Iterator[Pair]:
     """PatentMap §5.2 vi: pair TA with the TA of another family with exactly the same IPC subgroups."""
+    seed = settings.pair_seed
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, tagged_ta, "abstract", left_out):
         codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
@@ -305,19 +334,15 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False
             remedy="give more records, or another policy",
         )
     for pair in _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out):
-        yield _swapped(pair) if swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2 else pair
+        if settings.swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2:
+            ends = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}
+            ends |= {"positive": pair.anchor, "positive_id": pair.anchor_id, "positive_family": pair.anchor_family}
+            pair = replace(pair, **ends)
+        yield pair
 
 
-def _swapped(pair: Pair) -> Pair:
-    anchor = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}
-    return replace(pair, **anchor, positive=pair.anchor, positive_id=pair.anchor_id, positive_family=pair.anchor_family)
-
-
-def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int = 42) -> Iterator[Pair]:
-    """QaECTER: ``number`` pairs of two of the twelve representations of one publication (§2.1, §3.3).
-
-    Publications take turns in an order by hash, and repeatedly if there are more pairs than publications.
-    """
+def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int) -> Iterator[Pair]:
+    """QaECTER: ``number`` pairs of two representations of one publication (§2.1, §3.3), which take turns by hash."""
     members = sorted(
         corpus.members(split),
         key=lambda one: (random_key(seed, "self", one.publication_number), one.publication_number),
@@ -326,7 +351,7 @@ def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed
     while made < number and members and fruitless < len(members):
         patent = members[turn % len(members)]
         rng = random.Random(random_key(seed, "self", patent.publication_number, str(turn)))
-        views = [text for text_of in TWELVE.values() if (text := text_of(patent)).strip()]
+        views = [text for text_of in _TWELVE if (text := text_of(patent)).strip()]
         turn += 1
         if len(views) < 2:
             fruitless += 1
@@ -337,31 +362,23 @@ def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed
         yield _pair("self-alignment", patent, patent, first, second)
 
 
-def with_self_alignment(corpus: Corpus, split: str, left_out: Counts, share: float, seed: int = 42) -> Iterator[Pair]:
-    """QaECTER: citations of X, Y or A, then self-alignment pairs as ``share`` of all pairs (§2.1 states no share)."""
-    cited = 0
+def with_self_alignment(corpus: Corpus, split: str, left_out: Counts, settings: Settings) -> Iterator[Pair]:
+    """QaECTER: citations of X, Y or A, then self-alignment pairs as a share of all pairs (§2.1 states no share)."""
+    cited, share = 0, settings.self_share
     for pair in citing_and_cited(corpus, split, left_out, categories=True):
         cited += 1
         yield pair
-    yield from self_aligned(corpus, split, left_out, round(cited * share / (1 - share)), seed)
+    yield from self_aligned(corpus, split, left_out, round(cited * share / (1 - share)), settings.pair_seed)
 
 
-def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
-    """Write pairs and return their number."""
-    number = 0
-
-    def rows() -> Iterator[dict[str, str]]:
-        nonlocal number
-        for pair in pairs:
-            number += 1
-            yield asdict(pair)
-
-    write_rows(path, rows(), PAIR_SCHEMA)
-    return number
-
-
-def read_pairs(path: Path) -> Iterator[Pair]:
-    """Read the pairs of a table lazily."""
-    for table in read_batches(path):
-        for row in table.to_pylist():
-            yield Pair(**row)
+SIGNALS: Mapping[str, Signal] = {
+    "co-label": co_labelled,
+    "citations": citing_and_cited,
+    "cross-section": abstract_and_claim,
+    "union": union,
+    "matched": matched,
+    **{f"view:{policy}": partial(two_views, policy=policy) for policy in POLICIES},
+    "ipc": ipc_matched,
+    "citations-and-self": with_self_alignment,
+}
+"""Functions by the name of the signal in the recipes. Paraphrases need a file (:func:`paraphrased`)."""

@@ -7,11 +7,9 @@ A run directory::
     OUT/seed-42/                 checkpoints, history, geometry
     OUT/models/NAME/             finished checkpoints, named after their content
 
-A resumed run reads finished tables again.
-
-Hard negatives are texts that rank high for an anchor (by the base, or by BM25 for late interaction) but are not prior
-art for it. The families of anchor and positive are excluded, and so are all families linked to either by a citation, in
-both directions: a near and cited text is probably an unlabelled positive (PatenTEB §3).
+Hard negatives are texts that rank high for an anchor (by the base, or by BM25 for late interaction). The families of
+anchor and positive are excluded, and so are all families linked to either by a citation, in both directions: a near and
+cited text is probably an unlabelled positive (PatenTEB §3).
 """
 
 from __future__ import annotations
@@ -21,28 +19,26 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import bm25s
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, read_batches, read_json, write_json
+from patent_mteb.files import load_json, read_json, write_json
 from patent_mteb.identity import content_revision
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.dataset import file_hash
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.training import pairs
-from patent_mteb.training.bases import open_model, unit, vectors_of
+from patent_mteb.training.bases import Kind, open_model, unit, vectors_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import LeakRecord, check_pairs
-from patent_mteb.training.losses import Kind
-from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
+from patent_mteb.training.pairs import Pair, pairs_of, read_pairs, write_pairs
 from patent_mteb.training.recipes import Recipe, Settings
 
 Matrix = NDArray[np.float32]
@@ -76,12 +72,9 @@ def mined(
     documents: list[tuple[str, str, str]],
     graph: FamilyGraph,
     settings: Settings,
-    left_out: dict[str, int],
+    left_out: Counter[str],
 ) -> Iterator[Pair]:
-    """Yield each pair once for each of its ``hard_negatives`` negatives; pairs without one are counted.
-
-    ``documents`` are (publication, family, text).
-    """
+    """Yield each pair with each of its negatives among ``documents``, given as (publication, family, text)."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, (_, family, _) in enumerate(documents):
         rows[family].append(row)
@@ -92,7 +85,7 @@ def mined(
             scores[[row for family in excluded for row in rows.get(family, ())]] = -np.inf
             chosen = _top(scores, settings.negatives_from + settings.hard_negatives)[settings.negatives_from :]
             if not len(chosen):
-                left_out["pairs without a hard negative"] = left_out.get("pairs without a hard negative", 0) + 1
+                left_out["pairs without a hard negative"] += 1
             for row in chosen:
                 key, family, text = documents[row]
                 yield replace(pair, negative=text, negative_id=key, negative_family=family)
@@ -105,107 +98,34 @@ def _top(scores: NDArray[np.floating[Any]], number: int) -> NDArray[np.intp]:
     return found[np.argsort(-scores[found], kind="stable")[:number]]
 
 
-def with_negatives(
-    path: Path, corpus: Corpus, split: str, base: str, settings: Settings, device: str | None, lexical: bool
-) -> dict[str, int]:
-    """Mine negatives among the publications of a table of pairs, and rewrite it. Returns counts of excluded pairs."""
-    publications = {key for pair in read_pairs(path) for key in (pair.anchor_id, pair.positive_id)}
-    if not publications:
-        return {}
-    members = [patent for patent in corpus.members(split) if patent.publication_number in publications]
-    documents = [(patent.publication_number, patent.family_id, VIEWS["TAC"](patent)) for patent in members]
-    graph = family_graph(corpus.citations, {patent.publication_number: patent.family_id for patent in corpus.patents})
-    left_out: dict[str, int] = {}
-    texts = [text for _, _, text in documents]
-    scorer = by_words(texts) if lexical else by_vectors(open_model(base, device), texts)
-    write_pairs(path, mined(read_pairs(path), scorer, documents, graph, settings, left_out))
-    return left_out
-
-
-_Maker = Callable[[Corpus, str, Counter[str]], Iterator[Pair]]
-
-
-def pairs_of(
-    signal: str, corpus: Corpus, split: str, settings: Settings, left_out: Counter[str], paraphrases: Path | None = None
-) -> Iterator[Pair]:
-    """Return the pairs of a signal, by its name in the recipes, in a split."""
-    if signal == "matched":
-        size = sum(1 for _ in _union(corpus, split, settings, Counter()))
-        return pairs.matched_size(lambda: pairs.abstract_and_claim(corpus, split, Counter()), size, settings.pair_seed)
-    if signal == "union":
-        return _union(corpus, split, settings, left_out)
-    return _maker(signal, settings, paraphrases)(corpus, split, left_out)
-
-
-def _union(corpus: Corpus, split: str, settings: Settings, left_out: Counter[str]) -> Iterator[Pair]:
-    """R1, R2 and R3 in turn. Outside the train split, a signal without pairs is skipped and counted."""
-
-    def part(name: str) -> Iterator[Pair]:
-        try:
-            yield from _maker(name, settings, None)(corpus, split, left_out)
-        except DataError:
-            if split == "train":
-                raise
-            left_out[f"signal {name}: no pair"] += 1
-
-    return chain.from_iterable(part(name) for name in ("co-label", "citations", "cross-section"))
-
-
-def _maker(signal: str, settings: Settings, paraphrases: Path | None) -> _Maker:
-    seed, swap = settings.pair_seed, settings.swap
-    if signal.startswith("view:"):
-        return partial(pairs.two_views, policy=signal.removeprefix("view:"), swap=swap, seed=seed)
-    if signal == "paraphrase":
-        if paraphrases is None:
-            raise DataError("the paraphrases are missing", remedy="give --paraphrases FILE, JSON lines of id and text")
-        return partial(pairs.paraphrased, path=paraphrases, swap=swap, seed=seed)
-    makers: dict[str, _Maker] = {
-        "co-label": partial(pairs.co_labelled, seed=seed),
-        "citations": pairs.citing_and_cited,
-        "cross-section": pairs.abstract_and_claim,
-        "ipc": partial(pairs.ipc_matched, swap=swap, seed=seed),
-        "citations-and-self": partial(pairs.with_self_alignment, share=settings.self_share, seed=seed),
-    }
-    return makers[signal]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A training job.
-
-    Attributes:
-        base: hub id or directory.
-        out: run directory.
-        seeds: one run each.
-        max_steps: limit on the steps of a run; None for the number of epochs.
-        lora: rank of the adapters; None trains all weights.
-        drop_leaks: remove leaking pairs instead of raising an error.
-        teacher: model for the distillation of late interaction.
-        paraphrases: file for ``patentmap-paraphrase``.
-        geometry: steps between two measurements of the geometry; 0 for none.
-    """
+    """A training job."""
 
     recipe: Recipe
     settings: Settings
-    base: str
-    out: Path
-    seeds: tuple[int, ...] = (42,)
-    max_steps: int | None = None
-    lora: int | None = None
-    drop_leaks: bool = False
+    base: str  # hub id or directory
+    out: Path  # run directory
+    seeds: tuple[int, ...] = (42,)  # one run each
+    max_steps: int | None = None  # limit on the steps of a run; None for the number of epochs
+    lora: int | None = None  # rank of the adapters; None trains all weights
+    drop_leaks: bool = False  # remove leaking pairs instead of raising an error
     device: str | None = None
-    teacher: str = ""
-    paraphrases: Path | None = None
-    geometry: int = 0
+    teacher: str = ""  # model for the distillation of late interaction
+    paraphrases: Path | None = None  # file for patentmap-paraphrase
+    geometry: int = 0  # steps between two measurements of the geometry; 0 for none
 
     def identity(self, corpus: Corpus) -> dict[str, Any]:
         """All settings of a job except for its seeds, which may be added later."""
-        base = Path(self.base)
+
+        def revision(model: str) -> str:
+            return content_revision(Path(model)) if model and Path(model).is_dir() else ""
+
         return {
             "recipe": self.recipe.name,
             "settings": asdict(self.settings),
-            "base": base.resolve().name if base.is_dir() else self.base,
-            "base_revision": content_revision(base) if base.is_dir() else "",
+            "base": Path(self.base).resolve().name if Path(self.base).is_dir() else self.base,
+            "base_revision": revision(self.base),
             "data": corpus.name,
             "data_revision": corpus.revision,
             "families": corpus.sizes(),
@@ -213,9 +133,7 @@ class Job:
             "lora": self.lora,
             "drop_leaks": self.drop_leaks,
             "teacher": self.teacher,
-            "teacher_revision": (
-                content_revision(Path(self.teacher)) if self.teacher and Path(self.teacher).is_dir() else ""
-            ),
+            "teacher_revision": revision(self.teacher),
             "paraphrases": file_hash(self.paraphrases) if self.paraphrases and self.paraphrases.is_file() else "",
             "geometry": self.geometry,
         }
@@ -238,17 +156,12 @@ class TrainSet:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The prepared tables of a run.
-
-    Attributes:
-        test: file of the held-out pairs of the test split; empty if there are none.
-        left_out: counts of excluded publications, citations and pairs, by split and reason.
-    """
+    """The prepared tables of a run."""
 
     sets: tuple[TrainSet, ...]
-    test: str
+    test: str  # file of the held-out pairs of the test split; empty if there are none
     counts: Mapping[str, int]
-    left_out: Mapping[str, Mapping[str, int]]
+    left_out: Mapping[str, Mapping[str, int]]  # excluded publications, citations and pairs, by split and reason
     leaks: LeakRecord
 
 
@@ -258,7 +171,7 @@ _BEGUN = "begun.json"
 
 def open_folder(job: Job, corpus: Corpus) -> None:
     """Refuse the folder of another job, and remove the tables of jobs that never trained a step."""
-    path, identity = job.out / "job.json", _as_json(job.identity(corpus))
+    path, identity = job.out / "job.json", json.loads(json.dumps(job.identity(corpus)))
     if not path.is_file():
         for folder in (job.out / "pairs", job.out / "tables"):
             if folder.exists() and not (job.out / _BEGUN).is_file():
@@ -283,29 +196,30 @@ def record_job(job: Job, corpus: Corpus) -> None:
     (job.out / _BEGUN).unlink(missing_ok=True)
 
 
-def _as_json(document: dict[str, Any]) -> Any:
-    return json.loads(json.dumps(document))
-
-
-def refuse_too_few(sets: Sequence[TrainSet], settings: Settings) -> None:
-    """Raise DataError if a table has fewer rows than one batch."""
-    for one in sets:
-        if one.rows < settings.batch:
-            raise DataError(
-                f"{one.rows} training pairs ({one.name}) are fewer than one batch of {settings.batch}",
-                remedy=f"give more records, or --set batch={max(2, one.rows // 4)}",
-            )
+def _with_negatives(job: Job, corpus: Corpus, split: str) -> dict[str, int]:
+    """Mine negatives among the publications of a table of pairs, and rewrite it. Returns counts of excluded pairs."""
+    path = job.out / "pairs" / f"{split}.parquet"
+    publications = {key for pair in read_pairs(path) for key in (pair.anchor_id, pair.positive_id)}
+    if not publications:
+        return {}
+    members = [patent for patent in corpus.members(split) if patent.publication_number in publications]
+    documents = [(patent.publication_number, patent.family_id, VIEWS["TAC"](patent)) for patent in members]
+    graph = family_graph(corpus.citations, {patent.publication_number: patent.family_id for patent in corpus.patents})
+    left_out = Counter[str]()
+    texts = [text for _, _, text in documents]
+    late = job.recipe.loss.startswith("late")
+    scorer = by_words(texts) if late else by_vectors(open_model(job.base, job.device), texts)
+    write_pairs(path, mined(read_pairs(path), scorer, documents, graph, job.settings, left_out))
+    return left_out
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Write the tables of pairs and check them for leaks; finished tables are read again."""
+    """Write the tables of pairs and check them for leaks."""
     folder = job.out / "pairs"
-    if (known := read_prepared(folder)) is not None:
-        return known
     left_out: dict[str, dict[str, int]] = {}
     counts: dict[str, int] = {}
     for split in ("train", "validation", "test"):
-        excluded: Counter[str] = Counter()
+        excluded = Counter[str]()
         try:
             pairs = pairs_of(job.recipe.signal, corpus, split, job.settings, excluded, job.paraphrases)
             counts[split] = write_pairs(folder / f"{split}.parquet", pairs)
@@ -319,43 +233,29 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     if job.settings.hard_negatives:
         columns = (*columns, "negative")
         for split in ("train", "validation"):
-            left_out[split] |= with_negatives(
-                folder / f"{split}.parquet",
-                corpus,
-                split,
-                job.base,
-                job.settings,
-                job.device,
-                job.recipe.loss.startswith("late"),
-            )
+            left_out[split] |= _with_negatives(job, corpus, split)
     one = with_row_counts(folder, TrainSet("pairs", "ranking", columns, "train.parquet", "validation.parquet"))
-    refuse_too_few([one], job.settings)
+    if one.rows < job.settings.batch:
+        raise DataError(
+            f"{one.rows} training pairs ({one.name}) are fewer than one batch of {job.settings.batch}",
+            remedy=f"give more records, or --set batch={max(2, one.rows // 4)}",
+        )
     counts |= {"train": one.rows, "validation": one.validation_rows}
-    return write_prepared(folder, Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks))
+    return Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks)
 
 
 def with_row_counts(folder: Path, one: TrainSet) -> TrainSet:
     """Count the rows of a table. A validation file with fewer than two rows is not used."""
-    rows, validation_rows = (
-        sum(table.num_rows for table in read_batches(folder / name, ["anchor_id"]))
-        for name in (one.train, one.validation)
-    )
+    rows, validation_rows = (pq.read_metadata(folder / name).num_rows for name in (one.train, one.validation))
     validation = one.validation if validation_rows > 1 else ""
     return replace(one, rows=rows, validation_rows=validation_rows, validation=validation)
 
 
-def write_prepared(folder: Path, prepared: Prepared) -> Prepared:
-    """Write the file for :func:`read_prepared`. Call it last, because the file marks a complete preparation."""
-    write_json(folder / "pairs.json", asdict(prepared))
-    return prepared
-
-
-def read_prepared(folder: Path) -> Prepared | None:
-    """Read the preparation of a folder, None if it is missing or incomplete."""
-    known = read_json(folder / "pairs.json")
+def read_prepared(path: Path) -> Prepared | None:
+    """Read a preparation, None if it is missing or incomplete."""
+    known = read_json(path)
     if not isinstance(known, dict):
         return None
-    sets = tuple(
-        TrainSet(**{**one, "columns": tuple(one["columns"]), "labels": tuple(one["labels"])}) for one in known["sets"]
-    )
+    lists = ("columns", "labels")
+    sets = tuple(TrainSet(**{**one, **{name: tuple(one[name]) for name in lists}}) for one in known["sets"])
     return Prepared(sets, known["test"], known["counts"], known["left_out"], LeakRecord(**known["leaks"]))

@@ -20,98 +20,55 @@ Loss = Literal["ranking", "multitask", "mse", "late", "late-distillation"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of a training run.
+    """Hyperparameters of a training run."""
 
-    Attributes:
-        lr: peak learning rate.
-        epochs: passes over the pairs.
-        batch: pairs per forward step, which share in-batch negatives.
-        accumulation: gradient accumulation steps.
-        mini_batch: pairs in memory at a time, for cached losses.
-        warmup: share of the steps for warm-up.
-        schedule: learning rate schedule after warm-up.
-        optimiser: name in transformers.
-        weight_decay: of the optimiser.
-        clip: maximum norm of the gradient.
-        temperature: divisor of similarities.
-        symmetric: add the loss from positives to anchors.
-        margin: of the contrastive loss.
-        precision: type of number in training; fp16 needs a GPU.
-        max_length: maximum tokens of a text; None for the model's own limit.
-        pooling: pooling that a base must have, or that a bare transformer gets; any for the base's own.
-        head: projection that is trained on top of the model and removed on saving.
-        head_width: output dimensions of the head; None for those of its input.
-        swap: exchange the two views of a pair at random, so that negatives are of both kinds (PatentMap,
-            positive+negative).
-        self_share: share of self-alignment pairs (QaECTER).
-        hard_negatives: number of mined negatives per pair.
-        negatives_from: first rank of mined negatives.
-        matryoshka: further dimensions for the loss (MatryoshkaLoss).
-        layer_dropping: add the loss of earlier layers (AdaptiveLayerLoss).
-        layers: layers of a distilled student.
-        width: dimensions of its vectors.
-        pca_sample: number of teacher vectors to fit its projection.
-        pca_batch: batch size of the incremental PCA.
-        sampling: how several tables take turns.
-        pair_seed: seed for sampling in the pairs.
-        checks: number of evaluations and checkpoints in a run.
-    """
-
-    lr: Rate = 2e-5
+    lr: Rate = 2e-5  # peak learning rate
     epochs: Rate = 1.0
-    batch: Positive = 32
-    accumulation: Positive = 1
-    mini_batch: Positive = 32
-    warmup: Share = 0.1
-    schedule: Literal["linear", "cosine", "constant"] = "linear"
-    optimiser: str = "adamw_torch"
+    batch: Positive = 32  # pairs per forward step, which share in-batch negatives
+    accumulation: Positive = 1  # gradient accumulation steps
+    mini_batch: Positive = 32  # pairs in memory at a time, for cached losses
+    warmup: Share = 0.1  # share of the steps
+    schedule: Literal["linear", "cosine", "constant"] = "linear"  # of the learning rate after warm-up
+    optimiser: str = "adamw_torch"  # its name in transformers
     weight_decay: Rate = 0.0
-    clip: Rate = 1.0
-    temperature: Annotated[float, Bounds(1e-4)] = 0.05
-    symmetric: bool = False
-    margin: Rate = 0.5
-    precision: Literal["fp32", "fp16", "bf16"] = "fp32"
-    max_length: Positive | None = None
-    pooling: Literal["any", "cls", "mean"] = "any"
-    head: Literal["none", "tanh", "linear"] = "none"
-    head_width: Positive | None = None
-    swap: bool = False
-    self_share: Annotated[float, Bounds(0, 0.99)] = 0.0
-    hard_negatives: Count = 0
-    negatives_from: Count = 10
-    matryoshka: tuple[Positive, ...] = ()
-    layer_dropping: bool = False
-    layers: tuple[Count, ...] = ()
-    width: Positive | None = None
-    pca_sample: Positive = 200_000
-    pca_batch: Positive = 8_192
-    sampling: Literal["proportional", "round_robin"] = "proportional"
-    pair_seed: int = 42
-    checks: Positive = 10
+    clip: Rate = 1.0  # maximum norm of the gradient
+    temperature: Annotated[float, Bounds(1e-4)] = 0.05  # divisor of similarities
+    symmetric: bool = False  # add the loss from positives to anchors
+    margin: Rate = 0.5  # of the contrastive loss
+    precision: Literal["fp32", "fp16", "bf16"] = "fp32"  # autocast; fp16 needs a GPU
+    max_length: Positive | None = None  # maximum tokens of a text; None for the model's own limit
+    pooling: Literal["any", "cls", "mean"] = "any"  # that a base must have, or that a bare transformer gets
+    head: Literal["none", "tanh", "linear"] = "none"  # projection that is trained on top and removed on saving
+    head_width: Positive | None = None  # its output dimensions; None for those of its input
+    swap: bool = False  # exchange views at random, so that negatives are of both kinds (PatentMap, positive+negative)
+    self_share: Annotated[float, Bounds(0, 0.99)] = 0.0  # share of self-alignment pairs (QaECTER)
+    hard_negatives: Count = 0  # mined negatives per pair
+    negatives_from: Count = 10  # first rank of mined negatives
+    matryoshka: tuple[Positive, ...] = ()  # further dimensions for the loss (MatryoshkaLoss)
+    layer_dropping: bool = False  # add the loss of earlier layers (AdaptiveLayerLoss)
+    layers: tuple[Count, ...] = ()  # layers of a distilled student
+    width: Positive | None = None  # dimensions of its vectors
+    pca_sample: Positive = 200_000  # teacher vectors to fit its projection
+    pca_batch: Positive = 8_192  # of the incremental PCA
+    sampling: Literal["proportional", "round_robin"] = "proportional"  # how several tables take turns
+    pair_seed: int = 42  # for sampling in the pairs
+    checks: Positive = 10  # evaluations and checkpoints in a run
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training recipe.
-
-    Attributes:
-        source: paper and section.
-        bases: hub ids of the models that the paper trains; the first is the default.
-        signal: source of the pairs (:mod:`patent_mteb.training.pairs`).
-        loss: see :mod:`patent_mteb.training.losses`.
-        settings: the paper's hyperparameters.
-        open: details that the paper does not state, with the choice made here.
-    """
+    """A training recipe."""
 
     name: str
-    source: str
-    bases: tuple[str, ...]
-    signal: str
+    source: str  # paper and section
+    bases: tuple[str, ...]  # hub ids of the models that the paper trains; the first is the default
+    signal: str  # source of the pairs (patent_mteb.training.pairs)
     loss: Loss
-    settings: Settings
-    open: str
+    settings: Settings  # the paper's hyperparameters
+    open: str  # details that the paper does not state, with the choice made here
 
 
+_BERT = ("anferico/bert-for-patents",)
 _WIPO = Settings(lr=2e-5, epochs=3, accumulation=32, warmup=0.1)
 _WIPO_BASES = ("BAAI/bge-m3", "google/embeddinggemma-300m", "Qwen/Qwen3-Embedding-0.6B", "datalyes/patembed-base")
 _WIPO_OPEN = (
@@ -123,46 +80,17 @@ _WIPO_TEXTS = (
     " label)"
 )
 
-_MAP = Settings(
-    lr=1e-5,
-    schedule="cosine",
-    warmup=0.1,
-    batch=512,
-    precision="fp16",
-    max_length=512,
-    pooling="cls",
-    head="tanh",
-    temperature=0.05,
-)
+_COSINE = Settings(lr=1e-5, schedule="cosine", warmup=0.1, precision="fp16", max_length=512)
+_MAP = replace(_COSINE, batch=512, pooling="cls", head="tanh", temperature=0.05)
 _MAP_OPEN = (
     "width of the projector (its input's), weight decay, tags of the parts of the description ([invention]); views A"
     " and B are not turned where negatives are to stay title and abstract, because a turned pair would put its other"
     " view among them"
 )
-_MAP_POLICIES = (
-    "dropout",
-    "shuffle",
-    "crop",
-    "claims",
-    "summary",
-    "background",
-    "description",
-    "mix",
-    "ipc",
-    "paraphrase",
-)
+_MAP_SECTIONS = ("claims", "summary", "background", "description")
+_MAP_POLICIES = ("dropout", "shuffle", "crop", *_MAP_SECTIONS, "mix", "ipc", "paraphrase")
 
-_EMBED = Settings(
-    lr=1e-5,
-    schedule="cosine",
-    warmup=0.1,
-    batch=32,
-    accumulation=4,
-    optimiser="paged_adamw_8bit",
-    precision="fp16",
-    max_length=512,
-    pooling="mean",
-)
+_EMBED = replace(_COSINE, batch=32, accumulation=4, optimiser="paged_adamw_8bit", pooling="mean")
 _EMBED_OPEN = (
     "whether tasks weigh equally or rows do: §4.3.2 says the first, one epoch over 1,556,751 rows the second, which is"
     " done (sampling=round_robin is the first); the contrastive loss of eq. 2 takes all pairs, the one named takes the"
@@ -182,28 +110,23 @@ def _wipo(suffix: str, signal: str, more: str = "") -> Recipe:
 
 def _map(policy: str, swap: bool) -> Recipe:
     signal = policy if policy in ("ipc", "paraphrase") else f"view:{policy}"
-    name = f"patentmap-{policy}{'-posneg' if swap else ''}"
-    settings = replace(_MAP, swap=swap)
-    return Recipe(
-        name, "PatentMap §4.1-5.2, C.3", ("anferico/bert-for-patents",), signal, "ranking", settings, _MAP_OPEN
-    )
+    name, settings = f"patentmap-{policy}{'-posneg' if swap else ''}", replace(_MAP, swap=swap)
+    return Recipe(name, "PatentMap §4.1-5.2, C.3", _BERT, signal, "ranking", settings, _MAP_OPEN)
 
 
 def _distill(number: int) -> Recipe:
+    name, bases = f"patembed-distill-{number}", ("datalyes/patembed-large",)
     settings = replace(_EMBED, lr=1e-4, layers=LAYERS[number], width=WIDTHS[number])
     left = (
         "optimiser and epochs of distillation (those of Table 3); whether texts carry prompts twice (those of the"
         " training rows, once)"
     )
-    return Recipe(
-        f"patembed-distill-{number}",
-        "PatenTEB §4.4",
-        ("datalyes/patembed-large",),
-        "multitask-texts",
-        "mse",
-        settings,
-        left,
-    )
+    return Recipe(name, "PatenTEB §4.4", bases, "multitask-texts", "mse", settings, left)
+
+
+def _late(name: str, source: str, loss: Loss, batch: int, left: str) -> Recipe:
+    settings = Settings(lr=1e-5, epochs=1, batch=batch, temperature=1.0, hard_negatives=1)
+    return Recipe(f"colbert-{name}", source, ("colbert-ir/colbertv2.0",), "citations", loss, settings, left)
 
 
 _ROWS = (
@@ -214,19 +137,13 @@ _ROWS = (
     _wipo("r3-matched", "matched", "; drawn with replacement, seed 42, to the number of pairs of R4"),
     *(_map(policy, swap) for policy in _MAP_POLICIES for swap in (False, True)),
     Recipe(
-        "patembed-multitask",
-        "PatenTEB §4.3, Tables 3 and 11",
-        ("anferico/bert-for-patents",),
-        "multitask",
-        "multitask",
-        _EMBED,
-        _EMBED_OPEN,
+        "patembed-multitask", "PatenTEB §4.3, Tables 3 and 11", _BERT, "multitask", "multitask", _EMBED, _EMBED_OPEN
     ),
     *map(_distill, LAYERS),
     Recipe(
         "qaecter",
         "QaECTER §2.1-2.2",
-        ("anferico/bert-for-patents",),
+        _BERT,
         "citations-and-self",
         "ranking",
         replace(_MAP, pooling="mean", head="linear", self_share=0.5, swap=False),
@@ -234,23 +151,19 @@ _ROWS = (
         " PatentMap, of the same base); early stopping on retrieval (best checkpoint by validation loss); section"
         " tokens are those of the tokenizer",
     ),
-    Recipe(
-        "colbert-contrastive",
+    _late(
+        "contrastive",
         "WIPO-AT §3.5",
-        ("colbert-ir/colbertv2.0",),
-        "citations",
         "late",
-        Settings(lr=1e-5, epochs=1, batch=32, temperature=1.0, hard_negatives=1),
+        32,
         "every number; the paper trains with colbert-ai on query, positive and negative; here the multi-vector trainer"
         " of sentence-transformers, in-batch negatives and one mined negative",
     ),
-    Recipe(
-        "colbert-distill",
+    _late(
+        "distill",
         "WIPO-AT §3.5 (form of the data), PyLate",
-        ("colbert-ir/colbertv2.0",),
-        "citations",
         "late-distillation",
-        Settings(lr=1e-5, epochs=1, batch=16, temperature=1.0, hard_negatives=1),
+        16,
         "no paper trains so; scores of a teacher (-t MODEL, any encoder) on positive and mined negative,"
         " Kullback-Leibler divergence",
     ),

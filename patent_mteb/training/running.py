@@ -1,11 +1,9 @@
 """Run the trainers of sentence-transformers, one run per seed.
 
 An interrupted run resumes from its last checkpoint and ends with the same weights as an uninterrupted one. The
-validation loss is computed before the first step too: if no checkpoint is better, the base's weights are kept. A loss
-or gradient that is not finite stops the run.
-
-A checkpoint is complete once its marker file exists; incomplete ones are removed. It contains the weights, optimiser,
-schedule, random states, and the weights of the loss (such as a classifier that is trained along with the model).
+validation loss is computed before the first step too: if no checkpoint is better, the base's weights are kept. A
+checkpoint is complete once its marker file exists. It contains the trainer's files and the weights of the loss (such as
+a classifier that is trained along with the model).
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_json, write_text
-from patent_mteb.training.losses import GROUPED
-from patent_mteb.training.preparing import Job, Prepared, TrainSet
+from patent_mteb.training.bases import GROUPED
+from patent_mteb.training.preparing import Job, TrainSet
 
 logger = logging.getLogger(__name__)
 MARKER = "whole"
@@ -43,47 +41,45 @@ _OVERFLOWS = 20
 
 
 @dataclass(frozen=True)
-class Steps:
-    """Optimiser steps of a run, and steps between two evaluations."""
+class Trainee:
+    """A model to train on tables, with its losses by table."""
 
-    total: int
-    every: int
+    model: Any
+    sets: Sequence[TrainSet]
+    losses: Mapping[str, nn.Module]
+    fresh: Callable[[], nn.Module]  # makes the untrained model again
+    deviations: Sequence[str] = ()  # from the recipe
+    callbacks: Sequence[TrainerCallback] = ()
+    trainer_class: type = SentenceTransformerTrainer
+    arguments_class: type = SentenceTransformerTrainingArguments
+    inference: Callable[[Any], Any] = nn.Module.eval  # makes the model to save
 
 
 @dataclass(frozen=True)
 class Run:
-    """The result of a run.
+    """The result of a run."""
 
-    Attributes:
-        history: losses by step.
-        steps: optimiser steps.
-        best: step of the saved weights, 0 for the base's own; None for the last step, without a validation loss.
-        warnings: warnings for the training record.
-    """
-
-    history: list[dict[str, Any]]
-    steps: int
-    best: int | None
-    warnings: tuple[str, ...]
+    history: list[dict[str, Any]]  # losses by step
+    steps: int  # optimiser steps
+    best: int | None  # step of the saved weights, 0 for the base's own; None for the last, without a validation loss
+    warnings: tuple[str, ...]  # for the training record
 
 
-def steps_of(rows: Sequence[int], job: Job) -> Steps:
-    """Compute the steps of a job from the rows of its tables."""
+def _steps_of(rows: Sequence[int], job: Job) -> int:
+    """Compute the optimiser steps of a job from the rows of its tables."""
     batches = sum(math.ceil(number / job.settings.batch) for number in rows)
     total = max(1, math.ceil(math.ceil(batches / job.settings.accumulation) * job.settings.epochs))
-    if job.max_steps is not None:
-        total = min(total, job.max_steps)
-    return Steps(total, max(1, total // job.settings.checks))
+    return total if job.max_steps is None else min(total, job.max_steps)
 
 
 def _too_few(rows: Sequence[int], job: Job) -> str:
     """A warning for a run with few steps and its remedy, empty for other runs."""
-    settings, steps = job.settings, steps_of(rows, job).total
+    settings, steps = job.settings, _steps_of(rows, job)
     if steps >= _FEW_STEPS:
         return ""
     unlimited = replace(job, max_steps=None)
-    single = steps_of(rows, replace(unlimited, settings=replace(settings, accumulation=1))).total
-    if steps_of(rows, unlimited).total >= _FEW_STEPS:
+    single = _steps_of(rows, replace(unlimited, settings=replace(settings, accumulation=1)))
+    if _steps_of(rows, unlimited) >= _FEW_STEPS:
         remedy = "raise --max-steps"
     elif single >= _FEW_STEPS:
         remedy = f"--set accumulation=1, which gives {single}"
@@ -118,7 +114,7 @@ def _on_cpu(job: Job) -> bool:
     return job.device == "cpu" or not torch.cuda.is_available()
 
 
-def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dataset]:
+def _datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dataset]:
     """Open the tables as memory-mapped datasets, with labels as numbers. ``info.description`` is the kind of loss."""
     found: dict[str, Dataset] = {}
     for one in sets:
@@ -135,6 +131,14 @@ def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dat
     return found
 
 
+_RANDOM_STATES: tuple[tuple[Any, Any], ...] = (
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+    (torch.get_rng_state, torch.set_rng_state),
+    (torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all),
+)
+
+
 class _StopIfNotFinite(TrainerCallback):
     """Stop a run at the first loss or gradient that is not finite, and count the base as a checkpoint."""
 
@@ -146,12 +150,13 @@ class _StopIfNotFinite(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.state, self.optimizer = state, kwargs["optimizer"]
-        self.random = _random_state()
+        self.random = [read() for read, _ in _RANDOM_STATES]
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         value = kwargs["metrics"].get(self.metric)
         if not state.global_step:
-            _set_random_state(self.random)  # keep the weights independent of this evaluation
+            for (_, restore), known in zip(_RANDOM_STATES, self.random, strict=True):
+                restore(known)  # keep the weights independent of this evaluation
             if value is not None:
                 state.best_metric, state.best_global_step = value, 0
         if value is not None:
@@ -181,16 +186,6 @@ class _StopIfNotFinite(TrainerCallback):
             f"{self.job.settings.lr:.3g}, {precision}). The run stops; {saved}. "
             f"Remedy: a lower rate (--set lr=VALUE){other}, and another --out"
         )
-
-
-def _random_state() -> tuple[Any, ...]:
-    return random.getstate(), np.random.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()
-
-
-def _set_random_state(state: tuple[Any, ...]) -> None:
-    setters: tuple[Any, ...] = (random.setstate, np.random.set_state, torch.set_rng_state, torch.cuda.set_rng_state_all)
-    for setter, one in zip(setters, state, strict=True):
-        setter(one)
 
 
 class _CompleteCheckpoint(TrainerCallback):
@@ -224,36 +219,27 @@ def _batches(dataset: Dataset, **options: Any) -> Any:
 
 
 def run_seed(
-    job: Job,
-    prepared: Prepared,
-    seed: int,
-    model: Any,
-    losses: Mapping[str, nn.Module],
-    *,
-    fresh: Callable[[], nn.Module],
-    callbacks: Sequence[TrainerCallback] = (),
-    trainer_class: type = SentenceTransformerTrainer,
-    arguments_class: type = SentenceTransformerTrainingArguments,
-    quiet: bool = False,
+    job: Job, seed: int, trainee: Trainee, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False
 ) -> Run:
     """Train a model in place, from its last complete checkpoint if there is one. It ends with the best weights."""
     work = job.out / f"seed-{seed}"
-    settings = job.settings
-    train, validation = datasets_of(prepared.sets, job, "train"), datasets_of(prepared.sets, job, "validation")
-    rows = [one.rows for one in prepared.sets]
-    steps, few = steps_of(rows, job), _too_few(rows, job)
+    settings, sets, losses = job.settings, trainee.sets, trainee.losses
+    train, validation = _datasets_of(sets, job, "train"), _datasets_of(sets, job, "validation")
+    rows = [one.rows for one in sets]
+    steps, few = _steps_of(rows, job), _too_few(rows, job)
+    every = max(1, steps // settings.checks)
     if few and seed == job.seeds[0]:
         logger.warning(few)
     single = len(train) == 1
-    metric = _metric(prepared.sets, validation)
+    metric = _metric(sets, validation)
     precision = precision_of(job)
     resumed = last_checkpoint(work)
     try:
-        arguments = arguments_class(
+        arguments = trainee.arguments_class(
             output_dir=str(work),
             seed=seed,
             data_seed=seed,
-            max_steps=steps.total,
+            max_steps=steps,
             per_device_train_batch_size=settings.batch,
             per_device_eval_batch_size=settings.batch,
             gradient_accumulation_steps=settings.accumulation,
@@ -268,30 +254,31 @@ def run_seed(
             use_cpu=_on_cpu(job),
             batch_sampler=_batches,
             multi_dataset_batch_sampler=settings.sampling,
-            prompts={one.name: dict(one.prompts) for one in prepared.sets if one.prompts} or None,
+            prompts={one.name: dict(one.prompts) for one in sets if one.prompts} or None,
             eval_strategy="steps" if metric else "no",
             eval_on_start=bool(metric) and resumed is None,
-            eval_steps=steps.every,
+            eval_steps=every,
             save_strategy="steps",
-            save_steps=steps.every,
+            save_steps=every,
             save_total_limit=2,
             load_best_model_at_end=bool(metric),
             metric_for_best_model=metric or None,
             greater_is_better=False if metric else None,
-            logging_steps=steps.every,
+            logging_steps=every,
             report_to="none",
             disable_tqdm=quiet,
         )
     except ImportError as error:
         raise DataError(f"training needs accelerate ({error})", remedy="pip install 'patent-mteb[train]'") from error
     loss: Any = next(iter(losses.values())) if single else dict(losses)
-    trainer = trainer_class(
-        model=model,
+    first, last = _CompleteCheckpoint(nn.ModuleDict(losses)), _StopIfNotFinite(job, work, losses, metric)
+    trainer: Any = trainee.trainer_class(
+        model=trainee.model,
         args=arguments,
         train_dataset=next(iter(train.values())) if single else train,
         eval_dataset=(next(iter(validation.values()), None) if single else validation) if metric else None,
         loss=loss,
-        callbacks=[_CompleteCheckpoint(nn.ModuleDict(losses)), *callbacks, _StopIfNotFinite(job, work, losses, metric)],
+        callbacks=[first, *callbacks, *trainee.callbacks, last],
     )
     trainer.remove_callback(PrinterCallback)
     if resumed is not None:
@@ -304,7 +291,7 @@ def run_seed(
     best: int | None = trainer.state.best_global_step if metric else None
     warnings = [few] if few else []
     if best == 0:
-        model.load_state_dict(fresh().state_dict())
+        trainee.model.load_state_dict(trainee.fresh().state_dict())
         start = "untrained student" if job.recipe.loss == "mse" else "base"
         first, *later = [row[metric] for row in history if metric in row]
         warnings.append(

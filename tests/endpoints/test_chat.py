@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import closing
 
 import pytest
 from chat_server import KEY, chat_server
@@ -59,7 +60,7 @@ def test_only_equal_messages_wait_for_each_other(monkeypatch, tmp_path):
         together.wait(timeout=10)
         return echo(body)
 
-    with chat_server(answer) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+    with chat_server(answer) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as answers:
         found = list(chat(url, answers, at_once=4).ask_all([question for question in QUESTIONS[:2] for _ in range(2)]))
     assert [one.text for one in found] == ["TEXT 0", "TEXT 0", "TEXT 1", "TEXT 1"]
     assert [one.cached for one in found].count(False) == len(server.bodies) == 2
@@ -67,7 +68,7 @@ def test_only_equal_messages_wait_for_each_other(monkeypatch, tmp_path):
 
 def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+    with chat_server(echo) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as answers:
         with pytest.raises(
             BudgetError,
             match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* cached answers are not requested again",
@@ -109,7 +110,7 @@ def test_an_error_ends_it_and_keeps_what_was_answered(tmp_path):
     def answer(body):
         return (400, {}, b"too long") if body["messages"][1]["content"] == "text 5" else echo(body)
 
-    with chat_server(answer) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+    with chat_server(answer) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as answers:
         with pytest.raises(EndpointError, match="answered 400: too long"):
             list(chat(url, answers, at_once=1).ask_all(QUESTIONS))
         assert len(answers) >= 5 and len(server.bodies) <= 8
@@ -119,7 +120,7 @@ def test_an_error_ends_it_and_keeps_what_was_answered(tmp_path):
     "raw", [b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}', b'{"choices": 3}']
 )
 def test_what_is_no_completion_is_named_and_not_kept(raw, tmp_path):
-    with chat_server(lambda body: (200, {}, raw)) as (url, _), Answers(tmp_path / "answers.sqlite") as answers:
+    with chat_server(lambda body: (200, {}, raw)) as (url, _), closing(Answers(tmp_path / "answers.sqlite")) as answers:
         with pytest.raises(EndpointError, match=r"answered without a completion: \{"):
             chat(url, answers).ask("a", "b")
         assert len(answers) == 0
@@ -139,7 +140,7 @@ def test_settings_that_cannot_be(tmp_path):
 
 def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
     path = tmp_path / "answers.sqlite"
-    with Answers(path) as answers:
+    with closing(Answers(path)) as answers:
         for number in range(30):
             answers.put(f"{number:03}", {"text": "x" * 500})
         answers._base.execute("PRAGMA max_page_count = 1")  # no further page, as on a full disk
@@ -150,7 +151,7 @@ def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
         assert answers.get("007") == {"text": "x" * 500}
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))  # all but the page that says what the file is
-    with Answers(path) as answers, pytest.raises(DataError, match="cannot be read or written"):
+    with closing(Answers(path)) as answers, pytest.raises(DataError, match="cannot be read or written"):
         answers.get("007")
 
 
@@ -184,7 +185,7 @@ def completion(content, finish="stop", **message):
 )
 def test_an_answer_with_a_fault_is_asked_for_once_more_and_kept_with_its_fault(tmp_path, answers, asked, text, fault):
     given = iter(answers)
-    with chat_server(lambda body: next(given)) as (url, server), Answers(tmp_path / "answers.sqlite") as kept:
+    with chat_server(lambda body: next(given)) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as kept:
         meter = Meter()
         found = chat(url, kept, meter=meter).ask("a", "b")
         again = chat(url, kept).ask("a", "b")
@@ -195,7 +196,7 @@ def test_an_answer_with_a_fault_is_asked_for_once_more_and_kept_with_its_fault(t
 
 
 def test_an_answer_that_was_kept_without_its_end_is_asked_for_again(tmp_path):
-    with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+    with chat_server(echo) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as answers:
         asking = chat(url, answers)
         asking.ask("a", "b")
         key = asking.ask("a", "b").key

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from chat_server import KEY, chat_server
@@ -69,7 +70,7 @@ def test_a_spent_budget_a_second_run_and_a_third(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with (
         chat_server(lambda body: str(grade(*said(body)))) as (url, server),
-        Answers(tmp_path / "answers.sqlite") as answers,
+        closing(Answers(tmp_path / "answers.sqlite")) as answers,
     ):
         with pytest.raises(BudgetError, match="budget of 7 calls is spent"):
             run_of(Reranked(First(), judge(url, answers, meter=Meter(Budget(calls=7))), k=10), CORPUS, QUERIES)

@@ -29,8 +29,8 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 from patent_mteb.errors import ModelError
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS
-from patent_mteb.models.registry import METAS, PatentEncoder, load_plain, without_prompts
-from patent_mteb.models.robustness import section_tags
+from patent_mteb.models.registry import METAS, PatentEncoder, load_plain
+from patent_mteb.models.robustness import section_tags, with_settings
 
 QUERY, DOCUMENT = PromptType.query, PromptType.document
 NESTED = {
@@ -175,7 +175,7 @@ def test_prompts_change_the_vectors_as_a_prefix_does(patembed, hub):
 
 def test_switching_prompts_off_is_another_identity(seen):
     on = BY_NAME["datalyes/patembed-base"].load_model(device="cpu")
-    off = without_prompts(BY_NAME["datalyes/patembed-base"]).load_model(device="cpu")
+    off = with_settings(BY_NAME["datalyes/patembed-base"], prompts="none").load_model(device="cpu")
     also = BY_NAME["datalyes/patembed-base"].load_model(device="cpu", prompts="none")
     for model in (off, also):
         seen.clear()

@@ -14,13 +14,12 @@ from small_bases import write_bert
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents.views import VIEWS
+from patent_mteb.training.bases import make_loss
 from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.distilling import projection_of, sampled, student_layers, student_of
-from patent_mteb.training.leaks import LeakRecord
-from patent_mteb.training.losses import make_loss
-from patent_mteb.training.preparing import Job, Prepared, TrainSet
+from patent_mteb.training.preparing import Job, TrainSet
 from patent_mteb.training.recipes import LAYERS, find_recipe, settings_for
-from patent_mteb.training.running import run_seed
+from patent_mteb.training.running import Trainee, run_seed
 
 
 def test_layers_are_those_of_the_paper():
@@ -84,10 +83,9 @@ def test_a_student_of_two_layers_comes_near_its_teacher(tmp_path):
     recipe = find_recipe("patembed-distill-2")
     settings = settings_for(recipe, ["lr=0.003", "accumulation=1", "batch=32", "epochs=4", "checks=2"])
     one = TrainSet("vectors", "mse", ("anchor",), "train.parquet", "validation.parquet", rows=384, validation_rows=100)
-    prepared = Prepared((one,), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False))
     loss = {"vectors": make_loss("mse", student, settings)}
     job = Job(recipe=recipe, settings=settings, base="teacher", out=tmp_path, device="cpu")
-    history = run_seed(job, prepared, 42, student, loss, fresh=lambda: untrained, quiet=True).history
+    history = run_seed(job, 42, Trainee(student, [one], loss, lambda: untrained), quiet=True).history
 
     def error_and_overlap(model):
         own = model.eval().encode(texts["validation"], convert_to_numpy=True)

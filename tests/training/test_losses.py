@@ -10,8 +10,7 @@ from sentence_transformers import SentenceTransformer
 from small_bases import write_bert, write_static
 
 from patent_mteb.errors import DataError
-from patent_mteb.training.bases import is_static
-from patent_mteb.training.losses import make_loss
+from patent_mteb.training.bases import is_static, make_loss
 from patent_mteb.training.recipes import RECIPES, Settings, find_recipe, settings_for
 
 ANCHORS = ["a pump with a rotor", "a device for a wheelchair", "the user and the signal", "a sensor on a cane"]

@@ -4,6 +4,8 @@ citation graph.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def test_mined_are_the_nearest_that_are_no_prior_art(first, number):
         chosen = sorted(allowed, key=lambda n: -row[n])[first : first + number]
         fruitless += not chosen
         expected += [(pair.anchor_id, documents[n][0], documents[n][1]) for n in chosen]
-    left_out: dict[str, int] = {}
+    left_out = Counter()
     settings = Settings(hard_negatives=number, negatives_from=first)
     rows = mined(
         iter(pairs), lambda anchors: near.copy(), documents, family_graph(citations, families), settings, left_out

@@ -14,6 +14,7 @@ from patent_mteb.patents.views import VIEWS
 from patent_mteb.training import pairs
 from patent_mteb.training.corpus import Corpus, read_corpus
 from patent_mteb.training.pairs import POLICIES
+from patent_mteb.training.recipes import Settings
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def test_matched_size_draws_what_random_draws(corpus):
     import random
 
     every = list(pairs.abstract_and_claim(corpus, "train", Counter()))
-    drawn = list(pairs.matched_size(lambda: pairs.abstract_and_claim(corpus, "train", Counter()), 3001))
+    drawn = list(pairs.matched_size(lambda: pairs.abstract_and_claim(corpus, "train", Counter()), 3001, 42))
     expected = Counter(every[place].anchor_id for place in random.Random(42).choices(range(len(every)), k=3001))
     assert len(drawn) == 3001
     assert Counter(pair.anchor_id for pair in drawn) == expected
@@ -65,8 +66,8 @@ def test_pairs_are_written_as_they_come_with_their_provenance(corpus, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_views_of_patentmap(corpus, policy):
-    alone = list(pairs.two_views(corpus, "train", Counter(), policy, swap=False))
-    turned = list(pairs.two_views(corpus, "train", Counter(), policy, swap=True))
+    alone = list(pairs.two_views(corpus, "train", Counter(), Settings(swap=False), policy=policy))
+    turned = list(pairs.two_views(corpus, "train", Counter(), Settings(swap=True), policy=policy))
     assert len(alone) == len(turned) == sum(bool(patent.abstract) for patent in corpus.members("train"))
     assert all("[abstract]" in pair.positive for pair in alone), "negatives are TA"
     swapped = sum(pair.anchor != other.anchor for pair, other in zip(alone, turned, strict=True))
@@ -106,7 +107,9 @@ def test_ipc_match_shares_the_very_list(corpus):
 
 
 def test_ipc_match_turns_every_second_pair_or_so_where_negatives_shall_be_of_both_kinds(corpus):
-    plain, swapped = (list(pairs.ipc_matched(corpus, "train", Counter(), swap=swap)) for swap in (False, True))
+    plain, swapped = (
+        list(pairs.ipc_matched(corpus, "train", Counter(), Settings(swap=swap))) for swap in (False, True)
+    )
     ends = [
         {(one.anchor_id, one.positive_id), (two.anchor_id, two.positive_id)}
         for one, two in zip(plain, swapped, strict=True)
@@ -118,10 +121,16 @@ def test_ipc_match_turns_every_second_pair_or_so_where_negatives_shall_be_of_bot
 
 @pytest.mark.slow
 def test_share_of_self_alignment(corpus):
-    found = Counter(pair.signal for pair in pairs.with_self_alignment(corpus, "train", Counter(), 0.25))
+    found = Counter(
+        pair.signal for pair in pairs.with_self_alignment(corpus, "train", Counter(), Settings(self_share=0.25))
+    )
     assert found["self-alignment"] == round(found["citations"] / 3)
     letters = {(one.citing, one.cited) for one in corpus.citations if degree(one.category)}
-    cited = [pair for pair in pairs.with_self_alignment(corpus, "train", Counter(), 0.25) if pair.signal == "citations"]
+    cited = [
+        pair
+        for pair in pairs.with_self_alignment(corpus, "train", Counter(), Settings(self_share=0.25))
+        if pair.signal == "citations"
+    ]
     assert all((pair.anchor_id, pair.positive_id) in letters for pair in cited)
 
 
