@@ -173,8 +173,11 @@ def help_text(name: str, width: int) -> str:
 
 def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> NoReturn:
     """Print a usage error and exit with status 2."""
-    chain = " ".join(("patent-mteb", *([name_of(function)] if function else error.command_chain or ())))
-    common.warn(Text(f"{chain}:", style="bold red"), f"{_usage(error)}. Remedy: see '{chain} --help'.")
+    name = name_of(function) if function else " ".join(error.command_chain or ())
+    chain = f"patent-mteb {name}".rstrip()
+    message = f"{_usage(error)}. Remedy: see '{chain} --help'."
+    common.finish(name, 2, "UsageError", message)
+    common.warn(Text(f"{chain}:", style="bold red"), message)
     raise SystemExit(2) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,6 +115,7 @@ def validate(directory: Path, /, *, memory: Memory = None, session: Session = SE
 
     with allowing(plan.left_for_blocks(memory, "validate", [directory])):
         findings = validation.validate(directory, session.debug)
+    common.result([asdict(finding) for finding in findings])
     for finding in findings:
         common.say(Text(finding.rank, _STYLES[finding.rank]), finding.text)
     return 2 if any(finding.fatal for finding in findings) else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,6 +56,7 @@ def doctor(
     from patent_mteb.experiments import doctor
 
     findings = doctor.examine(results, store, fix=fix)
+    common.result([asdict(finding) for finding in findings])
     for finding in findings:
         common.say("mended" if finding.fixed else "error", finding)
     wrong = len(findings) + (_recompute(results or Path("results"), recompute, models, store) if recompute else 0)

@@ -81,6 +81,7 @@ def verify(
     from patent_mteb.experiments import editions
 
     found = editions.verify(manifest, root)
+    common.result(found)
     shown = found if show_all else found[:_SHOWN]
     for difference in shown:
         common.say(difference)

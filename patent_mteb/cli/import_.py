@@ -68,7 +68,10 @@ def import_(
     if suggest:
         from patent_mteb.readers.suggest import suggest as column_map
 
-        print(column_map(suggest, unfinished=True), end="")
+        text = column_map(suggest, unfinished=True)
+        common.result(text)
+        if not session.json:
+            print(text, end="")
         return 0
     if out is None:
         raise DataError("no directory is named", remedy="name one with --out")

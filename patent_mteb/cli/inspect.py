@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, WHOLE, AsJson, Session
+from patent_mteb.cli.options import SESSION, WHOLE, Session
 
 if TYPE_CHECKING:
     from patent_mteb.experiments.inspection import Inspection, Plan
@@ -29,7 +28,6 @@ def inspect(
     *,
     families: Families = "given",
     most: Annotated[int, WHOLE] = 3000,
-    as_json: AsJson = False,
     session: Session = SESSION,
 ) -> int:
     """Show the contents of your records, and the benchmarks and tasks that they make, before a build.
@@ -45,8 +43,8 @@ def inspect(
 
     collection = read_collection(records, citations, families)
     found = inspect(collection, most) if most > 0 else summary(collection)
-    if as_json:
-        common.say(json.dumps(found.as_json(), indent=1, ensure_ascii=False))
+    if session.json:
+        common.result(found.as_json())
         return 0
     _show_records(found)
     _show_citations(found)

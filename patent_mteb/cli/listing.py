@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +10,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, SEVERAL, AsJson, Session
+from patent_mteb.cli.options import SESSION, SEVERAL, Session
 from patent_mteb.errors import NotThereError
 from patent_mteb.report.words import measure_title
 
@@ -26,7 +25,6 @@ def list_(
     /,
     *,
     benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = (),
-    as_json: AsJson = False,
     session: Session = SESSION,
 ) -> int:
     """List tasks, benchmarks or models, and the source of the data of each.
@@ -37,10 +35,8 @@ def list_(
     """
     found = {"tasks": lambda: _tasks(benchmarks), "benchmarks": _benchmarks, "models": _models}[what]()
     columns, rows, right = found
-    if as_json:
-        common.say(json.dumps(rows, indent=2, ensure_ascii=False))
-    else:
-        common.show(columns, [[_shown(row, column) for column in columns] for row in rows], right=right)
+    common.result(rows)
+    common.show(columns, [[_shown(row, column) for column in columns] for row in rows], right=right)
     return 0
 
 

@@ -79,7 +79,6 @@ StoreFolder = Annotated[
         group=STORE, metavar="DIR", help="Embedding store; without it PATENT_MTEB_STORE or one in the user cache."
     ),
 ]
-AsJson = Annotated[bool, Parameter(name="--json", help="Print one JSON document instead of tables.")]
 AllowMissing = Annotated[bool, Parameter(help="Queries that a run lacks retrieve nothing.")]
 Shard = Annotated[str | None, Parameter(metavar="I/N")]
 Settings = Annotated[
@@ -135,6 +134,8 @@ class Session:
     """The same as -v 0."""
     no_progress: Annotated[bool, Parameter(group=MESSAGES)] = False
     """No progress bars; without it there are bars on a terminal only."""
+    json: Annotated[bool, Parameter(group=MESSAGES)] = False
+    """Print one JSON document instead of text (docs/commands.md)."""
     debug: Annotated[bool, Parameter(group=MESSAGES)] = False
     """Print the traceback of an unexpected error."""
 

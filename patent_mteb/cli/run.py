@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -18,7 +17,6 @@ from patent_mteb.cli.options import (
     POSITIVE,
     SEVERAL,
     WHOLE,
-    AsJson,
     Editing,
     LanguageModel,
     Memory,
@@ -58,7 +56,6 @@ class _Usual(Named):
     """N queries of each retrieval task and some of its documents, stored as <Task>.limitN."""
     dry_run: bool = False
     """Only print the plan: texts, time, disk, memory, missing data."""
-    json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,10 +169,7 @@ def run_tasks(options: RunOptions) -> int:
             num_proc=options.num_proc,
             show_progress=options.bars,
         )
-    if options.json:
-        common.say(_as_json(report, options.out))
-    else:
-        show(report, options.out)
+    show(report, options.out)
     return report.exit_status
 
 
@@ -275,10 +269,8 @@ def _plan(options: RunOptions, tasks: Sequence[AbsTask]) -> int:
     if folder is not None and isinstance(model, EncoderProtocol):
         model = stored(model, folder)
     found = plan(model, tasks, options.out, encode_kwargs=options.encode_kwargs())
-    if options.json:
-        common.say(json.dumps(asdict(found), indent=2, ensure_ascii=False))
-    else:
-        _show_plan(found, _first_stage(options))
+    common.result(asdict(found))
+    _show_plan(found, _first_stage(options))
     return int(any(task.status == "missing" for task in found.tasks))
 
 
@@ -319,6 +311,7 @@ def show(report: Report, folder: Path) -> None:
     """Print the scores of a run, and the tasks without one with their reasons."""
     from patent_mteb.metrics.significance import explained
 
+    common.result(_document(report, folder))
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
     if scored:
         common.say(report.model)
@@ -364,8 +357,8 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
         yield "Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark."
 
 
-def _as_json(report: Report, folder: Path) -> str:
-    """Return the outcomes as the JSON document of ``--json`` (docs/commands.md)."""
+def _document(report: Report, folder: Path) -> dict[str, Any]:
+    """Return the outcomes as the result of ``--json`` (docs/commands.md)."""
     tasks = [
         {
             "task": outcome.task,
@@ -381,10 +374,10 @@ def _as_json(report: Report, folder: Path) -> str:
         }
         for outcome in report.outcomes
     ]
-    document = {
+    return {
         "model": report.model,
         "exit_status": report.exit_status,
         "doubt": report.doubt,
         "results": str(folder.resolve()),
+        "tasks": tasks,
     }
-    return json.dumps({**document, "tasks": tasks}, indent=2, ensure_ascii=False)

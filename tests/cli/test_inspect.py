@@ -56,7 +56,7 @@ def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
 @pytest.mark.slow
 def test_the_same_as_json_and_without_trying(records, capsys):
     assert cli.main(["data", "inspect", str(records), "--json", "--most", "0", "--families", "extended"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
     assert (document["publications"], document["plans"], document["family_definition"]) == (160, [], "extended")
     assert document["members_without_record"] == 1
     assert document["matching"]["number"]["links"] > 0
