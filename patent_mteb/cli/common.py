@@ -10,14 +10,18 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
+from patent_mteb.identity import version
 from patent_mteb.report.words import visible
+
+if TYPE_CHECKING:
+    from patent_mteb.recipes.log import BuildLog
 
 _NAMED = 3
 """Names printed before a reason that many tasks share; --json names all."""
@@ -85,8 +89,6 @@ def finish(command: str, status: int, error: str = "", message: str = "") -> int
     global _document
     if _document is None:
         return status
-    from patent_mteb.identity import version
-
     tables = {"tables": _document.tables} if _document.tables else None
     document = {
         "command": command,
@@ -170,6 +172,12 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
     cells = [[Text("" if value is None else visible(str(value))) for value in row] for row in rows]
     places = [place for place, title in enumerate(columns) if title in right]
     console.print(Sheet(columns, cells, right=places), crop=False)
+
+
+def show_steps(log: BuildLog) -> None:
+    """Print the steps of a build with their numbers of rows."""
+    rows = [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps]
+    show(("step", "in", "out", "note"), rows, right=("in", "out"))
 
 
 def say(*parts: object) -> None:

@@ -31,17 +31,7 @@ def doctor(
     /,
     *,
     fix: bool = False,
-    recompute: Annotated[
-        float | None,
-        Parameter(
-            converter=_share,
-            metavar="SHARE",
-            help=(
-                "Rank this share of the queries of each retrieval result again, such as 0.05; needs the data and the"
-                " models."
-            ),
-        ),
-    ] = None,
+    recompute: Annotated[float | None, Parameter(converter=_share, metavar="SHARE")] = None,
     models: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-m", metavar="MODEL...")] = (),
     store: StoreFolder = None,
     session: Session = SESSION,
@@ -51,6 +41,7 @@ def doctor(
     Args:
         results: Results folder; without it ./results if it exists.
         fix: Quarantine unreadable files, and remove damaged and left-over ones.
+        recompute: Rank this share of the queries of each retrieval result again (0.05); needs the data and the models.
         models: With --recompute: local checkpoints of results.
     """
     from patent_mteb.experiments import doctor

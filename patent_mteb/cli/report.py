@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, Results, Session, StoredModel
+from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
 
 
 @command(
@@ -115,7 +115,7 @@ def reproduce(
 def geometry(
     *,
     model: Annotated[StoredModel, FLAT],
-    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")],
+    tasks: Tasks,
     max_documents: Annotated[int, WHOLE] = 10_000,
     out: Results = Path("results"),
 ) -> int:
@@ -134,9 +134,8 @@ def geometry(
         measures = geometry(encoder, task, max_documents=max_documents, encode_kwargs=model.encode_kwargs())
         path = save(measures, encoder, task, out, max_documents=max_documents)
         common.say(f"{task.metadata.name}: {encoder.mteb_model_meta.name}")
-        rows = [
-            (measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()
-        ]
+        digits = {name: 0 if name.startswith("n_") else 4 for name in measures}
+        rows = [(name, common.number(value, digits[name])) for name, value in measures.items()]
         common.show(("measure", "value"), rows, right=("value",))
         common.say(path)
     return 0

@@ -67,13 +67,10 @@ def window_of(text: str) -> tuple[dt.date, dt.date]:
 
 def in_one_order(collection: Collection) -> Collection:
     """Sort the records by content and drop repeated citations and relations."""
-    return replace(
-        collection,
-        patents=in_order(collection.patents, lambda patent: patent.publication_number),
-        citations=_each_once(collection.citations),
-        relations=_each_once(collection.relations),
-        families=dict(sorted(collection.families.items())),
-    )
+    patents = in_order(collection.patents, lambda patent: patent.publication_number)
+    citations, relations = _each_once(collection.citations), _each_once(collection.relations)
+    families = dict(sorted(collection.families.items()))
+    return replace(collection, patents=patents, citations=citations, relations=relations, families=families)
 
 
 def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
@@ -184,11 +181,8 @@ def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 def _read(folder: Path) -> _Manifest:
     path = folder / "edition.json"
     head = load_json(path)
-    if (
-        not isinstance(head, dict)
-        or head.get("schema") != _SCHEMA
-        or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS)
-    ):
+    known = isinstance(head, dict) and head.get("schema") == _SCHEMA
+    if not known or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS):
         remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
         raise DataError("this is not the manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
@@ -199,17 +193,15 @@ def _read(folder: Path) -> _Manifest:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
-    number = 0
+    number, remedy = 0, "fetch the manifest again"
     for number, line in text_lines(path):
         cells = line.split("\t")
         if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
-            raise DataError(
-                f"the columns are not {', '.join(columns)}", path=path, row=number, remedy="fetch the manifest again"
-            )
+            raise DataError(f"the columns are not {', '.join(columns)}", path=path, row=number, remedy=remedy)
         if number > 1:
             yield cells
     if not number:
-        raise DataError("the table is empty", path=path, remedy="fetch the manifest again")
+        raise DataError("the table is empty", path=path, remedy=remedy)
 
 
 def verify(manifest: Path, root: Path) -> list[str]:
@@ -252,14 +244,10 @@ def _row_differences(
         elif key not in theirs:
             yield f"{name}: not in the manifest"
         else:
-            changed = [
-                (
-                    f"{column} {first or 'none'} in the manifest, {second or 'none'} here"
-                    if column != "texts"
-                    else "other text or classes"
-                )
-                for column, first, second in zip(columns, theirs[key], ours[key], strict=True)
-                if first != second
-            ]
+            changed = []
+            for column, first, second in zip(columns, theirs[key], ours[key], strict=True):
+                if first != second:
+                    other = f"{column} {first or 'none'} in the manifest, {second or 'none'} here"
+                    changed.append("other text or classes" if column == "texts" else other)
             if changed:
                 yield f"{name}: {'; '.join(changed)}"

@@ -306,8 +306,7 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
     """
     if not (task or run.task):
         raise DataError(
-            "the run does not name its task",
-            remedy="name the task: explain(run, query, 'PatentCitationRetrieval')",
+            "the run does not name its task", remedy="name the task: explain(run, query, 'PatentCitationRetrieval')"
         )
     found = retrieval_task(task or run.task)
     found.load_data()
