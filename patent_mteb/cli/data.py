@@ -198,11 +198,11 @@ def inspect(
         families: Definition of a patent family.
         most: Publications on which benchmarks are tried, a connected subset of more; 0: try none.
     """
-    from patent_mteb.experiments.inspection import inspect, summary
+    from patent_mteb.experiments.inspection import inspect
     from patent_mteb.patents.collection import read_collection
 
     collection = read_collection(records, citations, families)
-    found = inspect(collection, most) if most > 0 else summary(collection)
+    found = inspect(collection, most)
     if session.json:
         common.result(found.as_json())
         return 0

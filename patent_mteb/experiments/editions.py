@@ -1,18 +1,9 @@
 """Editions of the open benchmarks: built from records, with a manifest that a rebuild is compared with.
 
-An edition is a data set (``dataset.json``) that is named after its benchmark and window. Its tasks begin with this
-name: ``PatentOpenUS2026Q3TACToTACRetrieval``. The revision of its data is a hash of all its tables. The manifest has no
-texts and may be published:
-
-===========================  ===========================================================================================
-``manifest/edition.json``    name, recipe, window; rules (every setting of the recipe); versions; counts of each step;
-                             hashes of the files
-``manifest/texts.tsv``       part, id, hash of the texts; of documents and applications also first public day, priority
-                             date, family
-``manifest/judgements.tsv``  part, query, document, grade
-===========================  ===========================================================================================
-
-The same source files give the same manifest, in any order. :func:`verify` lists the differences.
+An edition is a data set (``dataset.json``) that is named after its benchmark and window, as are its tasks. Its manifest
+has no texts and may be published: ``edition.json`` has the rules, versions, counts and hashes of the files;
+``texts.tsv`` the hash, dates and family of every text; ``judgements.tsv`` the grades. The same source files give the
+same manifest, in any order.
 """
 
 from __future__ import annotations
