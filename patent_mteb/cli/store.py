@@ -85,7 +85,7 @@ def prune(
 
     opened = EmbeddingStore(store, create=False)
     try:
-        pruned = opened.prune(model=model, older_than_days=older_than, damaged=damaged, dry_run=dry_run)
+        pruned = opened.prune(model=model, older_than_days=older_than, damaged=damaged, dry_run=dry_run, force=force)
     except ValueError as error:
         raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
     for line in pruned.removed:

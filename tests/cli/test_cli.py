@@ -537,3 +537,17 @@ def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, m
         )
         shown[verbosity] = capsys.readouterr().err
     assert "to_go=0" in shown["2"] and "text/s" not in shown["1"]
+
+
+def test_prune_passes_every_option_on(tmp_path, monkeypatch, capsys):
+    from patent_mteb.store import EmbeddingStore
+
+    seen = []
+    prune = EmbeddingStore.prune
+    monkeypatch.setattr(EmbeddingStore, "prune", lambda self, **given: seen.append(given) or prune(self, **given))
+    EmbeddingStore(tmp_path)
+    words = ["-m", "a/model", "--older-than", "3", "--damaged", "--dry-run", "--force"]
+    assert (
+        cli.main(["store", "prune", "--store", str(tmp_path), *words]) == 0 and "would free" in capsys.readouterr().out
+    )
+    assert seen == [{"model": "a/model", "older_than_days": 3, "damaged": True, "dry_run": True, "force": True}]
