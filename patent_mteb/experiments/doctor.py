@@ -112,13 +112,9 @@ def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
         found = model.mteb_model_meta
         if (found.name, found.revision) == wanted and (found.experiment_kwargs or {}) == settings:
             return model
-    raise DataError(
-        f"the model {wanted[0]} at revision {wanted[1]} with its settings cannot be loaded by its name",
-        remedy=(
-            "name a local checkpoint with -m; a composed model is recomputed by its own run with --overwrite-strategy"
-            " always"
-        ),
-    )
+    problem = f"the model {wanted[0]} at revision {wanted[1]} with its settings cannot be loaded by its name"
+    own = "a composed model is recomputed by its own run with --overwrite-strategy always"
+    raise DataError(problem, remedy=f"name a local checkpoint with -m; {own}")
 
 
 def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
@@ -126,9 +122,8 @@ def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
     local = path.stem.rpartition(".")[2].startswith("local-")
     task = task_named(plain_name(str(document.get("task_name"))) if local else path.stem)
     if not isinstance(task, PatentRetrieval):
-        raise DataError(
-            f"{path.stem} is not a retrieval task, so it has no queries to sample", remedy="run the task again"
-        )
+        problem = f"{path.stem} is not a retrieval task, so it has no queries to sample"
+        raise DataError(problem, remedy="run the task again")
     if task.metadata.name != path.stem or task.metadata.revision != document.get("dataset_revision"):
         raise DataError(f"the data of {path.stem} are not available", remedy="set PATENT_MTEB_DATA to their directory")
     entry = next(one for one in document["scores"][task.split] if one.get("hf_subset") == task.source.subset)
