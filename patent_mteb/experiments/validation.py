@@ -174,8 +174,8 @@ def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path
 
 
 def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, debug: bool) -> Iterator[Finding]:
-    own = root.own(data.key) if folder == root.folder / data.key else None
     try:
+        own = root.own(data.key) if folder == root.folder / data.key else None
         source = Source(data, "local", f"local-{content_hash(folder)}", folder, own)
     except (DataError, OSError) as error:
         yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", "error")
