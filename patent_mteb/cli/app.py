@@ -200,11 +200,11 @@ def _usage(error: CycloptsError) -> str:
         word = (error.token.keyword or error.token.value).partition("=")[0]
         names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
         return f"there is no option '{word}'{did_you_mean(word, names)}"
-    choices = error.argument.get_choices() if isinstance(error, CoercionError) and error.argument else None
-    if choices and error.token:
-        word = error.token.value
-        known = ", ".join(choices)
-        return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
+    if isinstance(error, CoercionError) and error.argument and error.token:
+        word, choices = error.token.value, error.argument.get_choices()
+        if choices:
+            known = ", ".join(choices)
+            return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
     if type(error) is MissingArgumentError and error.argument:
         given = bool(error.keyword or error.argument.tokens)
         return f"{_name(error.argument)} {'needs a value' if given else 'is required'}"
