@@ -20,24 +20,7 @@ from cyclopts import CycloptsError
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import (  # noqa: F401  (in the order of the help)
-    app,
-    common,
-    data,
-    doctor,
-    edition,
-    import_,
-    inspect,
-    listing,
-    publish,
-    report,
-    run,  # isort: split
-    runs,
-    store,
-    sweep,
-    train,
-)
-
+from patent_mteb.cli import app, common, data, doctor, edition, listing, publish, report, run, runs, store, train  # noqa: F401
 from patent_mteb.cli.app import COMMANDS
 from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import PatentMTEBError
@@ -49,24 +32,31 @@ __all__ = ["COMMANDS", "main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit status; a usage error exits with status 2."""
     common.ready_streams()
-    function, bound = app.parse(sys.argv[1:] if argv is None else argv)
+    words = sys.argv[1:] if argv is None else argv
+    common.begin("--json" in words)
+    function, bound = app.parse(words)
+    command = app.name_of(function)
     session = next((value for value in bound.arguments.values() if isinstance(value, Session)), SESSION)
     _log(session)
     try:
-        return execute(function, bound)
+        return common.finish(command, execute(function, bound))
     except CycloptsError as error:
         app.refuse(error, function)
     except PatentMTEBError as error:
+        common.finish(command, 2, type(error).__name__, str(error))
         common.warn(Text("patent-mteb:", style="bold red"), error)
         return 2
     except BrokenPipeError:
         raise
     except Exception as error:
+        message = _unexpected(command, error)
+        common.finish(command, 1, type(error).__name__, message)
         if session.debug:
             raise
-        common.warn(Text("patent-mteb:", style="bold red"), _unexpected(app.name_of(function), error))
+        common.warn(Text("patent-mteb:", style="bold red"), message)
         return 1
     except KeyboardInterrupt:
+        common.finish(command, 130, "KeyboardInterrupt", "interrupted")
         common.warn(Text("interrupted", style="bold red"))
         return 130
 

@@ -20,50 +20,34 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 from patent_mteb.errors import did_you_mean
+from patent_mteb.identity import version
 
 Function = TypeVar("Function", bound=Callable[..., int])
 
-COMMANDS: dict[str, tuple[str, ...]] = dict.fromkeys(
-    (
-        *("list", "run", "report", "reproduce", "geometry", "train", "doctor"),
-        *("data import", "data inspect", "data build", "data validate", "data summarise"),
-        *("runs candidates", "runs score", "runs fuse", "runs sweep"),
-        *("store encode", "store info", "store verify", "store prune", "store merge"),
-        *("publish results", "publish board", "publish mteb", "publish beir"),
-        *("edition build", "edition verify"),
-    ),
-    (),
-)
+_IN_GROUPS = {
+    "": "list run report reproduce geometry train doctor",
+    "data": "import inspect build validate summarise",
+    "runs": "candidates score fuse sweep",
+    "store": "encode info verify prune merge",
+    "publish": "results board mteb beir",
+    "edition": "build verify",
+}
+COMMANDS: dict[str, tuple[str, ...]] = {
+    f"{group} {name}".strip(): () for group, names in _IN_GROUPS.items() for name in names.split()
+}
 """Name of every command, in the order of the help, and its examples, which can be typed as they are printed."""
 
 _NAMES: dict[Callable[..., Any], str] = {}
 
 RENAMED = {
-    "import": "data import",
-    "inspect": "data inspect",
-    "build": "data build",
-    "summarise": "data summarise",
-    "validate": "data validate",
-    "candidates": "runs candidates",
-    "score": "runs score",
-    "fuse": "runs fuse",
-    "sweep": "runs sweep",
+    **{name: f"{group} {name}" for group in ("data", "runs") for name in _IN_GROUPS[group].split()},
     "encode": "store encode",
+    "beir": "publish beir",
+    "upstream": "publish mteb",
     "export": "publish results",
     "leaderboard": "publish board",
-    "upstream": "publish mteb",
-    "beir": "publish beir",
 }
 """Former name of a command and its name today. The former names work until version 0.2."""
-
-_HELP = ("--help", "-h")
-
-
-def _version() -> str:
-    """Name and version; read only when asked for."""
-    from patent_mteb.identity import version
-
-    return f"patent-mteb {version()}"
 
 
 def _default(value: Any) -> str | None:
@@ -77,25 +61,23 @@ app = App(
     name="patent-mteb",
     help="Patent embedding benchmarks as mteb tasks. See 'patent-mteb COMMAND --help' for options and examples.",
     help_format="plaintext",
-    version=_version,
+    version=lambda: f"patent-mteb {version()}",
     version_format="plaintext",
     default_parameter=Parameter(negative="", allow_repeating=True, show_default=_default),
     group_parameters=Group("Options", sort_key=0),
     group_arguments=Group("Arguments", sort_key=-1),
 )
 _GROUPS = Group("Groups of commands", sort_key=1)
+_HELP_OF_GROUPS = {
+    "data": "Make benchmarks from patents: import, inspect, build, validate.",
+    "runs": "Work with rankings: candidates, score, fuse, sweep.",
+    "store": "Fill, look at, check and merge the embedding store.",
+    "publish": "Prepare results and tasks for others: mteb, a board, BEIR.",
+    "edition": "Build or verify an edition of the open benchmark.",
+}
 GROUPS = {
-    "data": App(
-        name="data", help="Make benchmarks from patents: import, inspect, build, validate.", sort_key=10, group=_GROUPS
-    ),
-    "runs": App(name="runs", help="Work with rankings: candidates, score, fuse, sweep.", sort_key=11, group=_GROUPS),
-    "store": App(name="store", help="Fill, look at, check and merge the embedding store.", sort_key=12, group=_GROUPS),
-    "publish": App(
-        name="publish", help="Prepare results and tasks for others: mteb, a board, BEIR.", sort_key=13, group=_GROUPS
-    ),
-    "edition": App(
-        name="edition", help="Build or verify an edition of the open benchmark.", sort_key=14, group=_GROUPS
-    ),
+    name: App(name=name, help=text, sort_key=place, group=_GROUPS)
+    for place, (name, text) in enumerate(_HELP_OF_GROUPS.items(), 10)
 }
 for _group in GROUPS.values():
     app.command(_group)
@@ -144,7 +126,7 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
     except CycloptsError as error:
         refuse(error)
     if function == app.help_print or function in [group.help_print for group in GROUPS.values()]:
-        asked = any(word in _HELP for word in words)
+        asked = not {"--help", "-h"}.isdisjoint(words)
         print_help(" ".join(word for word in words if not word.startswith("-")), console if asked else common.messages)
         raise SystemExit(0 if asked else 2)
     if function not in _NAMES:
@@ -173,8 +155,11 @@ def help_text(name: str, width: int) -> str:
 
 def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> NoReturn:
     """Print a usage error and exit with status 2."""
-    chain = " ".join(("patent-mteb", *([name_of(function)] if function else error.command_chain or ())))
-    common.warn(Text(f"{chain}:", style="bold red"), f"{_usage(error)}. Remedy: see '{chain} --help'.")
+    name = name_of(function) if function else " ".join(error.command_chain or ())
+    chain = f"patent-mteb {name}".rstrip()
+    message = f"{_usage(error)}. Remedy: see '{chain} --help'."
+    common.finish(name, 2, "UsageError", message)
+    common.warn(Text(f"{chain}:", style="bold red"), message)
     raise SystemExit(2) from error
 
 
@@ -215,15 +200,11 @@ def _usage(error: CycloptsError) -> str:
         word = (error.token.keyword or error.token.value).partition("=")[0]
         names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
         return f"there is no option '{word}'{did_you_mean(word, names)}"
-    if (
-        isinstance(error, CoercionError)
-        and error.argument
-        and (choices := error.argument.get_choices())
-        and error.token
-    ):
-        word = error.token.value
-        known = ", ".join(choices)
-        return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
+    if isinstance(error, CoercionError) and error.argument and error.token:
+        word, choices = error.token.value, error.argument.get_choices()
+        if choices:
+            known = ", ".join(choices)
+            return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
     if type(error) is MissingArgumentError and error.argument:
         given = bool(error.keyword or error.argument.tokens)
         return f"{_name(error.argument)} {'needs a value' if given else 'is required'}"

@@ -1,21 +1,27 @@
-"""Printing: the two streams, tables, lines and warnings, with control characters written out."""
+"""Printing: the two streams, tables, lines and warnings, with control characters written out, and ``--json``."""
 
 from __future__ import annotations
 
 import atexit
 import io
+import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
+from patent_mteb.identity import version
 from patent_mteb.report.words import visible
+
+if TYPE_CHECKING:
+    from patent_mteb.recipes.log import BuildLog
 
 _NAMED = 3
 """Names printed before a reason that many tasks share; --json names all."""
@@ -51,6 +57,54 @@ class Terminal(Console):
 
 console = Terminal(width=None if sys.stdout is not None and sys.stdout.isatty() else 200)
 messages = Terminal(stderr=True)
+
+
+@dataclass
+class _Document:
+    """What a command shows and says under ``--json``."""
+
+    result: Any = None
+    tables: list[list[dict[str, object]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+_document: _Document | None = None
+
+
+def begin(as_json: bool) -> None:
+    """Begin the output of a command: text, or a document that :func:`finish` prints."""
+    global _document
+    _document = _Document() if as_json else None
+    console.quiet = as_json
+
+
+def result(value: Any) -> None:
+    """Set the result in the document; without this call it is the printed tables."""
+    if _document is not None:
+        _document.result = value
+
+
+def finish(command: str, status: int, error: str = "", message: str = "") -> int:
+    """Print the document of ``--json`` (docs/commands.md), the only place that writes it, and return the status."""
+    global _document
+    if _document is None:
+        return status
+    tables = {"tables": _document.tables} if _document.tables else None
+    document = {
+        "command": command,
+        "version": version(),
+        "ok": status == 0,
+        "result": tables if _document.result is None else _document.result,
+        "notes": _document.notes,
+        "error": {"type": error, "message": message} if error else None,
+    }
+    _document, console.quiet = None, False
+    finite = json.loads(json.dumps(document, default=str), parse_constant=lambda _: None)
+    try:
+        print(json.dumps(finite, indent=2), flush=True)
+    except BrokenPipeError:
+        console.on_broken_pipe()
+    return status
 
 
 def ready_streams() -> None:
@@ -112,9 +166,18 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
     """Print a table; names and numbers are never cut (:mod:`patent_mteb.report.terminal`)."""
     from patent_mteb.report.terminal import Sheet
 
+    rows = list(rows)
+    if _document is not None:
+        _document.tables.append([dict(zip(columns, row, strict=True)) for row in rows])
     cells = [[Text("" if value is None else visible(str(value))) for value in row] for row in rows]
     places = [place for place, title in enumerate(columns) if title in right]
     console.print(Sheet(columns, cells, right=places), crop=False)
+
+
+def show_steps(log: BuildLog) -> None:
+    """Print the steps of a build with their numbers of rows."""
+    rows = [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps]
+    show(("step", "in", "out", "note"), rows, right=("in", "out"))
 
 
 def say(*parts: object) -> None:
@@ -135,5 +198,7 @@ def _print(to: Console, parts: Sequence[object]) -> None:
         part if isinstance(part, Text) else Text(visible(str(part), lines=not isinstance(part, Path))) for part in parts
     )
     line = Text(" ").join(texts)
+    if _document is not None:
+        _document.notes.append(line.plain)
     unbroken = any(cell_len(word) > to.width for word in line.plain.split())
     to.print(line, soft_wrap=unbroken or not to.is_terminal)

@@ -1,10 +1,15 @@
-"""``patent-mteb data build``, ``validate`` and ``summarise``: a benchmark from your own patents."""
+"""``patent-mteb data``: from patents to the tables of a benchmark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from rich.text import Text
@@ -16,18 +21,309 @@ from patent_mteb.cli.options import (
     POSITIVE,
     SESSION,
     SEVERAL,
+    WHOLE,
+    Engine,
     Folder,
     LanguageModel,
     Memory,
     Session,
     Settings,
+    Shard,
     exclusive,
     folder_of,
 )
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
+    from patent_mteb.experiments.inspection import Inspection, Plan
     from patent_mteb.patents.records import Patent
+    from patent_mteb.readers.importing import Progress
+    from patent_mteb.readers.records_directory import Account
+
+_SHOWN = 12
+"""Up to this number of files, each has its own rows in the table."""
+
+
+@command(
+    "data import",
+    "patent-mteb data import export.csv --out records",
+    "patent-mteb data import grants --out records --shard 1/4",
+    "patent-mteb data import --sources",
+    requires={"files": "FILE"},
+    unless=("merge", "suggest", "sources"),
+)
+def import_(
+    files: Annotated[tuple[Path, ...], Parameter(metavar="[SOURCE] FILE")] = (),
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(metavar="ROOT")] = None,
+    map: Annotated[Path | None, Parameter(metavar="FILE.toml")] = None,
+    workers: Annotated[int | None, WHOLE] = None,
+    shard: Shard = None,
+    engine: Engine = "local",
+    merge: bool = False,
+    suggest: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    sources: bool = False,
+    session: Session = SESSION,
+) -> int:
+    """Make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML.
+
+    Args:
+        files: Files or directories; before them, if necessary, their source.
+        out: Records directory to write to; it keeps the records of former imports.
+        map: Column map of your own table; may be the first argument too.
+        workers: Processes that read files in parallel; without it one a core.
+        shard: Import only this share of the files; --merge comes after all shares.
+        merge: Merge the shares in these directories into --out; without directories, those in --out.
+        suggest: Only print a first column map for a table.
+        sources: Only list the sources.
+    """
+    from patent_mteb.parallel import cores, share
+    from patent_mteb.readers import READERS
+    from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
+
+    if sources:
+        common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
+        return 0
+    if suggest:
+        from patent_mteb.readers.suggest import suggest as column_map
+
+        text = column_map(suggest, unfinished=True)
+        common.result(text)
+        if not session.json:
+            print(text, end="")
+        return 0
+    if out is None:
+        raise DataError("no directory is named", remedy="name one with --out")
+    if merge:
+        _show_import(merge_shares(out, files))
+        common.say(f"records in {out}")
+        return 0
+    source, files = _source_and_files(files, map)
+    work = Work(cores() if workers is None else workers, engine, _Bar())
+    make = partial(import_share, share=share(shard)) if shard else import_files
+    done = make(files, out, source=source, work=work)
+    _show_import(done.accounts)
+    for error in (*done.unknown, *done.damaged):
+        common.warn(f"{error.path}: left out, {error.problem}")
+    if shard:
+        common.say(f"share {shard} in {out}; after all shares: patent-mteb data import --merge --out {out}")
+    else:
+        common.say(
+            f"records in {out}; next: patent-mteb data inspect {out}, patent-mteb data build BENCHMARK {out} ROOT"
+        )
+    if done.damaged:
+        common.warn(f"{len(done.damaged)} of the files could not be read: get them again, and import them again")
+    return 1 if done.damaged else 0
+
+
+def _source_and_files(files: tuple[Path, ...], column_map: Path | None) -> tuple[str, tuple[Path, ...]]:
+    """Return the source before the files, or the column map of ``--map``, and the files."""
+    from patent_mteb.readers import READERS
+
+    source = ""
+    if (str(files[0]) in READERS and not files[0].exists()) or files[0].suffix == ".toml":
+        source, files = str(files[0]), files[1:]
+    if column_map and source:
+        raise DataError(f"there are two sources, {source} and {column_map}", remedy="name one")
+    if not files:
+        raise DataError("no file is named", remedy=f"name the files after {source}")
+    return (str(column_map) if column_map else source), files
+
+
+def _show_import(accounts: Sequence[Account]) -> None:
+    """Print the outcome of each file; of many files in sum, since import.json has each."""
+    many = len(accounts) > _SHOWN
+    rows: dict[tuple[str, str, str], tuple[int, str]] = {}
+    for account in accounts:
+        name = f"{len(accounts)} files" if many else Path(account.path).name
+        found = [
+            (kind, account.source, count, "")
+            for kind, count in account.records.items()
+            if count or (kind == "patents" and not many)
+        ]
+        for what, tallies in (("left out", account.left_out), ("note", account.notes)):
+            found += [(what, reason, tally.count, next(iter(tally.examples), "")) for reason, tally in tallies.items()]
+        for what, reason, count, example in found:
+            before, first = rows.get((name, what, reason), (0, example))
+            rows[name, what, reason] = (before + count, first)
+    shown = [
+        (name, what, count, f"{reason}: {first}" if first else reason)
+        for (name, what, reason), (count, first) in rows.items()
+    ]
+    if many:
+        shown.sort(key=lambda row: (row[1] == "note", row[1] == "left out", row[1]))
+    common.show(("file", "what", "count", "note"), shown, right=("count",))
+
+
+class _Bar:
+    """One line on a terminal: documents, documents a second, and the time left, estimated by bytes."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._terminal:
+            return
+        seconds = time.monotonic() - self._start
+        left = f", {seconds * (progress.all_size / progress.size - 1):.0f} s left" if progress.size else ""
+        pace = progress.documents / max(seconds, 1e-3)
+        line = f"{progress.files} of {progress.all_files} files, {progress.documents} documents, {pace:.0f}/s{left}"
+        sys.stderr.write(f"\r\x1b[K{line}" + ("\n" if progress.files == progress.all_files else ""))
+        sys.stderr.flush()
+
+
+Families = Literal["given", "application", "simple", "extended"]
+"""Those of :mod:`patent_mteb.patents.families`, which ``--help`` does not import."""
+
+_WIDTH = 80
+
+
+@command("data inspect", "patent-mteb data inspect records")
+def inspect(
+    records: Path,
+    citations: Path | None = None,
+    /,
+    *,
+    families: Families = "given",
+    most: Annotated[int, WHOLE] = 3000,
+    session: Session = SESSION,
+) -> int:
+    """Show the contents of your records, and the benchmarks and tasks that they make, before a build.
+
+    Args:
+        records: Records directory of 'patent-mteb data import', or patents.parquet, patents.jsonl.
+        citations: citations.parquet or citations.jsonl, where the first is a table.
+        families: Definition of a patent family.
+        most: Publications on which benchmarks are tried, a connected subset of more; 0: try none.
+    """
+    from patent_mteb.experiments.inspection import inspect
+    from patent_mteb.patents.collection import read_collection
+
+    collection = read_collection(records, citations, families)
+    found = inspect(collection, most)
+    if session.json:
+        common.result(found.as_json())
+        return 0
+    _show_records(found)
+    _show_citations(found)
+    if found.plans:
+        _show_plans(found, [str(path) for path in (records, citations) if path])
+    return 0
+
+
+def _show_records(found: Inspection) -> None:
+    common.say(f"{found.publications:,} publications of {found.families:,} patent families ({found.family_definition})")
+    for name, (first, last) in found.dates.items():
+        common.say(f"  {name.replace('_', ' ')} {first} to {last}")
+    for what, counts in (("offices", found.offices), ("languages", found.languages)):
+        _say_counts(what, counts)
+    if found.members_without_record:
+        common.say(f"  {found.members_without_record:,} further publications are known by their family only")
+    if found.unreadable:
+        common.say(f"  {found.unreadable:,} publication numbers are none; citations find them only if written the same")
+    common.say()
+    rows = []
+    for has in found.has:
+        share = f"{has.families / found.families:.0%}" if found.families else ""
+        rows.append((has.what, f"{has.publications:,}", f"{has.families:,}", share))
+    common.show(("with", "publications", "families", "share"), rows, right=("publications", "families", "share"))
+    if found.landscapes:
+        common.say()
+        labels = [(one.name, f"{one.publications:,}", one.coarse, one.fine) for one in found.landscapes]
+        columns = ("landscape", "publications", "coarse labels", "fine labels")
+        common.show(columns, labels, right=columns[1:])
+    same = found.twins
+    if same.groups:
+        common.say()
+        where = f"{same.groups:,} texts (title and abstract) occur in several families,"
+        cite = f"{same.citing:,} of these cite, and a search finds their duplicates (--set twins=merge, or drop)."
+        _say_wrapped("", f"{where} {same.publications:,} publications of {same.families:,} families; {cite}")
+
+
+def _show_citations(found: Inspection) -> None:
+    common.say()
+    common.say(f"{found.citations:,} citations")
+    if not found.citations:
+        return
+    _say_counts("categories", found.letters)
+    columns = ("matched by", "links", "no record citing", "no record cited", "own family", "repeated")
+    rows = []
+    for step, one in found.matching.items():
+        counts = (one.links, one.unknown_citing, one.unknown_cited, one.own_family, one.duplicates)
+        rows.append((step, *(f"{count:,}" for count in counts)))
+    common.show(columns, rows, right=columns[1:])
+    worst = found.matching[found.step]
+    if worst.unreadable:
+        common.say(f"  {worst.unreadable:,} different numbers cannot be read")
+    if worst.examples:
+        common.say(f"  without a record: {', '.join(worst.examples[:3])}")
+
+
+def _show_plans(found: Inspection, places: Sequence[str]) -> None:
+    common.say()
+    if found.tried_on < found.publications:
+        common.say(f"tried on {found.tried_on:,} publications that cite one another; the whole has more of everything")
+    rows = [row for plan in found.plans for row in _plan_rows(plan)]
+    right = ("tasks", "queries or rows", "texts to encode")
+    common.show(("benchmark", "type", *right), rows, right=right)
+    for plan in found.plans:
+        common.say()
+        if not plan.possible:
+            _say_wrapped(f"{plan.benchmark} cannot be built: ", plan.problem.removeprefix(f"{plan.benchmark}: "))
+        else:
+            few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
+            common.say(f"{plan.benchmark}{few}:")
+            matched = [] if found.step == "number" else [f"match={found.step}"]
+            matched += [] if found.family_definition == "given" else [f"families={found.family_definition}"]
+            settings = [f"--set {shlex.quote(setting)}" for setting in (*matched, *plan.settings)]
+            _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
+        if plan.lacking:
+            _say_wrapped(
+                "  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items())
+            )
+
+
+def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
+    types = dict.fromkeys(task.type for task in plan.tasks)
+    for row, kind in enumerate(types):
+        sizes = [task.queries for task in plan.tasks if task.type == kind]
+        counts = f"{min(sizes):,}" + (f" to {max(sizes):,}" if max(sizes) > min(sizes) else "")
+        name, texts = ("", "") if row else (plan.benchmark, f"{plan.distinct_texts:,}")
+        yield name, kind, f"{len(sizes)}", counts, texts
+    if not types:
+        yield plan.benchmark, "", f"0 of {plan.all_tasks}", "", ""
+
+
+def _say_counts(what: str, counts: Mapping[str, int]) -> None:
+    if set(counts) - {""}:
+        _say_wrapped(f"  {what}: ", ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items()))
+
+
+def _lines(words: Iterable[str], first: str, others: str, margin: int = 0) -> Iterator[str]:
+    """Yield the words in lines of the width of a terminal less a margin; a longer word has its own line."""
+    line = first
+    for word in words:
+        if line.strip() and len(line) + len(word) + 1 + margin > _WIDTH:
+            yield line
+            line = others
+        line += word if line.endswith(" ") or not line else f" {word}"
+    yield line
+
+
+def _say_wrapped(head: str, text: str) -> None:
+    for line in _lines(text.split(), head, "    "):
+        common.say(line)
+
+
+def _say_command(words: Sequence[str]) -> None:
+    """Print a command that can be pasted: all lines but the last end with a backslash."""
+    *lines, last = _lines(words, "  ", "    ", margin=2)
+    for line in lines:
+        common.say(f"{line} \\")
+    common.say(last)
+
 
 _STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
 _REQUESTS = LanguageModel()
@@ -91,11 +387,7 @@ def build(
     recipes.refuse_beyond_budget(memory, recipe, len(collection.patents))
     with allowing(memory):
         log = recipes.run_on(benchmark, collection, root, list(changes), identity)
-    common.show(
-        ("step", "in", "out", "note"),
-        [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps],
-        right=("in", "out"),
-    )
+    common.show_steps(log)
     for phrase in log.deviations:
         common.say(f"differs from the paper: {phrase}")
     common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
@@ -114,6 +406,7 @@ def validate(directory: Path, /, *, memory: Memory = None, session: Session = SE
 
     with allowing(plan.left_for_blocks(memory, "validate", [directory])):
         findings = validation.validate(directory, session.debug)
+    common.result([asdict(finding) for finding in findings])
     for finding in findings:
         common.say(Text(finding.rank, _STYLES[finding.rank]), finding.text)
     return 2 if any(finding.fatal for finding in findings) else 0
@@ -163,23 +456,19 @@ def summarise(
     patents = _chosen(read_collection(records).patents, queries)
     found = summarise_patents(patents, writer, chosen, progress=requests.bars)
     write_summaries(out, found.rows)
-    lines = [f"{len(found.rows)} {'extracts' if extractive else 'summaries'} in {out.resolve()}"]
+    common.say(f"{len(found.rows)} {'extracts' if extractive else 'summaries'} in {out.resolve()}")
     if found.existing:
-        lines.append(f"{found.existing} texts are in the records already")
+        common.say(f"{found.existing} texts are in the records already")
     if found.missing:
-        lines.append("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.missing.items()))
+        common.say("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.missing.items()))
     if found.faults:
-        lines.append("answers that are not used: " + ", ".join(f"{n} {fault}" for fault, n in found.faults.items()))
+        common.say("answers that are not used: " + ", ".join(f"{n} {fault}" for fault, n in found.faults.items()))
     if CUT in found.faults:
-        lines.append("allow longer answers, such as --request '{\"max_tokens\": 2048}'")
+        common.say("allow longer answers, such as --request '{\"max_tokens\": 2048}'")
     if isinstance(writer, ModelSummaries):
-        used = writer.used
-        lines.append(
-            f"{used.calls} answers, {used.input_tokens} tokens read, {used.output_tokens} written,"
-            f" {writer.chat.meter.spent.calls} new"
-        )
-    for line in lines:
-        common.say(line)
+        used, new = writer.used, writer.chat.meter.spent.calls
+        tokens = f"{used.input_tokens} tokens read, {used.output_tokens} written"
+        common.say(f"{used.calls} answers, {tokens}, {new} new")
     common.say(f"use them with: patent-mteb data build sophia … --set summaries={out}")
     return 0 if (found.rows or found.existing) and not found.faults else 1
 

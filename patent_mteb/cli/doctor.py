@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,17 +31,7 @@ def doctor(
     /,
     *,
     fix: bool = False,
-    recompute: Annotated[
-        float | None,
-        Parameter(
-            converter=_share,
-            metavar="SHARE",
-            help=(
-                "Rank this share of the queries of each retrieval result again, such as 0.05; needs the data and the"
-                " models."
-            ),
-        ),
-    ] = None,
+    recompute: Annotated[float | None, Parameter(converter=_share, metavar="SHARE")] = None,
     models: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-m", metavar="MODEL...")] = (),
     store: StoreFolder = None,
     session: Session = SESSION,
@@ -50,11 +41,13 @@ def doctor(
     Args:
         results: Results folder; without it ./results if it exists.
         fix: Quarantine unreadable files, and remove damaged and left-over ones.
+        recompute: Rank this share of the queries of each retrieval result again (0.05); needs the data and the models.
         models: With --recompute: local checkpoints of results.
     """
     from patent_mteb.experiments import doctor
 
     findings = doctor.examine(results, store, fix=fix)
+    common.result([asdict(finding) for finding in findings])
     for finding in findings:
         common.say("mended" if finding.fixed else "error", finding)
     wrong = len(findings) + (_recompute(results or Path("results"), recompute, models, store) if recompute else 0)

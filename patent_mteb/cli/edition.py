@@ -12,6 +12,7 @@ from patent_mteb.cli.app import command
 from patent_mteb.cli.options import SESSION, Session, Settings
 
 _SHOWN = 50
+_RULE = "Change a rule; 'patent-mteb data build open-us --settings' lists them."
 
 
 @command("edition build", "patent-mteb edition build open-us records edition --window 2023Q1 --set documents=100000")
@@ -21,18 +22,8 @@ def build(
     root: Annotated[Path, Parameter(metavar="OUT")],
     /,
     *,
-    window: Annotated[
-        str,
-        Parameter(
-            help=(
-                "Office actions (open-ep: search reports) of a year, quarter, month or of days: 2026, 2026Q3, 2026-07,"
-                " DAY:DAY."
-            )
-        ),
-    ],
-    settings: Annotated[
-        Settings, Parameter(help="Change a rule; 'patent-mteb data build open-us --settings' lists them.")
-    ] = (),
+    window: str,
+    settings: Annotated[Settings, Parameter(help=_RULE)] = (),
     licence: str = "",
     session: Session = SESSION,
 ) -> int:
@@ -42,6 +33,7 @@ def build(
         benchmark: open-us, open-us-grants (without office actions), or open-ep (cross-lingual).
         records: Records directory of 'patent-mteb data import'.
         root: Directory of the edition, for PATENT_MTEB_DATA.
+        window: Office actions (open-ep: search reports) of this time: 2026, 2026Q3, 2026-07 or DAY:DAY.
         licence: Licence of the tables.
     """
     from patent_mteb.experiments import editions
@@ -50,11 +42,7 @@ def build(
     editions.window_of(window)  # refuses an invalid window before the records are read
     root = root.resolve()
     log, name = editions.build(read_collection(records), root, window, benchmark, list(settings), licence)
-    common.show(
-        ("step", "in", "out", "note"),
-        [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps],
-        right=("in", "out"),
-    )
+    common.show_steps(log)
     common.say(
         f"edition {name} in {root}; its manifest is {root / editions.MANIFEST}; use it with PATENT_MTEB_DATA={root}"
     )
@@ -81,6 +69,7 @@ def verify(
     from patent_mteb.experiments import editions
 
     found = editions.verify(manifest, root)
+    common.result(found)
     shown = found if show_all else found[:_SHOWN]
     for difference in shown:
         common.say(difference)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any, Literal
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, SEVERAL, AsJson, Session
+from patent_mteb.cli.options import SESSION, Benchmarks, Session
 from patent_mteb.errors import NotThereError
 from patent_mteb.report.words import measure_title
 
@@ -25,8 +22,7 @@ def list_(
     what: Literal["tasks", "benchmarks", "models"] = "tasks",
     /,
     *,
-    benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = (),
-    as_json: AsJson = False,
+    benchmarks: Benchmarks = (),
     session: Session = SESSION,
 ) -> int:
     """List tasks, benchmarks or models, and the source of the data of each.
@@ -35,17 +31,12 @@ def list_(
         what: What to list.
         benchmarks: Of tasks: those of these benchmarks only.
     """
-    found = {"tasks": lambda: _tasks(benchmarks), "benchmarks": _benchmarks, "models": _models}[what]()
-    columns, rows, right = found
-    if as_json:
-        common.say(json.dumps(rows, indent=2, ensure_ascii=False))
-    else:
-        common.show(columns, [[_shown(row, column) for column in columns] for row in rows], right=right)
+    listed = {"tasks": lambda: _tasks(benchmarks), "benchmarks": _benchmarks, "models": _models}
+    columns, rows, right = listed[what]()
+    common.result(rows)
+    shown = [[measure_title(row[name]) if name == "main score" else row[name] for name in columns] for row in rows]
+    common.show(columns, shown, right=right)
     return 0
-
-
-def _shown(row: dict[str, Any], column: str) -> Any:
-    return measure_title(row[column]) if column == "main score" else row[column]
 
 
 _Listed = tuple[Sequence[str], list[dict[str, Any]], Collection[str]]

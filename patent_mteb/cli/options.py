@@ -33,11 +33,8 @@ def exclusive(arguments: ArgumentCollection) -> None:
 
 STORE = Group("Embedding store", validator=exclusive, sort_key=5)
 MODEL = Group("Model", sort_key=2)
-LANGUAGE_MODEL = Group(
-    "Language model",
-    help="A server with the OpenAI protocol. An answer is stored and never requested again.",
-    sort_key=8,
-)
+_SERVER = "A server with the OpenAI protocol. An answer is stored and never requested again."
+LANGUAGE_MODEL = Group("Language model", help=_SERVER, sort_key=8)
 MESSAGES = Group("Messages", sort_key=9)
 
 
@@ -69,7 +66,18 @@ FLAT = Parameter(name="*")
 
 Precision = Literal["float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary"]
 """Those of :mod:`patent_mteb.models.loading`, which ``--help`` does not import."""
+_PRECISION = (
+    "bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, with unchanged weights; int8,"
+    " uint8, binary: of its vectors; late interaction: int8, of its token vectors. Another than float32 is stored under"
+    " a separate name."
+)
+_EMBEDDING_SERVER = (
+    "Embedding server with the OpenAI protocol (http://host:8000/v1). -m is the model's name there, --model-revision"
+    " its known revision; OPENAI_API_KEY holds the key."
+)
 
+Tasks = Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")]
+Benchmarks = Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")]
 Results = Annotated[
     Path, Parameter(name=["--out", "--output-folder"], metavar="DIR", help="Results folder, in mteb's structure.")
 ]
@@ -79,7 +87,6 @@ StoreFolder = Annotated[
         group=STORE, metavar="DIR", help="Embedding store; without it PATENT_MTEB_STORE or one in the user cache."
     ),
 ]
-AsJson = Annotated[bool, Parameter(name="--json", help="Print one JSON document instead of tables.")]
 AllowMissing = Annotated[bool, Parameter(help="Queries that a run lacks retrieve nothing.")]
 Shard = Annotated[str | None, Parameter(metavar="I/N")]
 Settings = Annotated[
@@ -135,6 +142,8 @@ class Session:
     """The same as -v 0."""
     no_progress: Annotated[bool, Parameter(group=MESSAGES)] = False
     """No progress bars; without it there are bars on a terminal only."""
+    json: Annotated[bool, Parameter(group=MESSAGES)] = False
+    """Print one JSON document instead of text (docs/commands.md)."""
     debug: Annotated[bool, Parameter(group=MESSAGES)] = False
     """Print the traceback of an unexpected error."""
 
@@ -160,17 +169,7 @@ class Named(Session):
     """Hub id, a name that mteb knows, or a checkpoint directory."""
     model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
     """Commit, tag or branch of a model on the hub."""
-    precision: Annotated[
-        Precision,
-        Parameter(
-            group=MODEL,
-            help=(
-                "bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, with unchanged"
-                " weights; int8, uint8, binary: of its vectors; late interaction: int8, of its token vectors. Another"
-                " than float32 is stored under a separate name."
-            ),
-        ),
-    ] = "float32"
+    precision: Annotated[Precision, Parameter(group=MODEL, help=_PRECISION)] = "float32"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,17 +243,7 @@ class StoredModel(WithStore, Model):
 class Loading(Model):
     """Everything that changes how the model of ``-m`` is loaded."""
 
-    server: Annotated[
-        str | None,
-        Parameter(
-            group=MODEL,
-            metavar="URL",
-            help=(
-                "Embedding server with the OpenAI protocol (http://host:8000/v1). -m is the model's name there,"
-                " --model-revision its known revision; OPENAI_API_KEY holds the key."
-            ),
-        ),
-    ] = None
+    server: Annotated[str | None, Parameter(group=MODEL, metavar="URL", help=_EMBEDDING_SERVER)] = None
     backend: Annotated[Literal["torch", "onnx", "openvino"] | None, Parameter(group=MODEL)] = None
     """Runtime of the encoder; stored under a separate name unless it is torch."""
     attention: Annotated[Literal["eager", "sdpa", "flash_attention_2"] | None, Parameter(group=MODEL)] = None
@@ -267,8 +256,10 @@ class Loading(Model):
     """Read at most N tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)."""
 
     def loading(self) -> dict[str, Any]:
-        names = ("server", "backend", "attention", "max_tokens", "layers", "input")
-        own = {name: getattr(self, name, None) for name in names}
+        own = {
+            name: getattr(self, name, None)
+            for name in ["server", "backend", "attention", "max_tokens", "layers", "input"]
+        }
         return {**super().loading(), "prompts": not self.no_prompts, **own}
 
     def encode_kwargs(self) -> dict[str, Any]:

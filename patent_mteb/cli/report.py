@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, AsJson, Results, Session, StoredModel
+from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
 
 
 @command(
@@ -32,7 +32,6 @@ def report(
     published: bool = False,
     baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     test: Annotated[str, Parameter(metavar="NAME")] = "bootstrap",
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
     session: Session = SESSION,
 ) -> int:
     """Make tables, plots and a static page from a results folder.
@@ -48,7 +47,6 @@ def report(
         published: Set measured rows among the papers' rows.
         baseline: Letters mark scores that are significantly better than this model's.
         test: Significance test: bootstrap (10,000 resamples), t or permutation.
-        as_json: Print one JSON document of all numbers instead of tables (docs/report.md).
     """
     from patent_mteb import report
 
@@ -62,15 +60,15 @@ def report(
         baseline=baseline,
         texts=texts,
         test=test,
-        as_json=as_json,
+        as_json=session.json,
         every_table=every_table,
     )
-    if as_json:
-        print(*outcome.printed)
+    if session.json:
+        common.result(json.loads(*outcome.printed))
     else:
         outcome.print(common.console)
     for path in outcome.files:
-        (common.warn if as_json else common.say)(path)
+        common.say(path)
     for message in outcome.messages:
         common.warn(f"note: {message}")
     return 0
@@ -82,7 +80,6 @@ def reproduce(
     /,
     *,
     results: Annotated[Path, Parameter(metavar="DIR")],
-    as_json: AsJson = False,
     session: Session = SESSION,
 ) -> int:
     """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL.
@@ -93,15 +90,13 @@ def reproduce(
     """
     from patent_mteb.report.collect import collect
     from patent_mteb.report.rendering import as_terminal
-    from patent_mteb.report.reproduce import as_json as document
-    from patent_mteb.report.reproduce import reproduce, table
+    from patent_mteb.report.reproduce import as_json, reproduce, table
     from patent_mteb.report.words import measure_title
 
     found = reproduce(collect(results), model)
     shown = table(found)
-    if as_json:
-        print(json.dumps(document(found), indent=1))
-    elif shown is not None:
+    common.result(as_json(found))
+    if shown is not None:
         narrow = replace(shown, columns=shown.columns[:-1], rows=tuple(row[:-1] for row in shown.rows))
         common.console.print(as_terminal(narrow))
         for line in found.lines:
@@ -112,8 +107,7 @@ def reproduce(
                 )
     for message in found.messages:
         common.warn(f"note: {message}")
-    if not as_json:
-        common.say(f"{len(found.lines)} numbers compared, {found.failed} FAIL")
+    common.say(f"{len(found.lines)} numbers compared, {found.failed} FAIL")
     return 1 if found.failed or not found.lines else 0
 
 
@@ -121,7 +115,7 @@ def reproduce(
 def geometry(
     *,
     model: Annotated[StoredModel, FLAT],
-    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")],
+    tasks: Tasks,
     max_documents: Annotated[int, WHOLE] = 10_000,
     out: Results = Path("results"),
 ) -> int:
@@ -140,9 +134,8 @@ def geometry(
         measures = geometry(encoder, task, max_documents=max_documents, encode_kwargs=model.encode_kwargs())
         path = save(measures, encoder, task, out, max_documents=max_documents)
         common.say(f"{task.metadata.name}: {encoder.mteb_model_meta.name}")
-        rows = [
-            (measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()
-        ]
+        digits = {name: 0 if name.startswith("n_") else 4 for name in measures}
+        rows = [(name, common.number(value, digits[name])) for name, value in measures.items()]
         common.show(("measure", "value"), rows, right=("value",))
         common.say(path)
     return 0

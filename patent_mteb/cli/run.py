@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -18,12 +17,13 @@ from patent_mteb.cli.options import (
     POSITIVE,
     SEVERAL,
     WHOLE,
-    AsJson,
+    Benchmarks,
     Editing,
     LanguageModel,
     Memory,
     Named,
     Results,
+    Tasks,
     WithStore,
 )
 from patent_mteb.errors import ModelError
@@ -43,22 +43,29 @@ _COMPOSITION = Group(
 _RERANKING = Group("Reranking", sort_key=4)
 _RESULTS = Group("Results", sort_key=6)
 _RESOURCES = Group("Resources", sort_key=7)
+Overwriting = Literal["always", "never", "only-missing", "only-cache"]
 _OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend", "attention")
 """Options of a model that is loaded here."""
+_CAVEATS = {
+    ".limit": ".limit<N> ran on some of their queries and documents, which makes scores high: for trying things out"
+    " only.",
+    ".sample": ".sample ran on the built-in sample: their scores say nothing about the published benchmark.",
+    ".local-": ".local-<content> ran on local data: their scores say nothing about the published benchmark.",
+}
+"""Caveats of scores by a part of the task's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Usual(Named):
-    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")] = ()
+    tasks: Tasks = ()
     """Names of tasks."""
-    benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = ()
+    benchmarks: Benchmarks = ()
     """Names of benchmarks."""
     out: Results = Path("results")
     limit: Annotated[int | None, POSITIVE] = None
     """N queries of each retrieval task and some of its documents, stored as <Task>.limitN."""
     dry_run: bool = False
     """Only print the plan: texts, time, disk, memory, missing data."""
-    json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +78,9 @@ class _Composition:
     """Keep the first D dimensions, renormalised."""
     ann: Annotated[
         tuple[Annotated[int, POSITIVE], ...] | None,
-        Parameter(
-            consume_multiple=(0, 1),
-            group=_COMPOSITION,
-            metavar="[PROBES]",
-            help=(
-                "Search approximately (faiss, the extra 'ann') in this number of document groups a query, 16 without a"
-                " number; prints its recall."
-            ),
-        ),
+        Parameter(consume_multiple=(0, 1), group=_COMPOSITION, metavar="[PROBES]"),
     ] = None
+    """Search approximately (faiss, the extra 'ann') in N document groups a query, 16 without N; prints its recall."""
     passages: Annotated[int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="TOKENS")] = None
     """Search windows of this length."""
     stride: Annotated[int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="TOKENS")] = None
@@ -116,9 +116,7 @@ class RunOptions(LanguageModel, _Composition, WithStore, Editing, _Usual):
     """Candidates of 'patent-mteb runs candidates'; -m is the reranker of them."""
     chat_endpoint: Annotated[str | None, Parameter(group=_RERANKING, metavar="URL")] = None
     """The reranker is the language model of this name at this address."""
-    overwrite_strategy: Annotated[
-        Literal["always", "never", "only-missing", "only-cache"], Parameter(group=_RESULTS)
-    ] = "only-missing"
+    overwrite_strategy: Annotated[Overwriting, Parameter(group=_RESULTS)] = "only-missing"
     """Action where a result exists."""
     prediction_folder: Annotated[Path | None, Parameter(group=_RESULTS, metavar="DIR")] = None
     """Store the rankings or predictions there."""
@@ -172,10 +170,7 @@ def run_tasks(options: RunOptions) -> int:
             num_proc=options.num_proc,
             show_progress=options.bars,
         )
-    if options.json:
-        common.say(_as_json(report, options.out))
-    else:
-        show(report, options.out)
+    show(report, options.out)
     return report.exit_status
 
 
@@ -275,23 +270,17 @@ def _plan(options: RunOptions, tasks: Sequence[AbsTask]) -> int:
     if folder is not None and isinstance(model, EncoderProtocol):
         model = stored(model, folder)
     found = plan(model, tasks, options.out, encode_kwargs=options.encode_kwargs())
-    if options.json:
-        common.say(json.dumps(asdict(found), indent=2, ensure_ascii=False))
-    else:
-        _show_plan(found, _first_stage(options))
+    common.result(asdict(found))
+    _show_plan(found, _first_stage(options))
     return int(any(task.status == "missing" for task in found.tasks))
 
 
 def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
     common.say(plan.model)
-    common.show(
-        ("task", "plan", "texts", "new"),
-        [(row.task, row.status, row.texts, row.new) for row in plan.tasks],
-        right=("texts", "new"),
-    )
-    common.say(
-        f"{plan.distinct} distinct texts, {plan.stored} of them in the store, {plan.distinct - plan.stored} to encode"
-    )
+    rows = [(row.task, row.status, row.texts, row.new) for row in plan.tasks]
+    common.show(("task", "plan", "texts", "new"), rows, right=("texts", "new"))
+    new = plan.distinct - plan.stored
+    common.say(f"{plan.distinct} distinct texts, {plan.stored} of them in the store, {new} to encode")
     if plan.seconds is not None:
         common.say(f"about {plan.seconds / 60:.1f} min of encoding, by a probe")
     if plan.disk:
@@ -319,6 +308,7 @@ def show(report: Report, folder: Path) -> None:
     """Print the scores of a run, and the tasks without one with their reasons."""
     from patent_mteb.metrics.significance import explained
 
+    common.result(_document(report, folder))
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
     if scored:
         common.say(report.model)
@@ -353,19 +343,13 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
             f"{len(cached)} of {len(scored)} were there already, computed on the day in the column of seconds; see"
             " --overwrite-strategy."
         )
-    if any(".limit" in outcome.task for outcome in scored):
-        yield (
-            "Tasks named .limit<N> ran on some of their queries and documents, which makes scores high: for trying"
-            " things out only."
-        )
-    if any(".sample" in outcome.task for outcome in scored):
-        yield "Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark."
-    if any(".local-" in outcome.task for outcome in scored):
-        yield "Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark."
+    for part, caveat in _CAVEATS.items():
+        if any(part in outcome.task for outcome in scored):
+            yield f"Tasks named {caveat}"
 
 
-def _as_json(report: Report, folder: Path) -> str:
-    """Return the outcomes as the JSON document of ``--json`` (docs/commands.md)."""
+def _document(report: Report, folder: Path) -> dict[str, Any]:
+    """Return the outcomes as the result of ``--json`` (docs/commands.md)."""
     tasks = [
         {
             "task": outcome.task,
@@ -381,10 +365,10 @@ def _as_json(report: Report, folder: Path) -> str:
         }
         for outcome in report.outcomes
     ]
-    document = {
+    return {
         "model": report.model,
         "exit_status": report.exit_status,
         "doubt": report.doubt,
         "results": str(folder.resolve()),
+        "tasks": tasks,
     }
-    return json.dumps({**document, "tasks": tasks}, indent=2, ensure_ascii=False)

@@ -1,10 +1,13 @@
-"""``patent-mteb runs candidates``, ``score`` and ``fuse``: rankings as files."""
+"""``patent-mteb runs``: rankings as files, and a matrix of runs as one table."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -13,6 +16,7 @@ from patent_mteb.cli.app import command
 from patent_mteb.cli.options import (
     AMOUNT,
     FLAT,
+    MODEL,
     ORDER,
     POSITIVE,
     SESSION,
@@ -20,17 +24,22 @@ from patent_mteb.cli.options import (
     WHOLE,
     AllowMissing,
     Order,
+    Precision,
     Results,
     Session,
     StoredModel,
+    Tasks,
+    WithStore,
 )
 from patent_mteb.cli.run import show
-from patent_mteb.errors import DataError
-from patent_mteb.metrics.significance import MARK
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.metrics.significance import MARK, explained, too_small
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from patent_mteb.experiments.sweep import Matrix
 
 _FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion with k = 60.", sort_key=1)
 
@@ -43,7 +52,7 @@ _FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion wi
 def candidates(
     *,
     model: Annotated[StoredModel, FLAT],
-    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")],
+    tasks: Tasks,
     top: Annotated[int, POSITIVE, Parameter(metavar="K")] = 1000,
     limit: Annotated[int | None, POSITIVE] = None,
     out: Annotated[Path, Parameter(metavar="DIR")] = Path("candidates"),
@@ -212,3 +221,155 @@ def _show(table: pl.DataFrame, scores: list[str]) -> None:
     ]
     numbers = (*map(measure_title, scores), "gain")
     common.show(("run", *numbers, ""), rows, right=numbers)
+
+
+_SETTING = ("backend", "granularity", "query", "corpus", "length", "tokens", "aggregate", "fusion")
+_SCORES = ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100")
+_PRINTED = ("printed_ndcg_at_100", "difference_ndcg_at_100")
+_FACTORS = Group("Factors", help="The values of each that are combined; not with --paper.", sort_key=3)
+_Names = Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...")]
+_Views = Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...")]
+_Numbers = Annotated[tuple[float, ...], Parameter(consume_multiple=True)]
+_Lengths = tuple[Annotated[int, WHOLE], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """The factors of the matrix, as :class:`patent_mteb.experiments.sweep.Matrix` names them."""
+
+    backends: _Names = ("bm25", "dense")
+    """bm25, dense, hybrid."""
+    granularities: _Names = ("document",)
+    """document, passage."""
+    queries: _Views = ("TA", "TAC")
+    """Text views of the queries."""
+    corpora: _Views = ("TAC", "FullText")
+    """Text views of the documents."""
+    aggregates: _Names = ("maxP", "avg_top3", "avgP", "sumP")
+    """Aggregation of the scores of a document's passages."""
+    tokens: _Names = ("own",)
+    """Unit of the lengths of passages: own (tokens of each backend), words (the same for all)."""
+    lengths: Annotated[_Lengths, SEVERAL, Parameter(group=_FACTORS, metavar="TOKENS...")] = (256, 1024)
+    """Lengths of the passages."""
+    rrf: Annotated[_Numbers, Parameter(group=_FACTORS, metavar="K")] = (10.0, 30.0, 60.0, 100.0)
+    """Hybrid: constants of reciprocal rank fusion."""
+    alphas: Annotated[_Numbers, Parameter(group=_FACTORS, metavar="ALPHA")] = ()
+    """Hybrid: weights of linear fusion; without it none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Factors, WithStore):
+    """Options of ``patent-mteb runs sweep``."""
+
+    model: Annotated[str | None, Parameter(alias="-m", metavar="MODEL")] = None
+    """Hub id, a name that mteb knows, or a checkpoint directory."""
+    model_revision: Annotated[str | None, Parameter(group=MODEL, metavar="REVISION")] = None
+    """Commit, tag or branch of a model on the hub."""
+    precision: Annotated[tuple[Precision, ...], SEVERAL, Parameter(group=MODEL, metavar="NAME...")] = ()
+    """Of weights (float32, bfloat16, float16) or vectors (int8, uint8, binary), each with own rows; default float32."""
+    paper: bool = False
+    """The 249 runs of the paper's Tables 17 to 20 with their printed numbers, dense ones in int8."""
+    count: Annotated[bool, Parameter(name="--list")] = False
+    """Count the runs instead of running them."""
+    bm25: Annotated[str, Parameter(metavar="SETTING")] = "dapfam"
+    """Setting of the lexical backend: dapfam or bm25s."""
+    out: Annotated[Path, Parameter(metavar="FILE")] = Path("sweep.csv")
+    """The table, csv; runs that it holds are not run again."""
+
+
+_OPTIONS = SweepOptions()
+
+
+@command(
+    "runs sweep",
+    "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
+    "patent-mteb runs sweep dapfam --paper --list",
+)
+def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[SweepOptions, FLAT] = _OPTIONS) -> int:
+    """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable.
+
+    Args:
+        benchmark: Benchmark whose matrix is run.
+    """
+    from patent_mteb.experiments.sweep import sweep
+    from patent_mteb.search.bm25 import bm25
+
+    matrices = _matrices(options)
+    if options.count:
+        _list(matrices)
+        return 0
+    try:
+        lexical = bm25(options.bm25)
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+    table = sweep(matrices, _encoders(options), lexical, options.out, encode_kwargs=options.encode_kwargs())
+    _show_sweep(table, options.out)
+    return 0
+
+
+def _matrices(options: SweepOptions) -> tuple[Matrix, ...]:
+    from patent_mteb.experiments.sweep import PAPER, Matrix
+
+    chosen = {field.name: getattr(options, field.name) for field in fields(Factors)}
+    if not options.paper:
+        return (Matrix(**{name: list(values) for name, values in chosen.items()}),)
+    if changed := [name for name, values in chosen.items() if values != getattr(_OPTIONS, name)]:
+        raise DataError(
+            f"--paper runs the paper's factors, so --{changed[0]} has no effect", remedy="leave out one of the two"
+        )
+    return PAPER
+
+
+def _list(matrices: tuple[Matrix, ...]) -> None:
+    settings = [setting for matrix in matrices for setting in matrix.settings()]
+    counts = Counter((setting.backend, setting.granularity) for setting in settings)
+    common.show(("backend", "granularity", "runs"), [(*kind, count) for kind, count in counts.items()], right=("runs",))
+    common.say(f"{len(settings)} runs")
+
+
+def _encoders(options: SweepOptions) -> list[Any] | None:
+    """Return the model of -m at each precision; stored full vectors serve the quantised ones too."""
+    if not options.model:
+        return None
+    from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
+
+    precisions: tuple[Precision, ...] = options.precision or ("int8" if options.paper else "float32",)
+    shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}
+    model = StoredModel(**shared, model=options.model, model_revision=options.model_revision)
+    loaded = {
+        precision: replace(model, precision=precision).load_encoder()
+        for precision in precisions
+        if precision not in VECTOR_PRECISIONS or "float32" not in precisions
+    }
+    return [
+        loaded[name] if name in loaded else Quantised(loaded["float32"], name) for name in dict.fromkeys(precisions)
+    ]
+
+
+def _sweep_mark(row: dict[str, Any], score: str) -> str:
+    """Return the mark of a score that too few queries support; tables without counts have none."""
+    slice_ = next((slice_ for slice_ in ("in", "out") if score.startswith(f"{slice_}_")), "")
+    known = {name: value for name, value in row.items() if value is not None}
+    return MARK if score in known and too_small(known, slice_) else ""
+
+
+def _show_sweep(table: pl.DataFrame, out: Path) -> None:
+    several = ("model",) if table["model"].n_unique() > 1 else ()
+    printed = tuple(name for name in _PRINTED if name in table.columns)
+    rows = [
+        (
+            *(row[name] or "" for name in _SETTING),
+            *(re.sub(r"@[^ #]*", "", row[name]) for name in several),
+            *(common.number(row[name]) + _sweep_mark(row, name) for name in _SCORES),
+            *(common.number(row[name]) for name in printed),
+            common.number(row["seconds"], 2),
+        )
+        for row in table.sort("ndcg_at_100", descending=True).iter_rows(named=True)
+    ]
+    numbers = (*map(measure_title, _SCORES), *(name.partition("_")[0] for name in printed), "seconds")
+    common.show((*_SETTING, *several, *numbers), rows, right=numbers)
+    if any(_sweep_mark(row, name) for row in table.iter_rows(named=True) for name in _SCORES):
+        common.say(explained())
+    if any(task.endswith(".sample") for task in table["task"]):
+        common.say("These runs are on the built-in sample: their scores say nothing about the published benchmark.")
+    common.say(f"{table.height} runs in {out.resolve()}")

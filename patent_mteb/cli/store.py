@@ -11,7 +11,18 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, Editing, Engine, Named, Session, Shard, StoreFolder
+from patent_mteb.cli.options import (
+    FLAT,
+    SESSION,
+    Benchmarks,
+    Editing,
+    Engine,
+    Named,
+    Session,
+    Shard,
+    StoreFolder,
+    Tasks,
+)
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -74,7 +85,7 @@ def prune(
 
     opened = EmbeddingStore(store, create=False)
     try:
-        pruned = opened.prune(model=model, older_than_days=older_than, damaged=damaged, dry_run=dry_run)
+        pruned = opened.prune(model=model, older_than_days=older_than, damaged=damaged, dry_run=dry_run, force=force)
     except ValueError as error:
         raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
     for line in pruned.removed:
@@ -118,9 +129,9 @@ def merge(
 
 @dataclass(frozen=True, kw_only=True)
 class _Tasks(Named):
-    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...")] = ()
+    tasks: Tasks = ()
     """Names of tasks; without -t and -b all of DATA."""
-    benchmarks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...")] = ()
+    benchmarks: Benchmarks = ()
     """Names of benchmarks."""
 
 

@@ -217,19 +217,9 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
     for one in changes:
         digits = 6 if one.measure == "mse" else 4
         spread = "" if one.spread is None else f" ± {one.spread:.{digits}f}"
+        scores = (f"{one.before:.{digits}f}", f"{one.after:.{digits}f}{spread}", f"{one.difference:+.{digits}f}")
         interval = f"[{one.low:+.{digits}f}, {one.high:+.{digits}f}]"
-        rows.append(
-            (
-                one.what,
-                measure_title(one.measure),
-                one.n_queries,
-                f"{one.before:.{digits}f}",
-                f"{one.after:.{digits}f}{spread}",
-                f"{one.difference:+.{digits}f}",
-                interval,
-                p_text(one.p),
-            )
-        )
+        rows.append((one.what, measure_title(one.measure), one.n_queries, *scores, interval, p_text(one.p)))
     numbers = ("queries", "R0", recipe, "difference", "95% interval", "p")
     common.show(("what", "measure", *numbers), rows, right=numbers)
     for one in changes:
@@ -245,8 +235,7 @@ def _show_printed(recipe: str) -> None:
     rows = []
     for one in printed_of(recipe):
         spread = "" if one.spread is None else f" ± {one.spread:.4f}"
-        rows.append(
-            (f"WIPO-AT Table {one.table}", one.model, f"{one.slice} {one.measure}".strip(), f"{one.mean:.4f}{spread}")
-        )
+        measure, score = f"{one.slice} {one.measure}".strip(), f"{one.mean:.4f}{spread}"
+        rows.append((f"WIPO-AT Table {one.table}", one.model, measure, score))
     if rows:
         common.show(("printed", "model", "measure", recipe), rows, right=(recipe,))

@@ -12,18 +12,11 @@ from patent_mteb.files import replacing_folders, write_json, write_lines
 from patent_mteb.identity import RELEASE
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes.beir import write_beir
-from patent_mteb.search.base import Gate
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 NOTE = "task.json"
 EXCLUDED = "excluded.tsv"
 DATES = "dates.tsv"
-
-
-def _dates(gate: Gate) -> Iterator[str]:
-    yield "role\tid\tday"
-    for role, days in (("document", gate.documents), ("query", gate.queries)):
-        yield from (f"{role}\t{key}\t{day.isoformat()}" for key, day in days.items())
 
 
 class _Untitled(Mapping[str, tuple[str, str]]):
@@ -53,12 +46,11 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
     found = retrieval_task(task)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / NOTE).is_file():
         raise DataError("the folder contains other files", path=folder, remedy="name a new folder")
-    if len(found.document_sections) > 1:
-        problem = (
-            f"{found.metadata.name} ranks documents of {len(found.document_sections)} texts each by the best of them"
-        )
+    if (n := len(found.document_sections)) > 1:
         raise DataError(
-            f"{problem}, a BEIR folder has one text a document", remedy="choose a task whose documents are one text"
+            f"{found.metadata.name} ranks documents of {n} texts each by the best of them, a BEIR folder has one text a"
+            " document",
+            remedy="choose a task whose documents are one text",
         )
     found.load_data()
     try:
@@ -89,7 +81,9 @@ def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
         place = building / folder.name
         write_beir(place, _Untitled(corpus), {query: tables.queries[query] for query in qrels}, qrels)
         if tables.gate:
-            write_lines(place / DATES, _dates(tables.gate))
+            by_role = {"document": tables.gate.documents, "query": tables.gate.queries}
+            rows = (f"{role}\t{key}\t{day.isoformat()}" for role, days in by_role.items() for key, day in days.items())
+            write_lines(place / DATES, ["role\tid\tday", *rows])
         write_lines(place / EXCLUDED, ("\t".join(row) for row in [("query-id", "corpus-id"), *excluded]))
         write_json(place / NOTE, note)
     return note

@@ -26,13 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Written:
-    """The outcome of one task.
-
-    Attributes:
-        recall: of the candidates, the upper bound for a reranker; None without candidates.
-        existing: whether the candidates existed already.
-        reason: why there are none.
-    """
+    """The outcome of one task: the recall of its candidates bounds that of a reranker; a reason if there are none."""
 
     task: str
     queries: int = 0
@@ -94,12 +88,8 @@ def _of_task(
     system, queries, context = task.searching(model, encode_kwargs)
     query_ids = list(queries["id"])
     data = data_of(query_ids, system.doc_ids, context)
-    manifest = manifest_of(folder, name)
-    if (
-        manifest is not None
-        and manifest["data"] == data
-        and all((folder / one["name"]).is_file() for one in manifest["files"].values())
-    ):
+    manifest = manifest_of(folder, name) or {}
+    if manifest.get("data") == data and all((folder / one["name"]).is_file() for one in manifest["files"].values()):
         return Written(name, len(query_ids), manifest.get("recall"), existing=True)
     run, unfiltered = system.rank_both(queries, k, context)
     measure = f"recall@{k}"

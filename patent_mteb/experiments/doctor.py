@@ -50,18 +50,15 @@ _TOLERATED_SHARE = 0.05
 """Share of queries whose scores may differ: on other hardware, documents of almost equal scores swap ranks."""
 
 _SEED = 42
+_REMOVE = "run doctor --fix, which removes it"
 
 
 @dataclass(frozen=True)
 class Recomputed:
     """The recomputation of one result.
 
-    Attributes:
-        queries: number of queries that were ranked again, of ``total``; 0 if none could be.
-        differing: number of queries whose main score differs.
-        largest: the largest difference.
-        problem: why the result cannot be correct; empty if it can.
-        reason: why nothing was ranked.
+    ``queries`` of ``total`` were ranked again, and the scores of ``differing`` ones differ by at most ``largest``.
+    ``problem`` says why the result cannot be correct, ``reason`` why nothing was ranked.
     """
 
     path: Path
@@ -115,22 +112,18 @@ def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
         found = model.mteb_model_meta
         if (found.name, found.revision) == wanted and (found.experiment_kwargs or {}) == settings:
             return model
-    raise DataError(
-        f"the model {wanted[0]} at revision {wanted[1]} with its settings cannot be loaded by its name",
-        remedy=(
-            "name a local checkpoint with -m; a composed model is recomputed by its own run with --overwrite-strategy"
-            " always"
-        ),
-    )
+    problem = f"the model {wanted[0]} at revision {wanted[1]} with its settings cannot be loaded by its name"
+    own = "a composed model is recomputed by its own run with --overwrite-strategy always"
+    raise DataError(problem, remedy=f"name a local checkpoint with -m; {own}")
 
 
 def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
     document = read_json(path) or {}
-    task = task_named(plain_name(str(document.get("task_name"))) if _is_local(path.stem) else path.stem)
+    local = path.stem.rpartition(".")[2].startswith("local-")
+    task = task_named(plain_name(str(document.get("task_name"))) if local else path.stem)
     if not isinstance(task, PatentRetrieval):
-        raise DataError(
-            f"{path.stem} is not a retrieval task, so it has no queries to sample", remedy="run the task again"
-        )
+        problem = f"{path.stem} is not a retrieval task, so it has no queries to sample"
+        raise DataError(problem, remedy="run the task again")
     if task.metadata.name != path.stem or task.metadata.revision != document.get("dataset_revision"):
         raise DataError(f"the data of {path.stem} are not available", remedy="set PATENT_MTEB_DATA to their directory")
     entry = next(one for one in document["scores"][task.split] if one.get("hf_subset") == task.source.subset)
@@ -145,10 +138,6 @@ def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
     differing, largest = int((differences > _TOLERANCE).sum()), float(differences.max())
     problem = f"{differing} of {n} queries have other scores, by up to {largest:.4f}"
     return Recomputed(path, n, len(queries), differing, largest, "" if differing <= _TOLERATED_SHARE * n else problem)
-
-
-def _is_local(name: str) -> bool:
-    return name.rpartition(".")[2].startswith("local-")
 
 
 def _stored_scores(path: Path, measure: str) -> dict[str, float]:
@@ -175,12 +164,10 @@ def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, fl
 
 
 _TASK = "PatentCitationRetrieval"
-
 _COMMANDS = {
     'python -c "import mteb"': ("-c", f"import mteb; mteb.get_benchmark('PatentMap'); print('{_TASK}')"),
     "python -m mteb": ("-m", "mteb", "available-tasks"),
 }
-
 _SAMPLE_LEFTOVER = re.compile(r".+\.[a-z0-9_]{8}")
 
 
@@ -203,16 +190,19 @@ def examine(results: Path | None = None, store: Path | None = None, *, fix: bool
         raise DataError(
             "there is no results folder", path=results, remedy="name the folder that --output-folder of the run named"
         )
-    results = results or (Path("results") if Path("results").is_dir() else None)
+    if results is None and Path("results").is_dir():
+        results = Path("results")
     store = store or default_path()
-    roots = [
-        cache_root(),
-        *([results] if results else []),
-        *map(Path, filter(None, [os.environ.get("PATENT_MTEB_DATA")])),
-    ]
+    places = {"cache": cache_root(), "embedding store": store}
+    roots = [cache_root()]
+    if results:
+        places["results"] = results
+        roots.append(results)
+    if data := os.environ.get("PATENT_MTEB_DATA"):
+        roots.append(Path(data))
     return [
         *check_registration(),
-        *check_folders({"cache": cache_root(), "embedding store": store, **({"results": results} if results else {})}),
+        *check_folders(places),
         *(check_results(results, fix=fix) if results else ()),
         *check_hashes(fix=fix),
         *check_leftovers(roots, without=store, fix=fix),
@@ -236,12 +226,11 @@ def check_registration(python: str = sys.executable, commands: Iterable[str] = t
         except (OSError, subprocess.TimeoutExpired) as error:
             known, reason = False, str(error)
         if not known:
-            off = os.environ.get("PATENT_MTEB_AUTOLOAD")
             remedy = (
                 "install the package again with pip (patent_mteb_autoload.pth and .py must be next to it), and start"
                 " Python without -S"
             )
-            if off is not None:
+            if (off := os.environ.get("PATENT_MTEB_AUTOLOAD")) is not None:
                 remedy = f"unset PATENT_MTEB_AUTOLOAD, which is {off!r}"
             findings.append(Finding(name, f"mteb does not know the suite ({reason})", remedy))
     return findings
@@ -253,11 +242,8 @@ def check_folders(places: dict[str, Path]) -> list[Finding]:
     for what, place in places.items():
         existing = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
         if not existing.is_dir():
-            problem = (
-                f"the {what} folder is a file"
-                if existing == place.absolute()
-                else f"the {what} folder would be below the file {existing}"
-            )
+            itself = existing == place.absolute()
+            problem = f"the {what} folder " + ("is a file" if itself else f"would be below the file {existing}")
             findings.append(Finding(str(place), problem, "name another folder"))
             continue
         try:
@@ -276,10 +262,11 @@ def check_results(folder: Path, *, fix: bool = False) -> list[Finding]:
     for path in sorted(path for pattern in ("*.json", "*.parquet") for path in folder.rglob(pattern) if path.is_file()):
         if path.name.startswith("."):
             continue
-        unreadable = flaw(path)
-        if problem := (
-            f"cannot be read ({unreadable})" if unreadable else contradiction_in(path) if path.suffix == ".json" else ""
-        ):
+        if unreadable := flaw(path):
+            problem = f"cannot be read ({unreadable})"
+        else:
+            problem = contradiction_in(path) if path.suffix == ".json" else ""
+        if problem:
             if fix:
                 quarantine(path)
             remedy = "run doctor --fix, which quarantines it, and the same run again, which computes it again"
@@ -290,16 +277,13 @@ def check_results(folder: Path, *, fix: bool = False) -> list[Finding]:
 def check_hashes(*, fix: bool = False) -> list[Finding]:
     """Find corrupt cached content hashes, which are never used; ``fix`` removes them."""
     folder = cache_root() / "hashes"
-    corrupt = (
-        [path for path in sorted(folder.iterdir()) if path.name[0] != "." and not cached_hash(path)]
-        if folder.is_dir()
-        else []
-    )
-    problem, remedy = (
-        "a cached content hash that is corrupt, or of an older version; it is not used",
-        "run doctor --fix, which removes it",
-    )
-    return [Finding(str(path), problem, remedy, fixed=fix and _removed(path)) for path in corrupt]
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    problem = "a cached content hash that is corrupt, or of an older version; it is not used"
+    return [
+        Finding(str(path), problem, _REMOVE, fixed=fix and _removed(path))
+        for path in files
+        if path.name[0] != "." and not cached_hash(path)
+    ]
 
 
 def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: bool = False) -> list[Finding]:
@@ -312,10 +296,8 @@ def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: 
         if path.is_dir() and _SAMPLE_LEFTOVER.fullmatch(path.name) and is_idle(path)
     }
     left = sorted(path for path in found if without is None or not path.is_relative_to(without))
-    remedy = "run doctor --fix, which removes it"
-    return [
-        Finding(str(path), "left by a process that was stopped", remedy, fixed=fix and _removed(path)) for path in left
-    ]
+    problem = "left by a process that was stopped"
+    return [Finding(str(path), problem, _REMOVE, fixed=fix and _removed(path)) for path in left]
 
 
 def check_store(path: Path, *, fix: bool = False) -> list[Finding]:

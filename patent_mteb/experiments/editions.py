@@ -1,18 +1,9 @@
 """Editions of the open benchmarks: built from records, with a manifest that a rebuild is compared with.
 
-An edition is a data set (``dataset.json``) that is named after its benchmark and window. Its tasks begin with this
-name: ``PatentOpenUS2026Q3TACToTACRetrieval``. The revision of its data is a hash of all its tables. The manifest has no
-texts and may be published:
-
-===========================  ===========================================================================================
-``manifest/edition.json``    name, recipe, window; rules (every setting of the recipe); versions; counts of each step;
-                             hashes of the files
-``manifest/texts.tsv``       part, id, hash of the texts; of documents and applications also first public day, priority
-                             date, family
-``manifest/judgements.tsv``  part, query, document, grade
-===========================  ===========================================================================================
-
-The same source files give the same manifest, in any order. :func:`verify` lists the differences.
+An edition is a data set (``dataset.json``) that is named after its benchmark and window, as are its tasks. Its manifest
+has no texts and may be published: ``edition.json`` has the rules, versions, counts and hashes of the files;
+``texts.tsv`` the hash, dates and family of every text; ``judgements.tsv`` the grades. The same source files give the
+same manifest, in any order.
 """
 
 from __future__ import annotations
@@ -67,13 +58,10 @@ def window_of(text: str) -> tuple[dt.date, dt.date]:
 
 def in_one_order(collection: Collection) -> Collection:
     """Sort the records by content and drop repeated citations and relations."""
-    return replace(
-        collection,
-        patents=in_order(collection.patents, lambda patent: patent.publication_number),
-        citations=_each_once(collection.citations),
-        relations=_each_once(collection.relations),
-        families=dict(sorted(collection.families.items())),
-    )
+    patents = in_order(collection.patents, lambda patent: patent.publication_number)
+    citations, relations = _each_once(collection.citations), _each_once(collection.relations)
+    families = dict(sorted(collection.families.items()))
+    return replace(collection, patents=patents, citations=citations, relations=relations, families=families)
 
 
 def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
@@ -184,11 +172,8 @@ def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 def _read(folder: Path) -> _Manifest:
     path = folder / "edition.json"
     head = load_json(path)
-    if (
-        not isinstance(head, dict)
-        or head.get("schema") != _SCHEMA
-        or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS)
-    ):
+    known = isinstance(head, dict) and head.get("schema") == _SCHEMA
+    if not known or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS):
         remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
         raise DataError("this is not the manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
@@ -199,17 +184,15 @@ def _read(folder: Path) -> _Manifest:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
-    number = 0
+    number, remedy = 0, "fetch the manifest again"
     for number, line in text_lines(path):
         cells = line.split("\t")
         if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
-            raise DataError(
-                f"the columns are not {', '.join(columns)}", path=path, row=number, remedy="fetch the manifest again"
-            )
+            raise DataError(f"the columns are not {', '.join(columns)}", path=path, row=number, remedy=remedy)
         if number > 1:
             yield cells
     if not number:
-        raise DataError("the table is empty", path=path, remedy="fetch the manifest again")
+        raise DataError("the table is empty", path=path, remedy=remedy)
 
 
 def verify(manifest: Path, root: Path) -> list[str]:
@@ -252,14 +235,10 @@ def _row_differences(
         elif key not in theirs:
             yield f"{name}: not in the manifest"
         else:
-            changed = [
-                (
-                    f"{column} {first or 'none'} in the manifest, {second or 'none'} here"
-                    if column != "texts"
-                    else "other text or classes"
-                )
-                for column, first, second in zip(columns, theirs[key], ours[key], strict=True)
-                if first != second
-            ]
+            changed = []
+            for column, first, second in zip(columns, theirs[key], ours[key], strict=True):
+                if first != second:
+                    other = f"{column} {first or 'none'} in the manifest, {second or 'none'} here"
+                    changed.append("other text or classes" if column == "texts" else other)
             if changed:
                 yield f"{name}: {'; '.join(changed)}"

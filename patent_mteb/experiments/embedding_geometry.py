@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Set
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,14 +73,11 @@ def geometry(
 
     where = (task.metadata, task.split, task.source.subset, encode_kwargs or {})
     cited = sampled | {document for _, document in positive}
-    vectors = {
-        PromptType.query: _Vectors(queries, citing, lambda texts: encode_texts(model, texts, *where, PromptType.query)),
-        PromptType.document: _Vectors(
-            documents, cited, lambda texts: encode_texts(model, texts, *where, PromptType.document)
-        ),
-    }
+    encode = partial(encode_texts, model)
+    of_queries = _Vectors(queries, citing, lambda texts: encode(texts, *where, PromptType.query))
+    of_documents = _Vectors(documents, cited, lambda texts: encode(texts, *where, PromptType.document))
     try:
-        return _scores(vectors[PromptType.query], vectors[PromptType.document], positive, sampled, kind, pairs, seed)
+        return _scores(of_queries, of_documents, positive, sampled, kind, pairs, seed)
     except ValueError as error:
         raise ModelError(
             f"the geometry of {model.mteb_model_meta.name} on {task.metadata.name} cannot be measured: {error}"
@@ -87,11 +85,9 @@ def geometry(
 
 
 def _drawn(items: list[_Item], most: int, rng: np.random.Generator) -> list[_Item]:
-    return (
-        items
-        if len(items) <= most
-        else [items[place] for place in np.sort(rng.choice(len(items), most, replace=False))]
-    )
+    if len(items) <= most:
+        return items
+    return [items[place] for place in np.sort(rng.choice(len(items), most, replace=False))]
 
 
 class _Vectors:
@@ -139,11 +135,9 @@ def _scores(
     def aligned(of_query: Iterable[str], of_document: str) -> float | None:
         keys = [((name, query), (of_document, document)) for name in of_query for query, document in positive]
         keys = [(one, other) for one, other in keys if one in queries.texts and other in documents.texts]
-        return (
-            measures.alignment(queries.of(one for one, _ in keys), documents.of(other for _, other in keys))
-            if keys
-            else None
-        )
+        if not keys:
+            return None
+        return measures.alignment(queries.of(one for one, _ in keys), documents.of(other for _, other in keys))
 
     names = documents.sections
     spread = {name: np.concatenate([queries.long_enough(name), documents.long_enough(name)]) for name in names}
@@ -198,10 +192,7 @@ def save(
         "dataset_revision": task.metadata.revision,
         "subset": task.source.subset,
     }
-    others = (
-        [row for _, row in json_lines(path) if any(row.get(name) != value for name, value in identity.items())]
-        if path.exists()
-        else []
-    )
+    rows = [row for _, row in json_lines(path)] if path.exists() else []
+    others = [row for row in rows if any(row.get(name) != value for name, value in identity.items())]
     write_jsonl(path, [*others, {**identity, "settings": settings, "measures": dict(measured)}])
     return path

@@ -33,13 +33,8 @@ logger = logging.getLogger(__name__)
 class Job:
     """The model and tasks of an encoding, by name, so that any machine can do a share.
 
-    Attributes:
-        model: a name for :func:`patent_mteb.models.loading.load`.
-        store: directory of the store.
-        data: a built directory, used as ``PATENT_MTEB_DATA``; all its tasks if none is named.
-        tasks, benchmarks: names.
-        loading: further arguments of :func:`~patent_mteb.models.loading.load`.
-        encode_kwargs: as for a run.
+    ``data`` is a built directory, used as ``PATENT_MTEB_DATA``; without names, all its tasks are encoded. ``loading``
+    are further arguments of :func:`~patent_mteb.models.loading.load`.
     """
 
     model: str
@@ -107,12 +102,11 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
         canaries.look()
     for task in job.chosen():
         name, ahead.counts = task.metadata.name, Counts()
-        if not isinstance(task, PatentTask) or (reason := unable(encoder, task)):
-            skipped[name] = (
-                reason
-                if isinstance(task, PatentTask)
-                else "it is not a task of this suite, so its texts are unknown before a run"
-            )
+        if not isinstance(task, PatentTask):
+            skipped[name] = "it is not a task of this suite, so its texts are unknown before a run"
+            continue
+        if reason := unable(encoder, task):
+            skipped[name] = reason
             continue
         try:
             logger.info("%s: %s", name, "counting" if dry else f"share {share[0]} of {share[1]}")

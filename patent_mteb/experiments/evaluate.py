@@ -86,25 +86,19 @@ def evaluate(
         >>> sorted(set(scores["slice"]))
         ['', 'a', 'xy']
     """
-    given: list[Any] = (
-        [models]
-        if isinstance(models, str) or hasattr(models, "mteb_model_meta")
-        else list(cast("Iterable[Any]", models))
-    )
-    named = _named(
-        [with_current_settings(load(model) if isinstance(model, str) else model, encode_kwargs) for model in given]
-    )
-    against = _baseline(
-        baseline if isinstance(baseline, str) or baseline is None else with_current_settings(baseline, encode_kwargs),
-        named,
-    )
+    one_model = isinstance(models, str) or hasattr(models, "mteb_model_meta")
+    given: list[Any] = [models] if one_model else list(cast("Iterable[Any]", models))
+    loaded = [load(model) if isinstance(model, str) else model for model in given]
+    named = _named([with_current_settings(model, encode_kwargs) for model in loaded])
+    if not (isinstance(baseline, str) or baseline is None):
+        baseline = with_current_settings(baseline, encode_kwargs)
+    against = _baseline(baseline, named)
     canaries = [Canaries(model, encode_kwargs) for model in named.values()]
     for one in canaries:
         one.look()
     rows: list[dict[str, Any]] = []
-    for task in map(
-        _task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast("Iterable[Any]", tasks)
-    ):
+    one_task = isinstance(tasks, str) or hasattr(tasks, "metadata")
+    for task in map(_task, [tasks] if one_task else cast("Iterable[Any]", tasks)):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
         found: dict[str, dict[str, QueryScores]] = {}
         for label, model in named.items():
@@ -136,32 +130,21 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
     revisions = [f"{label} @{meta.revision}" for label, meta in zip(settings, metas, strict=True)]
     named: dict[str, MTEBModels] = {}
     for place, model in enumerate(models):
-        forms = (names[place], settings[place], revisions[place])
-        label = next(
-            (
-                form
-                for form, all_forms in zip(forms, (names, settings, revisions), strict=True)
-                if all_forms.count(form) == 1
-            ),
-            "",
-        )
+        label = next((forms[place] for forms in (names, settings, revisions) if forms.count(forms[place]) == 1), "")
         if not label:
             raise ModelError(f"two models are named '{settings[place]}'. Remedy: give each its own name or revision")
         named[label] = model
     return named
 
 
-def _same(model: MTEBModels, baseline: Any) -> bool:
-    return bool(getattr(baseline, "mteb_model_meta", None) == model.mteb_model_meta)
-
-
 def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]) -> str:
     if baseline is None:
         return ""
+    meta = getattr(baseline, "mteb_model_meta", None)
     fitting = [
         label
         for label, model in named.items()
-        if model is baseline or _same(model, baseline) or baseline in (label, model.mteb_model_meta.name)
+        if meta == model.mteb_model_meta or baseline in (label, model.mteb_model_meta.name)
     ]
     if baseline in named or len(fitting) == 1:
         return str(baseline) if baseline in named else fitting[0]
@@ -190,16 +173,8 @@ def _by_slice(evaluation: Evaluation, measures: Sequence[str]) -> dict[str, Quer
 
 
 def _row(label: str, task: AbsTask, part: str, measure: str, value: float, **more: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(("low", "high", "n_queries", "p"))
-    return {
-        "model": label,
-        "task": task.metadata.name,
-        "slice": part,
-        "measure": measure,
-        "value": value,
-        **empty,
-        **more,
-    }
+    known = {"model": label, "task": task.metadata.name, "slice": part, "measure": measure, "value": value}
+    return dict.fromkeys(_SCHEMA) | known | more
 
 
 def _plain_rows(
@@ -306,21 +281,17 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
     """
     if not (task or run.task):
         raise DataError(
-            "the run does not name its task",
-            remedy="name the task: explain(run, query, 'PatentCitationRetrieval')",
+            "the run does not name its task", remedy="name the task: explain(run, query, 'PatentCitationRetrieval')"
         )
     found = retrieval_task(task or run.task)
     found.load_data()
     tables = found.tables
     shown = run.ranking(query)[:k]
+    remedy = "name the task that the run belongs to"
     if unknown := [document for document, _ in shown if document not in tables.corpus]:
-        raise DataError(
-            f"task {found.metadata.name} has no document '{unknown[0]}'", remedy="name the task that the run belongs to"
-        )
+        raise DataError(f"task {found.metadata.name} has no document '{unknown[0]}'", remedy=remedy)
     if query not in tables.queries:
-        raise DataError(
-            f"task {found.metadata.name} has no query '{query}'", remedy="name the task that the run belongs to"
-        )
+        raise DataError(f"task {found.metadata.name} has no query '{query}'", remedy=remedy)
     query_codes = tables.query_codes.get(query, ())
     rows: list[dict[str, Any]] = [
         {"rank": 0, "id": query, "ipc": ", ".join(query_codes), "text": tables.queries[query]}

@@ -62,13 +62,8 @@ def fuse_runs(
         with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
             for setting in settings:
                 logger.info("%s", setting.tag)
-                rows.append(
-                    {
-                        "name": setting.tag,
-                        **_setting(setting),
-                        **_scores(FusedRuns(stored, setting, depth), found, cache),
-                    }
-                )
+                scores = _scores(FusedRuns(stored, setting, depth), found, cache)
+                rows.append({"name": setting.tag, **_setting(setting), **scores})
     finally:
         if found.data_loaded:
             found.unload_data()
@@ -107,16 +102,14 @@ def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultsFolder | No
 
 
 def _compared(table: pl.DataFrame, main: str, n_runs: int) -> pl.DataFrame:
+    """Add the gain of each fusion over the best single run, and the ratios of OUT to ALL."""
     scores = [name for name in table.columns if name not in ("name", "method", "parameter", *SMALL)]
     best = table.head(n_runs).sort(main, descending=True, maintain_order=True).row(0, named=True)
-    fused = pl.col("method") != ""
-    gains = [
-        pl.when(fused).then((pl.col(name) - pl.lit(best[name], pl.Float64)).round(5)).alias(f"gain_{name}")
-        for name in scores
-    ]
-    ratios = [
-        pl.when(pl.col(name) > 0).then((pl.col(f"out_{name}") / pl.col(name)).round(4)).alias(f"out_ratio_{name}")
-        for name in scores
-        if f"out_{name}" in scores
-    ]
-    return table.with_columns(*gains, *ratios)
+    added = {}
+    for name in scores:
+        gain = (pl.col(name) - pl.lit(best[name], pl.Float64)).round(5)
+        added[f"gain_{name}"] = pl.when(pl.col("method") != "").then(gain)
+    for name in (name for name in scores if f"out_{name}" in scores):
+        ratio = (pl.col(f"out_{name}") / pl.col(name)).round(4)
+        added[f"out_ratio_{name}"] = pl.when(pl.col(name) > 0).then(ratio)
+    return table.with_columns(**added)

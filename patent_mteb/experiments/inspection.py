@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import asdict, dataclass, field, replace
@@ -37,6 +37,9 @@ from patent_mteb.tasks.benchmark import PatentBenchmark
 
 ENOUGH = 50
 """Number of queries of the headline task below which a score is unreliable."""
+
+EXACT_UP_TO = 3_000
+"""Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""
 
 _COMMON = 0.5
 """A text stays required if at least this share of the publications has it."""
@@ -69,16 +72,8 @@ class Attempt:
 class Plan:
     """The benchmark that a recipe can make from the records.
 
-    Attributes:
-        recipe: name for ``patent-mteb data build``.
-        benchmark: name in mteb.
-        attempts: all attempts, the paper's settings first.
-        settings: settings of the best attempt, for ``--set``.
-        problem: why the build fails, empty if it succeeds.
-        tasks: tasks of the best attempt.
-        all_tasks: number of tasks of the benchmark.
-        distinct_texts: number of different texts of these tasks.
-        lacking: use of each field that no record has.
+    ``attempts`` begin with the paper's settings. ``settings``, ``tasks`` and ``distinct_texts`` are those of the best
+    one; ``problem`` says why none succeeds. ``lacking`` is the use of each field that no record has.
     """
 
     recipe: str
@@ -115,15 +110,13 @@ def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most:
     if len(patents) <= most:
         return list(patents)
     family_of = {patent.publication_number: patent.family_id for patent in patents}
-    sizes: dict[str, int] = {}
-    for family in family_of.values():
-        sizes[family] = sizes.get(family, 0) + 1
-    neighbours: dict[str, list[str]] = {}
+    sizes = Counter(family_of.values())
+    neighbours = defaultdict[str, list[str]](list)
     for link in links:
         citing, cited = family_of.get(link.citing), family_of.get(link.cited)
         if citing and cited:
-            neighbours.setdefault(citing, []).append(cited)
-            neighbours.setdefault(cited, []).append(citing)
+            neighbours[citing].append(cited)
+            neighbours[cited].append(citing)
     chosen: set[str] = set()
     size = 0
     for family in _breadth_first(sorted(sizes, key=lambda family: random_key(0, family)), neighbours):
@@ -152,10 +145,8 @@ def _breadth_first(starts: Sequence[str], neighbours: Mapping[str, Sequence[str]
 def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
     """Plan each benchmark, with the paper's settings and with suitable ones."""
     share = {name: sum(map(has, patents)) / max(len(patents), 1) for name, has in FIELDS.items()}
-    share |= {
-        "citations": float(bool(links)),
-        "category": sum(bool(link.category) for link in links) / max(len(links), 1),
-    }
+    share["citations"] = float(bool(links))
+    share["category"] = sum(bool(link.category) for link in links) / max(len(links), 1)
     with cleaned_once():
         return [_plan(recipe, patents, links, share) for recipe in recipes.RECIPES]
 
@@ -167,7 +158,8 @@ def _plan(recipe: str, patents: Sequence[Patent], links: Sequence[Citation], sha
         try:
             queries, tasks, texts = _dry_build(recipe, patents, links, settings)
         except DataError as error:
-            attempts.append(Attempt(settings, _in_one_line(error)))
+            remedy = f". Remedy: {error.remedy}" if error.remedy else ""  # without the path of the temporary folder
+            attempts.append(Attempt(settings, f"{error.problem}{remedy}"))
             continue
         attempts.append(Attempt(settings, queries=queries))
         if best is None or queries > best[0].queries:
@@ -262,11 +254,6 @@ def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
     return TaskSize(plain_name(task.metadata.name), kind, counts)
 
 
-def _in_one_line(error: DataError) -> str:
-    """Return problem and remedy of an error, without the path of the temporary folder."""
-    return error.problem + (f". Remedy: {error.remedy}" if error.remedy else "")
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence the logs of recipes and tasks during an attempt."""
@@ -279,12 +266,6 @@ def _quiet() -> Iterator[None]:
     finally:
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)
-
-
-EXACT_UP_TO = 3_000
-"""Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""
-
-_DATES = ("application_date", "priority_date", "publication_date")
 
 
 @dataclass(frozen=True)
@@ -323,16 +304,10 @@ class Twins:
 class Inspection:
     """The result of :func:`inspect`.
 
-    Attributes:
-        family_definition: the definition of a patent family.
-        unreadable: number of invalid publication numbers, which match only if written identically.
-        dates: first and last day of each date field.
-        offices: publications by office, most frequent first.
-        languages: publications by language of abstract, else title (``""``: unknown), most frequent first.
-        letters: citations by category in the search report (``""``: none), most frequent first.
-        matching: match report of each step.
-        step: the first of the steps that link most citations.
-        tried_on: number of publications on which the benchmarks were tried.
+    ``unreadable`` publication numbers match only if written identically. ``dates`` are the first and last day of each
+    field. ``offices``, ``languages`` (of the abstract, else the title) and ``letters`` (categories of citations) are
+    counts, most frequent first, with ``""`` for none. ``step`` is the first step that links most citations. Benchmarks
+    were tried on ``tried_on`` publications.
     """
 
     publications: int
@@ -403,7 +378,8 @@ def _landscapes(patents: Sequence[Patent]) -> tuple[Landscape, ...]:
 
 
 def _dates(patents: Sequence[Patent]) -> dict[str, tuple[str, str]]:
-    days = {name: [day for patent in patents if (day := getattr(patent, name))] for name in _DATES}
+    names = ("application_date", "priority_date", "publication_date")
+    days = {name: [day for patent in patents if (day := getattr(patent, name))] for name in names}
     return {name: (min(known).isoformat(), max(known).isoformat()) for name, known in days.items() if known}
 
 
@@ -415,18 +391,17 @@ def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
     return Twins(len(groups), sum(map(len, groups)), len(families), len(families & citing))
 
 
-def summary(collection: Collection) -> Inspection:
-    """Describe the records without trying any benchmark."""
-    return _summary(collection)[0]
+def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
+    """Describe the records, and plan the benchmarks that at most ``most`` of them support; 0 tries none.
 
-
-def _summary(collection: Collection) -> tuple[Inspection, Sequence[Citation]]:
-    """Describe the records, and return their citations as matched by the best step."""
+    Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``.
+    """
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)
     step = best_step({name: report for name, (_, report) in matched.items()})
     records = {patent.publication_number for patent in patents}
     languages = Counter(patent.languages.abstract or patent.languages.title for patent in patents)
+    links = matched[step][0]
     found = Inspection(
         publications=len(patents),
         families=len({patent.family_id for patent in patents}),
@@ -441,18 +416,11 @@ def _summary(collection: Collection) -> tuple[Inspection, Sequence[Citation]]:
         languages=dict(languages.most_common()),
         landscapes=_landscapes(patents),
         letters=count_categories(collection.citations),
-        twins=_twins(patents, matched[step][0]),
+        twins=_twins(patents, links),
         matching={name: report for name, (_, report) in matched.items()},
         step=step,
     )
-    return found, matched[step][0]
-
-
-def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
-    """Describe the records, and plan the benchmarks that they support.
-
-    Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``.
-    """
-    found, links = _summary(collection)
-    subset = connected_subset(collection.patents, links, most)
+    if most <= 0:
+        return found
+    subset = connected_subset(patents, links, most)
     return replace(found, plans=tuple(plans(subset, links)), tried_on=len(subset))

@@ -1,10 +1,8 @@
 """Plans of runs: number of texts, stored texts, time, disk, memory, and missing data.
 
 A plan writes nothing. It reads the data of every task to count the texts, and downloads missing data sets.
-
-The module also estimates the memory of a validation or a run, and rejects one that exceeds its budget. The measurements
-are in ``benchmarks/README.md``: a fixed amount, and an amount per document. The rest of the budget is for blocks, which
-shrink with it (:mod:`patent_mteb.memory`). The weights of a model and data on the hub are not counted.
+:func:`left_for_blocks` estimates memory by measurements (``benchmarks/README.md``), without the weights of a model and
+data on the hub.
 """
 
 from __future__ import annotations
@@ -160,13 +158,10 @@ def plan(
                     task.unload_data()
     seconds, width = _probe(model, waiting, options)
     folder = model.store.path if isinstance(model, StoredEncoder) else None
-    free = (
-        None
-        if folder is None
-        else shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free
-    )
-    new_texts = len(waiting)
-    disk = 0 if folder is None else new_texts * 4 * width
+    new_texts, disk, free = len(waiting), 0, None
+    if folder is not None:
+        disk = new_texts * 4 * width
+        free = shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free
     return Plan(str(meta.name), tuple(rows), len(seen), len(seen) - new_texts, seconds, disk, free, memory)
 
 
@@ -197,12 +192,8 @@ def _loader(texts: list[str], options: Mapping[str, Any]) -> Any:
 
 def _where(task: AbsTask, role: PromptType | None) -> dict[str, Any]:
     subset, *_ = task.metadata.hf_subsets
-    return {
-        "task_metadata": task.metadata,
-        "hf_split": task.metadata.eval_splits[0],
-        "hf_subset": subset,
-        "prompt_type": role,
-    }
+    split = task.metadata.eval_splits[0]
+    return {"task_metadata": task.metadata, "hf_split": split, "hf_subset": subset, "prompt_type": role}
 
 
 def _probe(
@@ -221,7 +212,6 @@ def _probe(
         started = time.monotonic()
         for (_, role), members in list(groups.items())[: 1 if warm else None]:
             loader = _loader([text for _, text in members], options)
-            width = encoder.encode(
-                loader, **_where(members[0][0], role), **{**options, "show_progress_bar": False}
-            ).shape[1]
+            silent = {**options, "show_progress_bar": False}
+            width = encoder.encode(loader, **_where(members[0][0], role), **silent).shape[1]
     return (time.monotonic() - started) / len(drawn) * len(waiting), width

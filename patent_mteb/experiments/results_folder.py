@@ -96,10 +96,9 @@ def quarantine(path: Path) -> Path:
 class ResultsFolder(ResultCache):
     """mteb's results folder with atomic writes.
 
-    mteb writes the result in place, then the model's description, then the settings of the run, and all of them again
-    after the last split. A process that is killed in between leaves incomplete files, or a result without settings that
-    is never completed. Here each file is written to a temporary file and renamed, the result last. Description and
-    settings are written once, because mteb reads the versions of five packages for them each time.
+    mteb writes the result first and in place, so a killed process leaves incomplete files, or a result without
+    settings. Here each file is renamed into place, the result last. Description and settings are written once, because
+    mteb reads the versions of five packages for them each time.
     """
 
     def __init__(self, folder: Path, encode_kwargs: Mapping[str, Any] | None = None) -> None:
@@ -157,11 +156,8 @@ class ResultsFolder(ResultCache):
 
     def _entries(self, meta: ModelMeta, task: PatentTask) -> list[Any]:
         stored = read_json(self.result_path(meta, task)) or {}
-        return [
-            entry
-            for entry in stored.get("scores", {}).get(task.split, ())
-            if entry.get("hf_subset") == task.source.subset
-        ]
+        entries = stored.get("scores", {}).get(task.split, ())
+        return [entry for entry in entries if entry.get("hf_subset") == task.source.subset]
 
     def contradiction(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> str:
         """Return why the stored result fails verification; empty if it passes, or there is none."""
@@ -199,16 +195,14 @@ class ResultsFolder(ResultCache):
             left.unlink(missing_ok=True)
         for file in (path, path.with_name(_META)):
             if file.exists() and (reason := flaw(file, result=file == path)):
-                logger.warning(
-                    "%s is corrupt (%s); it is renamed to %s and written again", file, reason, quarantine(file).name
-                )
+                renamed = quarantine(file).name
+                logger.warning("%s is corrupt (%s); it is renamed to %s and written again", file, reason, renamed)
         if path.exists() and not (described := path.with_name(_META)).exists():
             write_text(described, json.dumps(meta.to_dict(), default=str, indent=4))
         self.move_other_revision(meta, task)
         if path.exists() and (problem := self.contradiction(meta, task, live)):
-            logger.warning(
-                "%s: %s; it is renamed to %s, and the task is run again", path, problem, quarantine(path).name
-            )
+            renamed = quarantine(path).name
+            logger.warning("%s: %s; it is renamed to %s, and the task is run again", path, problem, renamed)
             queries = perquery.path_of(self.query_scores, meta, task.metadata.name, ".queries.parquet")
             if queries.exists():
                 quarantine(queries)

@@ -238,11 +238,8 @@ def _check_names(meta: ModelMeta) -> None:
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
     """Return why a model cannot do a task; empty if it can."""
     if isinstance(model, LabelScorer):
-        return (
-            ""
-            if hasattr(task, "zero_shot")
-            else f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
-        )
+        only = f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
+        return "" if hasattr(task, "zero_shot") else only
     retrieval = task.metadata.type in ("Retrieval", "Reranking")
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     if isinstance(model, ModelMeta):

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import tee
-from typing import Protocol
 
 from tqdm import tqdm
 
@@ -56,20 +55,6 @@ class Summary:
     fault: str = ""
 
 
-class Writer(Protocol):
-    """Writes summaries of patents in the requested order."""
-
-    how: str
-
-    def prompt(self, kind: str) -> str:
-        """Return the digest of the prompt without the patent."""
-        ...
-
-    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
-        """Yield one summary for each kind and patent."""
-        ...
-
-
 class ModelSummaries:
     """Summaries by a language model; answers are cached, so that an interrupted run repeats no request."""
 
@@ -83,9 +68,11 @@ class ModelSummaries:
         self.used = Usage()
 
     def prompt(self, kind: str) -> str:
+        """Return the digest of the prompt without the patent."""
         return digest([_INSTRUCTION, PROMPTS[kind], self.characters, self.chat.identity["settings"]])
 
     def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Summary]:
+        """Yield one summary for each kind and patent, in their order."""
         questions = (
             (_INSTRUCTION, f"{PROMPTS[kind]}\n\n{text_of(patent)[: self.characters]}") for kind, patent in wanted
         )
@@ -140,15 +127,10 @@ def _features(patent: Patent) -> str:
     return "; ".join(parts[-1].strip(" .;:,") for parts in bodies)
 
 
-def _first_claim(patent: Patent) -> str:
-    found = independent_claims(patent.claims)
-    return found[0].text if found else ""
-
-
 _EXTRACT: Mapping[str, Callable[[Patent], str]] = {
     "abstract": _central,
     "features": _features,
-    "claims": _first_claim,
+    "claims": lambda patent: next((claim.text for claim in independent_claims(patent.claims)), ""),
     "advantages": lambda patent: advantages_and_disadvantages(_description(patent)),
     "objectives": lambda patent: object_of_invention(_description(patent)),
 }
@@ -156,14 +138,7 @@ _EXTRACT: Mapping[str, Callable[[Patent], str]] = {
 
 @dataclass(frozen=True)
 class Summarised:
-    """The outcome of :func:`summarise_patents`.
-
-    Attributes:
-        rows: the new summaries.
-        existing: number of summaries that the records had already.
-        missing: number of summaries that could not be written, by kind.
-        faults: number of answers that were not used, by fault.
-    """
+    """The new summaries, and counts: existing ones, missing ones by kind, and answers that were not used by fault."""
 
     rows: list[WrittenSummary]
     existing: int
@@ -172,7 +147,11 @@ class Summarised:
 
 
 def summarise_patents(
-    patents: Iterable[Patent], writer: Writer, kinds: Sequence[str] = KINDS, *, progress: bool = False
+    patents: Iterable[Patent],
+    writer: ModelSummaries | Extracts,
+    kinds: Sequence[str] = KINDS,
+    *,
+    progress: bool = False,
 ) -> Summarised:
     """Write the missing summaries of patents, from the cleaned texts that recipes read.
 

@@ -1,23 +1,10 @@
 """The run matrix of DAPFAM (§5.6), with the 249 runs of the paper.
 
-The factors are backend, granularity, query view, corpus view, aggregation and passage length, and fusions of two
-backends.
-
-**Table.** A run is a row: the model with all its settings, the factors, nDCG and Recall at 100 and 10 for ALL, IN and
-OUT, the times of indexing, splitting and encoding, and ``seconds``, the time of scoring and aggregation (§5.7).
-``model`` (with revision and settings), ``data`` (the revision that was ranked) and the factors are the key of a row, so
-that one file holds runs of any models and backends. ``printed_<score>`` is the number of Tables 17 to 20 with the same
-backend, granularity, views, length and aggregation. ``difference_<score>`` is the score of the run minus that number,
-on the published data only, and in the paper's protocol if the result has it. The paper's dense numbers are those of one
-encoder in int8 (``printed_model``). A digest of its values detects a row that was edited.
-
-**Reuse.** The runs of a group share their component rankings, and therefore their times: the aggregations of one
-passage search, or the fusion settings of one pair of rankings. A cached ranking has no times. A corpus view is one data
-set for all query views, so BM25 indexes it once, and its passages once per length; a text is tokenised once for all
-lengths. An encoder without a store encodes a corpus again for each query view.
-
-**Restart.** The table is replaced after every group, and rankings are stored in a folder next to it. A sweep that was
-stopped continues with the next group, and its table is the same except for the times.
+A run is a row of the table; ``model`` (with revision and settings), ``data`` and the factors are its key.
+``printed_<score>`` is the number of Tables 17 to 20 for the same factors, ``difference_<score>`` the score of the run,
+in the paper's protocol if the result has it, minus that number (published data only). The runs of a group share their
+rankings, and therefore their times; a cached ranking has no times. The table is replaced after every group, so that a
+sweep that was stopped continues with the next one.
 """
 
 from __future__ import annotations
@@ -56,11 +43,7 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol, MTEBModels
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["PAPER", "Matrix", "Setting", "printed_rows", "sweep"]
 logger = logging.getLogger(__name__)
-BACKENDS = ("bm25", "dense", "hybrid")
-GRANULARITIES = ("document", "passage")
-TOKENS = ("own", "words")
 
 
 @dataclass(frozen=True)
@@ -101,10 +84,10 @@ class Matrix:
 
     def __post_init__(self) -> None:
         factors: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
-            "backend": (self.backends, BACKENDS),
-            "granularity": (self.granularities, GRANULARITIES),
+            "backend": (self.backends, ("bm25", "dense", "hybrid")),
+            "granularity": (self.granularities, ("document", "passage")),
             "aggregate": (self.aggregates, tuple(AGGREGATES)),
-            "tokens": (self.tokens, TOKENS),
+            "tokens": (self.tokens, ("own", "words")),
             "query": (self.queries, tuple(dict.fromkeys(query for query, _ in dapfam.PAIRS))),
             "corpus": (self.corpora, tuple(dict.fromkeys(corpus for _, corpus in dapfam.PAIRS))),
         }
@@ -175,13 +158,8 @@ _DIGEST = "digest"
 
 def _row_digest(row: dict[str, Any]) -> str:
     """Return the digest of the values that are not empty, without times."""
-    return digest(
-        {
-            name: str(value)
-            for name, value in row.items()
-            if name != _DIGEST and not name.endswith("seconds") and value not in (None, "")
-        }
-    )
+    ignored = {name for name, value in row.items() if name.endswith("seconds") or value in (None, "")}
+    return digest({name: str(value) for name, value in row.items() if name not in {_DIGEST, *ignored}})
 
 
 def with_digests(table: pl.DataFrame) -> pl.DataFrame:
@@ -210,12 +188,9 @@ PHASES = {"index_seconds": "index", "split_seconds": "split", "encode_seconds": 
 """Columns of times by phase; ``seconds`` is scoring and aggregation (§5.7)."""
 
 PRINTED = {
-    "ndcg_all": "ndcg_at_100",
-    "ndcg_in": "in_ndcg_at_100",
-    "ndcg_out": "out_ndcg_at_100",
-    "recall_all": "recall_at_100",
-    "recall_in": "in_recall_at_100",
-    "recall_out": "out_recall_at_100",
+    f"{name}_{slice_}": f"{prefix}{name}_at_100"
+    for name in ("ndcg", "recall")
+    for slice_, prefix in (("all", ""), ("in", "in_"), ("out", "out_"))
 }
 """The score of each column of Tables 17 to 20."""
 
@@ -244,8 +219,8 @@ def row_of(
 ) -> dict[str, Any]:
     """Return a row of the table."""
     row: dict[str, Any] = {**identity, **asdict(setting), "task": task}
-    row |= {name: None if (value := scores.get(name)) is None else round(value, _DIGITS) for name in SCORES}
-    row |= {name: None if (value := scores.get(name)) is None else int(value) for name in COUNTS}
+    row |= {name: None if scores.get(name) is None else round(scores[name], _DIGITS) for name in SCORES}
+    row |= {name: None if scores.get(name) is None else int(scores[name]) for name in COUNTS}
     row |= {column: round(seconds.get(phase, 0.0), 3) for column, phase in PHASES.items()}
     if (printed := printed_rows().get(setting)) is not None:
         row["printed_model"] = printed["model"]
@@ -289,16 +264,13 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         table = pl.read_csv(path, schema_overrides=texts, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:
-        raise DataError(
-            f"the table cannot be read ({error})", path=path, remedy="choose another file, or delete it"
-        ) from error
+        remedy = "choose another file, or delete it"
+        raise DataError(f"the table cannot be read ({error})", path=path, remedy=remedy) from error
     if not {*_KEYS, "task"} <= set(table.columns):
         raise DataError("the file is not a table of a sweep", path=path, remedy="choose another file")
     unedited = unedited_rows(table.with_columns(pl.col("aggregate", "fusion", "tokens").fill_null("")))
-    if unedited.height < table.height:
-        logger.warning(
-            "%s: %d of %d rows were edited; they are run again", path, table.height - unedited.height, table.height
-        )
+    if edited := table.height - unedited.height:
+        logger.warning("%s: %d of %d rows were edited; they are run again", path, edited, table.height)
     return unedited
 
 
@@ -399,14 +371,11 @@ class System:
     def _by_passages(self, length: int, tokens: str) -> list[Passages]:
         if self._passages is None or self._passages[0] != (length, tokens):
             if tokens not in self._tokens:
-                self._tokens[tokens] = CachedTokenizer(
-                    WordTokenizer() if tokens == "words" else tokenizer_of(self.model)
-                )
+                tokenizer = WordTokenizer() if tokens == "words" else tokenizer_of(self.model)
+                self._tokens[tokens] = CachedTokenizer(tokenizer)
             splitter = TokenWindows(length, None, self._tokens[tokens])
-            self._passages = (
-                (length, tokens),
-                Passages.sweep(self.model, aggregates=self.aggregates, cache=self.cache, splitter=splitter),
-            )
+            models = Passages.sweep(self.model, aggregates=self.aggregates, cache=self.cache, splitter=splitter)
+            self._passages = (length, tokens), models
         return self._passages[1]
 
 
@@ -432,19 +401,14 @@ def sweep(
         raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
     table = SweepTable(out, data)
-    systems = _Systems(
-        parts,
-        [with_current_settings(encoder, encode_kwargs) for encoder in encoders],
-        lexical,
-        RunCache(out.with_suffix(".runs")),
-    )
+    encoders = [with_current_settings(encoder, encode_kwargs) for encoder in encoders]
+    systems = _Systems(parts, encoders, lexical, RunCache(out.with_suffix(".runs")))
     for number, group in enumerate(groups, start=1):
         for label, models in systems.of(group):
             if all(table.has(label, setting) for setting in group):
                 continue
-            logger.info(
-                "[%d/%d] %s", number, len(groups), ", ".join(str(value) for value in asdict(group[0]).values() if value)
-            )
+            factors = ", ".join(str(value) for value in asdict(group[0]).values() if value)
+            logger.info("[%d/%d] %s", number, len(groups), factors)
             table.add(_run(group, models(), systems.corpora, {"model": label, "data": data}, dict(encode_kwargs or {})))
     return table.frame
 
@@ -467,10 +431,8 @@ class _Systems:
                 (label_of(self.lexical.meta, one.meta), partial(hybrids, self.lexical, one, group, self.fusions))
                 for one in self.dense
             ]
-        return [
-            (label_of(one.meta), partial(one.models, group))
-            for one in ([self.lexical] if backend == "bm25" else self.dense)
-        ]
+        systems = [self.lexical] if backend == "bm25" else self.dense
+        return [(label_of(one.meta), partial(one.models, group)) for one in systems]
 
 
 def _run(

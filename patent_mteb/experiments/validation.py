@@ -1,11 +1,7 @@
 """Checks of a local data directory for ``patent-mteb data validate``: all findings in one pass, in three ranks.
 
-=========  ================================================================================================
-``error``  wrong data: a table that cannot be read, a judgement of an unknown document, a file that differs from
-           its entry in ``dataset.json``
-``note``   unexpected but usable data, with counts; missing data, with the number of tasks that they would add
-``ok``     usable data
-=========  ================================================================================================
+``error`` is wrong data, such as an unreadable table or a file that differs from its entry in ``dataset.json``; ``note``
+is unexpected but usable data, or missing data with the tasks that they would add; ``ok`` is usable data.
 """
 
 from __future__ import annotations
@@ -44,28 +40,30 @@ class Finding:
         return self.rank == "error"
 
 
-class _Collector(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
-
-
 @contextmanager
 def _collected_warnings() -> Iterator[list[str]]:
     """Collect the warnings of the suite, and silence those of mteb."""
-    collector, package, mteb = _Collector(), logging.getLogger("patent_mteb"), logging.getLogger("mteb")
+    texts: list[str] = []
+
+    def collect(record: logging.LogRecord) -> bool:
+        texts.append(record.getMessage())
+        return False
+
+    handler, package, mteb = (
+        logging.Handler(logging.WARNING),
+        logging.getLogger("patent_mteb"),
+        logging.getLogger("mteb"),
+    )
+    handler.addFilter(collect)
     propagate, level, mteb_level = package.propagate, package.level, mteb.level
-    package.addHandler(collector)
+    package.addHandler(handler)
     package.propagate = False
     package.setLevel(logging.WARNING)
     mteb.setLevel(logging.ERROR)
     try:
-        yield collector.texts
+        yield texts
     finally:
-        package.removeHandler(collector)
+        package.removeHandler(handler)
         package.propagate = propagate
         package.setLevel(level)
         mteb.setLevel(mteb_level)
@@ -103,17 +101,14 @@ def _recorded(root: Root) -> Iterator[Finding]:
         return
     record, files = root.record, root.record.files
     title = f"{root.folder}: {record.name}, version {record.version}" + (f", of {record.owner}" if record.owner else "")
-    remedy = "build it again, or fetch it again"
     missing = [path for path in files if not (root.folder / path).is_file()]
     changed = [path for path, file in files.items() if path not in missing and _differs(root.folder / path, file)]
-    for path in missing:
-        yield Finding(
-            str(DataError(f"the file is missing, but {dataset.FILE} lists it", path=root.folder / path, remedy=remedy)),
-            "error",
-        )
-    for path in changed:
-        problem = f"the file is not the one that was built: size or hash differ from those in {dataset.FILE}"
-        yield Finding(str(DataError(problem, path=root.folder / path, remedy=remedy)), "error")
+    problems = dict.fromkeys(missing, f"the file is missing, but {dataset.FILE} lists it")
+    other = f"the file is not the one that was built: size or hash differ from those in {dataset.FILE}"
+    problems |= dict.fromkeys(changed, other)
+    for path, problem in problems.items():
+        error = DataError(problem, path=root.folder / path, remedy="build it again, or fetch it again")
+        yield Finding(str(error), "error")
     present = (
         path for key in dataset.data_sets(files) for path in sorted((root.folder / key).rglob("*")) if path.is_file()
     )
@@ -172,23 +167,16 @@ def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path
         return known
     files = root.files(data.key) if folder == root.folder / data.key else Root(folder.parent).files(folder.name)
     named = [task for name in benchmark.names_in(files) if (task := benchmark.task_named(name))]
-    fixed, further = (
-        [task for task in tasks if (task.metadata.type == "Retrieval") == search]
-        for tasks, search in ((known, True), (named, False))
-    )
+    fixed = [task for task in known if task.metadata.type == "Retrieval"]
+    further = [task for task in named if task.metadata.type != "Retrieval"]
     one_of_each = {task.metadata.type: task for task in reversed(known) if task not in fixed}
     return fixed + (further or list(one_of_each.values()))
 
 
 def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, debug: bool) -> Iterator[Finding]:
     try:
-        source = Source(
-            data,
-            "local",
-            f"local-{content_hash(folder)}",
-            folder,
-            root.own(data.key) if folder == root.folder / data.key else None,
-        )
+        own = root.own(data.key) if folder == root.folder / data.key else None
+        source = Source(data, "local", f"local-{content_hash(folder)}", folder, own)
     except (DataError, OSError) as error:
         yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", "error")
         return
@@ -226,12 +214,9 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
             if task.data_loaded:
                 task.unload_data()
     yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
-    nameless = [
-        name
-        for name in good
-        if source.own is None and name not in {task.metadata.name for task in benchmark.task_classes}
-    ]
-    if nameless:
+    known = {task.metadata.name for task in benchmark.task_classes}
+    nameless = [name for name in good if name not in known]
+    if nameless and source.own is None:
         remedy = f'write {{"schema": 1, "name": "Acme"}} into {folder.parent / dataset.FILE}'
         yield Finding(
             f"{folder}: a data set without a name: to be found by mteb, {_some(nameless)} need one: {remedy}", "note"
@@ -254,11 +239,8 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
     if empty:
         rows = ", ".join(f"{view} {number}" for view, number in empty.items())
         yield Finding(f"{folder}: rows whose text is empty, by view: {rows}", "note")
-    yield from (
-        Finding(f"{folder}: {number} {what}", "note")
-        for what, number in counts.items()
-        if not _EMPTY_VIEW.fullmatch(what)
-    )
+    others = {what: number for what, number in counts.items() if not _EMPTY_VIEW.fullmatch(what)}
+    yield from (Finding(f"{folder}: {number} {what}", "note") for what, number in others.items())
 
 
 def _problem(error: Exception, what: str, folder: Path) -> str:

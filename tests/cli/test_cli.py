@@ -195,7 +195,7 @@ def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
         "PatentMapAbsToAbsRetrieval",
     )
     assert run(*chosen, "-m", "bm25", "--json", "-l", "eng", "--eval-splits", "test") == 0
-    assert [task["task"] for task in json.loads(capsys.readouterr().out)["tasks"]] == [
+    assert [task["task"] for task in json.loads(capsys.readouterr().out)["result"]["tasks"]] == [
         "PatentMapAbsToAbsRetrieval.sample"
     ]
 
@@ -208,7 +208,7 @@ def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_lin
     assert "PatentMapIPCClassification.sample: unable: patent-mteb/bm25-bm25s does not embed texts" in streams.err
     day = dt.datetime.now(dt.UTC).date().isoformat()
     assert run("-b", "PatentMap.sample", "-m", "bm25", "--json") == 0
-    found = {task["task"]: task for task in json.loads(capsys.readouterr().out)["tasks"]}
+    found = {task["task"]: task for task in json.loads(capsys.readouterr().out)["result"]["tasks"]}
     assert (
         found["PatentMapAbsToAbsRetrieval.sample"]["cached"] == day
         and found["PatentMapIPCClassification.sample"]["cached"] is None
@@ -253,7 +253,7 @@ def test_shells_complete_commands_and_options(capsys):
 
 def test_lists_for_programs(capsys):
     assert cli.main(["list", "-b", "PatentMap.sample", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["result"]
     assert [row["task"] for row in rows] == [
         f"PatentMap{name}.sample" for name in ("AbsToAbsRetrieval", "ClmToAllRetrieval", "IPCClassification")
     ]
@@ -262,7 +262,7 @@ def test_lists_for_programs(capsys):
     )
     for what, name in (("benchmarks", "benchmark"), ("models", "model")):
         assert cli.main(["list", what, "--json"]) == 0
-        assert len({row[name] for row in json.loads(capsys.readouterr().out)}) > 5
+        assert len({row[name] for row in json.loads(capsys.readouterr().out)["result"]}) > 5
     assert cli.main(["list", "-b", "PatentMop"]) == 2
     assert "(did you mean 'PatentMap'" in capsys.readouterr().err
 
@@ -288,7 +288,7 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     assert "tasks load (RootCitationRetrieval" in printed and "there are no label sets" in printed
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "root"))
     assert cli.main(["list", "--json"]) == 0
-    rows = {row["task"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["task"]: row for row in json.loads(capsys.readouterr().out)["result"]}
     published = rows["PatentCitationRetrieval"]
     assert published["data from"].endswith("(as RootCitationRetrieval)") and published["queries"] is None
     assert rows["RootCitationRetrieval"]["data from"].startswith("local ")
@@ -537,3 +537,17 @@ def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, m
         )
         shown[verbosity] = capsys.readouterr().err
     assert "to_go=0" in shown["2"] and "text/s" not in shown["1"]
+
+
+def test_prune_passes_every_option_on(tmp_path, monkeypatch, capsys):
+    from patent_mteb.store import EmbeddingStore
+
+    seen = []
+    prune = EmbeddingStore.prune
+    monkeypatch.setattr(EmbeddingStore, "prune", lambda self, **given: seen.append(given) or prune(self, **given))
+    EmbeddingStore(tmp_path)
+    words = ["-m", "a/model", "--older-than", "3", "--damaged", "--dry-run", "--force"]
+    assert (
+        cli.main(["store", "prune", "--store", str(tmp_path), *words]) == 0 and "would free" in capsys.readouterr().out
+    )
+    assert seen == [{"model": "a/model", "older_than_days": 3, "damaged": True, "dry_run": True, "force": True}]

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from patent_mteb import cli, sample
-from patent_mteb.cli import app, inspect
+from patent_mteb.cli import app, data
 from patent_mteb.experiments.inspection import EXACT_UP_TO
 from patent_mteb.patents.families import DEFINITIONS, write_families
 from patent_mteb.patents.records import write_citations, write_patents
@@ -56,14 +56,14 @@ def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
 @pytest.mark.slow
 def test_the_same_as_json_and_without_trying(records, capsys):
     assert cli.main(["data", "inspect", str(records), "--json", "--most", "0", "--families", "extended"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
     assert (document["publications"], document["plans"], document["family_definition"]) == (160, [], "extended")
     assert document["members_without_record"] == 1
     assert document["matching"]["number"]["links"] > 0
 
 
 def test_the_words_of_the_options_are_those_of_the_package():
-    assert tuple(DEFINITIONS) == get_args(inspect.Families)
+    assert tuple(DEFINITIONS) == get_args(data.Families)
     _, bound = app.parse(["data", "inspect", "records"])
     bound.apply_defaults()
     assert bound.arguments["most"] == EXACT_UP_TO

@@ -178,5 +178,5 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path, monkeypatc
     assert "PatenTEBTitle2Full: " in streams.err
     assert not (tmp_path / "results").exists()
     assert cli.main([*words, *folders, "--json", "--task-types", "Retrieval"]) == 1
-    tasks = json.loads(capsys.readouterr().out)["tasks"]
+    tasks = json.loads(capsys.readouterr().out)["result"]["tasks"]
     assert [(task["status"], task["texts"] > 0) for task in tasks] == [("to do", True), ("missing", False)]

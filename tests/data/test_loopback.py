@@ -129,7 +129,7 @@ def test_the_papers_numbers_are_compared_with_those_measured_on_the_hub(publishe
     capsys.readouterr()
     assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
     streams = capsys.readouterr()
-    found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)["lines"]}
+    found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)["result"]["lines"]}
     stated = [row for row in expected() if row.model == PAECTER and row.settings.get("prompts") != "yes"]
     wanted = {(row.tasks, row.metric): row for row in stated if set(row.tasks) <= results.keys()}
     assert found.keys() == wanted.keys() and {tasks for tasks, _ in found} == {*((name,) for name in teb), tuple(SIX)}

@@ -44,7 +44,7 @@ def bare():
 
 
 def test_what_there_is(bare, tmp_path):
-    found = inspection.summary(bare)
+    found = inspection.inspect(bare, 0)
     write_patents(tmp_path / "patents.parquet", bare.patents)
     table = pl.read_parquet(tmp_path / "patents.parquet")
     has = {
@@ -99,7 +99,7 @@ def test_letters_and_twins_are_counted():
         Patent("case 17", "F4"),
     ]
     edges = [Citation("US1000002B2", "US1000003B2"), Citation("US1000003B2", "US1000001B2")]
-    found = inspection.summary(Collection(patents, edges, families={"EP9999999A1": "F1"}))
+    found = inspection.inspect(Collection(patents, edges, families={"EP9999999A1": "F1"}), 0)
     assert found.twins == inspection.Twins(groups=1, publications=2, families=2, citing=1)
     assert (found.unreadable, found.members_without_record) == (1, 1)
 

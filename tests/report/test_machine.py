@@ -68,7 +68,7 @@ def test_pandas_reads_what_polars_reads_and_nothing_is_decorated(world, tmp_path
 
 def test_json_holds_the_same_numbers(world, capsys):
     assert cli.main(["report", str(world), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
     assert {(row["task"], row["run"]): row["value"] for row in document["results"]} == {
         key: entry["main_score"] for key, entry in main_scores(world).items()
     }

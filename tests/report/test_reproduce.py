@@ -154,7 +154,7 @@ def test_the_command_prints_lines_and_says_by_its_status_whether_all_is_well(tmp
     assert "1 numbers compared, 0 FAIL" in capsys.readouterr().out
     measured(folder, "PatenTEBRetrievalOUT", 0.2)
     assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
-    lines = json.loads(capsys.readouterr().out)["lines"]
+    lines = json.loads(capsys.readouterr().out)["result"]["lines"]
     assert [(line["tasks"], line["verdict"]) for line in lines] == [
         (["PatenTEBRetrievalIN"], "OK"),
         (["PatenTEBRetrievalOUT"], "FAIL"),
