@@ -42,7 +42,7 @@ from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
-from patent_mteb.store.settings import LiveIdentity, note
+from patent_mteb.store.settings import LiveIdentity, is_network, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 _LOADER = "mteb.models.model_implementations.pylate_models.MultiVectorModel"
@@ -524,10 +524,8 @@ def _drop_default_attention(model: Any) -> Any:
 
 
 def _modules(model: Any) -> Iterator[Any]:
-    from torch.nn import Module
-
     inner = getattr(model, "model", None)
-    if isinstance(inner, Module):
+    if is_network(inner):
         yield from inner.modules()
 
 
@@ -610,10 +608,10 @@ def load(
     except ModelError:
         raise
     except (Exception, SystemExit) as error:  # code of a checkpoint may call sys.exit
-        raise ModelError(
-            f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local"
-            " directory"
-        ) from error
+        remedy = "without a connection to the hub, give -m a local directory"
+        if not (find_spec("torch") and find_spec("sentence_transformers")):
+            remedy = "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ."
+        raise ModelError(f"the model '{name}' cannot be loaded: {error}. Remedy: {remedy}") from error
     if isinstance(model, SparseEncoderWrapper):
         model = SparseSearch(model)
     if attention is not None:
