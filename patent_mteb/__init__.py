@@ -68,6 +68,7 @@ def register() -> None:
     from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
     _mteb.check_contract()
+    _mteb.evaluate_without_torch()
     _mteb.register_tasks(tasks(), unlisted_tasks())  # tasks first: mteb drops model prompts that name an unknown task
     _mteb.register_benchmarks(mteb_benchmarks())
     enter_own()

@@ -12,6 +12,7 @@ The module does not depend on the rest of the suite, and imports mteb only when 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,30 @@ def check_contract() -> None:
             raise RegistrationError(_moved(f"{module}.{kind}.{method}"))
         if missing := [name for name in parameters if name not in known]:
             raise RegistrationError(_moved(f"{module}.{kind}.{method} with the parameter {missing[0]}"))
+
+
+def evaluate_without_torch() -> None:
+    """Let ``mteb.evaluate`` accept a model that needs no torch, such as BM25, where torch is not installed.
+
+    mteb refuses to evaluate any model without torch, and imports sentence-transformers to recognise its models. Neither
+    is needed to search with a lexical model. ``mteb run`` imports torch itself and stays refused.
+    """
+    if all(importlib.util.find_spec(name) for name in ("torch", "sentence_transformers")):
+        return
+    module = importlib.import_module("mteb.evaluate")
+    _private("mteb.evaluate", "_requires_full_installation", Callable)  # type: ignore[arg-type]
+    _private("mteb.evaluate", "_sanitize_model", Callable)  # type: ignore[arg-type]
+    module._requires_full_installation = lambda package, what: None  # type: ignore[attr-defined]
+    module._sanitize_model = _named_model  # type: ignore[attr-defined]
+
+
+def _named_model(model: Any) -> tuple[Any, ModelMeta, str | None, str | None]:
+    from mteb.models.model_meta import ModelMeta
+
+    meta = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
+    if not isinstance(meta, ModelMeta):
+        meta = model = ModelMeta.create_empty()
+    return model, meta, meta.name, meta.revision
 
 
 def _moved(what: str) -> str:

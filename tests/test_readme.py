@@ -20,8 +20,11 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.records import read_patents
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-CODE = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+ROOT = Path(__file__).parents[1]
+README, PYTHON, OWN_PATENTS = (
+    (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/python.md", "docs/own-patents.md")
+)
+CODE = "\n".join(re.findall(r"```python\n(.*?)```", PYTHON, re.DOTALL))
 
 
 def test_import_paths_of_the_readme_work():
@@ -66,11 +69,7 @@ def test_the_citation_names_this_version_and_every_paper():
     assert not papers
 
 
-THREE = re.findall(
-    r"^ {4}(.+)$",
-    README.partition("### Your own patents in three commands")[2].partition("`export` is")[0],
-    re.MULTILINE,
-)
+THREE = re.findall(r"^ {4}(.+)$", OWN_PATENTS.partition("`export` is")[0], re.MULTILINE)
 
 
 def _run_as_printed(lines, monkeypatch):
@@ -194,7 +193,7 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
 @pytest.mark.slow
 def test_the_first_command_prints_what_the_readme_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    shown = README.partition("It prints\n\n```text\n")[2].partition("```")[0].splitlines()
+    shown = README.partition("```text\n")[2].partition("```")[0].splitlines()
     command = re.search(r"&& (patent-mteb .*)", README)[1]
     assert cli.main(shlex.split(command)[1:]) == 0
     printed = capsys.readouterr().out.splitlines()

@@ -41,7 +41,7 @@ from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
-from patent_mteb.store.settings import LiveIdentity, note
+from patent_mteb.store.settings import LiveIdentity, is_network, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 _LOADER = "mteb.models.model_implementations.pylate_models.MultiVectorModel"
@@ -491,12 +491,10 @@ def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mappi
 
 def _drop_default_attention(model: Any) -> Any:
     """Remove ``attention`` from the identity of a model if it is the model's default."""
-    from torch.nn import Module
-
     meta = model.mteb_model_meta
     settings = dict((meta.experiment_kwargs or {}).get("model_kwargs") or {})
     inner = getattr(model, "model", None)
-    modules = inner.modules() if isinstance(inner, Module) else ()
+    modules = inner.modules() if is_network(inner) else ()
     network: Any = next((module for module in modules if hasattr(module, "_supports_sdpa")), None)
     default = None if network is None else "sdpa" if network._supports_sdpa else "eager"
     if settings.pop("attn_implementation", None) != default or default is None:
@@ -587,10 +585,10 @@ def load(
     except ModelError:
         raise
     except (Exception, SystemExit) as error:  # code of a checkpoint may call sys.exit
-        raise ModelError(
-            f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local"
-            " directory"
-        ) from error
+        remedy = "without a connection to the hub, give -m a local directory"
+        if not (find_spec("torch") and find_spec("sentence_transformers")):
+            remedy = "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ."
+        raise ModelError(f"the model '{name}' cannot be loaded: {error}. Remedy: {remedy}") from error
     if isinstance(model, SparseEncoderWrapper):
         model = SparseSearch(model)
     if attention is not None:

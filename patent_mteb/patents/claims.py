@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from patent_mteb.patents.claim_languages import in_english, is_east_asian, split_east_asian
 from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import plain_lines
 
@@ -80,6 +81,7 @@ def _numbers(items: str) -> list[tuple[int, int]]:
 
 def _depends_on(text: str, number: int, known: Sequence[int], repeated: Container[int]) -> tuple[int, ...]:
     """The numbers of the claims that claim ``number`` refers to, sorted."""
+    text = in_english(text)
     referred: set[int] = set()
     ends = _END_OF_CLAIM.finditer(text)
     first_end = None
@@ -141,7 +143,7 @@ class _Mark(NamedTuple):
 
 _VOID = (
     r"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:cancel\w*|withdrawn|deleted|omitted|reserved|not"
-    r" entered)"
+    r" entered|gestrichen|entfallen|entfällt|annulée?s?|supprimée?s?|suprimid[ao]s?|取消|删除|刪除|削除|삭제)"
 )
 _VOID_BODY = re.compile(rf"\W*{_VOID}(?: without prejudice)?\W*", re.IGNORECASE)
 _VOID_END = re.compile(rf"\b{_VOID}(?: without prejudice)? ?[)\]][.;]?$", re.IGNORECASE)
@@ -154,7 +156,7 @@ _MARK = re.compile(
     r"(?:^|(?<= ))(?:"
     rf"(?P<void>\d{{1,3}}(?:[ .]*(?:-|–|—|to|through|,|and|&)[ .]*\d{{1,3}}){{1,20}})[ .:]*\w? ?(?=[(\[] ?{_VOID}\b)"
     r"|[\[【]?claim (?P<named>\d{1,3})(?P<named_style> ?[\]】):.]+) ?(?=\S)"
-    r"|(?P<number>\d{1,3})(?P<style> ?[.):、．]|-(?= ))(?: ?(?=[^\W\d_]|[\"“'‘(\[])| (?=\d))"
+    r"|(?P<number>\d{1,3})(?P<style> ?\.[-–)]| ?[.):、．]| ?[-–](?= ))(?: ?(?=[^\W\d_]|[\"“'‘(\[])| (?=\d))"
     r"|(?P<bare>(?<![^\n])\d{1,3}) (?=(?-i:[A-Z])))",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -289,6 +291,8 @@ def read_claims(text: str) -> ClaimSet:
     **Cancelled claims** (``2. (canceled)``, ``1.-20. (canceled)``) are named in the result but give no claim. Labels of
     status (``(Currently Amended)``) and markup are removed.
 
+    **Languages** are English, German, French, Spanish, Chinese, Japanese and Korean (:mod:`.claim_languages`).
+
     **Dependence** is formal: a claim depends on every claim that it mentions (``of claim 1``, ``as claimed in any of
     claims 1 to 3``, ``according to any preceding claim``). This includes claims of another category (``A system
     comprising the device of claim 1``), because the wording does not show legal independence. ``depends_on`` has the
@@ -299,19 +303,26 @@ def read_claims(text: str) -> ClaimSet:
     """
     lines = [line for line in (_ORNAMENT.sub("", line) for line in plain_lines(text)) if line]
     plain = "\n".join(lines)
-    marks = _numbered(_marks(plain), plain)
-    cancelled: list[int] = []
+    numbered: list[tuple[tuple[int, ...], str]] = []
     texts: list[tuple[int, str]] = []
-    if not marks:
-        texts = list(enumerate(_unnumbered(lines), start=1))
-    else:
+    if is_east_asian(plain):
+        numbered = [((number,), body) for number, body in split_east_asian(plain)]
+    elif marks := _numbered(_marks(plain), plain):
         chain = _chain(marks)
-        for mark, end in zip(chain, [*(following.start for following in chain[1:]), len(plain)], strict=True):
-            body = _STATUS.sub("", plain[mark.body : end].replace("\n", " ").strip(), count=1)
-            if not body or _VOID_BODY.fullmatch(body):
-                cancelled.extend(mark.numbers)
-            else:
-                texts.append((mark.numbers[0], body))
+        ends = [*(following.start for following in chain[1:]), len(plain)]
+        numbered = [
+            (mark.numbers, plain[mark.body : end].replace("\n", " ").strip())
+            for mark, end in zip(chain, ends, strict=True)
+        ]
+    else:
+        texts = list(enumerate(_unnumbered(lines), start=1))
+    cancelled: list[int] = []
+    for numbers, body in numbered:
+        body = _STATUS.sub("", body, count=1)
+        if not body or _VOID_BODY.fullmatch(body):
+            cancelled.extend(numbers)
+        else:
+            texts.append((numbers[0], body))
     counts = Counter(number for number, _ in texts)
     repeated = {number for number, count in counts.items() if count > 1}
     known = sorted(counts)

@@ -119,28 +119,6 @@ def _background_of(text: str) -> tuple[str, str]:
 
 _ENGLISH = "en"
 
-_WORDS = (
-    (r"(?:patent)?ansprüchen?|revendications", "claims"),
-    (r"(?:patent)?anspruchs?|revendication", "claim"),
-    (r"bis(?: zu)?|à", "to"),
-    (r"oder|ou", "or"),
-    (r"und|et", "and"),
-    (r"nach|gemäß|gemäss|laut|selon|suivant", "according to"),
-    (r"eine[mrsn]|l'une(?: quelconque)?|une quelconque", "any one"),
-    (r"der|des|les|la", "of the"),
-    (r"vorhergehenden|vorangehenden|voranstehenden|vorstehenden|vorherigen", "preceding"),
-)
-
-_TRANSLATED = [(re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE), english) for words, english in _WORDS]
-_ADJECTIVE_AFTER = re.compile(r"\bclaims (?:précédentes|antérieures)", re.IGNORECASE)
-
-
-def in_english(claim: str) -> str:
-    """Translate the words of a German or French claim that refer to other claims."""
-    for words, english in _TRANSLATED:
-        claim = words.sub(english, claim)
-    return _ADJECTIVE_AFTER.sub("preceding claims", claim)
-
 
 def main_language(available: Mapping[str, object], own: str) -> str:
     """Choose the language of the main text: English, else that of the document, else the first."""
@@ -162,7 +140,7 @@ class Texts:
         claims: dict[str, tuple[Claim, ...]] = {}
         notes: list[str] = []
         for language, texts in self.claims.items():
-            claims[language], found = _claims(language, texts)
+            claims[language], found = read_claim_texts(texts)
             notes += found
         chosen = [main_language(texts, self.own) for texts in (self.titles, self.abstracts, claims, self.descriptions)]
         title, abstract, claim, description = chosen
@@ -186,18 +164,6 @@ class Texts:
             "translations": [one for one in translations if one != Translation(one.language)],
         }
         return values, notes
-
-
-def _claims(language: str, texts: list[ClaimText]) -> tuple[tuple[Claim, ...], list[str]]:
-    """Read claims of any language; references in the wording are read in English."""
-    claims, notes = read_claim_texts(texts)
-    if language == _ENGLISH or any(text.refers for text in texts):
-        return claims, notes
-    worded, _ = read_claim_texts(text._replace(text=in_english(text.text)) for text in texts)
-    return (
-        tuple(Claim(claim.number, claim.text, other.depends_on) for claim, other in zip(claims, worded, strict=True)),
-        notes,
-    )
 
 
 def _joined(description: Description | None) -> str:

@@ -21,7 +21,6 @@ from mteb.models import CrossEncoderProtocol, CrossEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
 from patent_mteb.store.batches import text_loader
@@ -146,6 +145,8 @@ class _TaskPairs(AbsEncoder):
 
     def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
         """[n, 1] scores of pairs."""
+        from torch.utils.data import DataLoader
+
         pairs = [json.loads(text) for batch in inputs for text in batch["text"]]
         size = kwargs.pop("batch_size", None) or inputs.batch_size
         sides = (

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -183,12 +184,16 @@ _Model = TypeVar("_Model")
 _UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
 
+def is_network(candidate: Any) -> bool:
+    """Whether an object is a torch module. Does not import torch: without it, nothing is one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(candidate, torch.nn.Module)
+
+
 def _network(model: Any) -> Any:
     """The torch module inside a model, None if there is none."""
-    from torch.nn import Module
-
     for one in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
-        if isinstance(one, Module):
+        if is_network(one):
             return one
     return None
 

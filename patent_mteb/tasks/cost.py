@@ -98,9 +98,8 @@ def _network(store: StoredEncoder) -> Any:
 
 def _reset_gpu_peak() -> bool:
     """Reset the peak memory of the GPU; False without a GPU."""
-    import torch
-
-    if not torch.cuda.is_available():
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
         return False
     torch.cuda.reset_peak_memory_stats()
     return True

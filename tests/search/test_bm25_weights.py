@@ -85,7 +85,9 @@ def test_scores_of_blocks_are_those_of_the_formula_over_the_whole_corpus():
     assert expected.max() > 1 and index.weights.n_docs == 50
     blocks = list(index.weights)
     assert [first for first, _ in blocks] == np.cumsum([0, *(block.shape[1] for _, block in blocks)])[:-1].tolist()
-    assert index.weights.nbytes == sum(part.nbytes for _, block in blocks for part in (block.data, block.indices, block.indptr))
+    assert index.weights.nbytes == sum(
+        part.nbytes for _, block in blocks for part in (block.data, block.indices, block.indptr)
+    )
 
 
 @pytest.mark.parametrize("corpus", [[], [""], ["the"]])
