@@ -61,7 +61,7 @@ def _facts(facts: Facts, own: Own) -> Facts:
         description=_origin(own),
         reference=None,
         bibtex="",
-        license=_licence(own),
+        license=own.licence.lower() if own.licence.lower() in get_args(Licenses) else None,  # as mteb spells it
         prefix=renamed(facts.prefix),
         headline=renamed(facts.headline) if facts.headline else "",
         short_names={renamed(task): short for task, short in facts.short_names.items()},
@@ -81,10 +81,10 @@ def own_data_task(task: type[_Task], own: Own, root: Path | None) -> type[_Task]
     """Return the class of a task on own data, the same object for the same arguments."""
     facts = _facts(task.facts, own)
     metadata = _metadata(task, facts, own)
-    name = metadata.name.replace(".", "_")
     attributes = {"__module__": __name__, "__doc__": metadata.description, "metadata": metadata, "facts": facts}
-    made = type(name, (task,), {**attributes, "own": own, "root": root, "published_as": task})
-    setattr(sys.modules[__name__], name, made)  # pickle looks the class up here
+    attributes |= {"own": own, "root": root, "published_as": task}
+    made = type(metadata.name.replace(".", "_"), (task,), attributes)
+    setattr(sys.modules[__name__], made.__name__, made)  # pickle looks the class up here
     prompts.same_row(metadata.name, task.metadata.name)
     return made
 
@@ -94,28 +94,22 @@ def _metadata(task: type[PatentTask], facts: Facts, own: Own) -> Any:
     description = f"{known.description.replace(subject, '')} Data: {_origin(own)}"
     if own.deviations:
         description += f" Unlike the benchmark whose rules they follow: {'; '.join(own.deviations)}."
-    data = own_data_set(task.facts, task.data, own.name)
-    return known.model_copy(
-        update={
-            "name": own_data_name(task.facts, known.name, own.name),
-            "description": description,
-            "prompt": _without(subject, known.prompt),
-            "reference": None,
-            "bibtex_citation": "",
-            "license": facts.license,
-            "dataset": {"path": data.key, "revision": "own"},
-            "adapted_from": None,
-        }
-    )
-
-
-def _without(subject: str, prompt: Any) -> Any:
-    """Return an instruction, or one for each role, without the subject of the paper's data."""
-    if not subject:
-        return prompt
+    prompt: Any = known.prompt
     if isinstance(prompt, Mapping):
-        return {role: text.replace(subject, "") for role, text in prompt.items()}
-    return prompt.replace(subject, "") if isinstance(prompt, str) else prompt
+        prompt = {role: text.replace(subject, "") for role, text in prompt.items()}
+    elif isinstance(prompt, str):
+        prompt = prompt.replace(subject, "")
+    fields = {
+        "name": own_data_name(task.facts, known.name, own.name),
+        "description": description,
+        "prompt": prompt,
+        "reference": None,
+        "bibtex_citation": "",
+        "license": facts.license,
+        "dataset": {"path": own_data_set(task.facts, task.data, own.name).key, "revision": "own"},
+        "adapted_from": None,
+    }
+    return known.model_copy(update=fields)
 
 
 def _origin(own: Own) -> str:
@@ -123,11 +117,6 @@ def _origin(own: Own) -> str:
     text += f", of {own.owner.rstrip('.')}" if own.owner else ""
     text += f" (licence: {own.licence})" if own.licence else ""
     return f"{text}."
-
-
-def _licence(own: Own) -> str | None:
-    """Return the licence in mteb's spelling; None if mteb does not know it."""
-    return own.licence.lower() if own.licence.lower() in get_args(Licenses) else None
 
 
 def own_data_root() -> Root | None:
@@ -152,8 +141,7 @@ def _warn_once(message: str) -> None:
 
 def own_data_benchmarks(root: Root, benchmarks: Sequence[PatentBenchmark]) -> list[PatentBenchmark]:
     """Return the benchmarks of the data set in a directory, without reading tables."""
-    made = (_benchmark(root, benchmark) for benchmark in benchmarks if root.record)
-    return [benchmark for benchmark in made if benchmark is not None]
+    return list(filter(None, (_benchmark(root, benchmark) for benchmark in benchmarks if root.record)))
 
 
 def _benchmark(root: Root, benchmark: PatentBenchmark) -> PatentBenchmark | None:
