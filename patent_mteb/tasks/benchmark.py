@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -289,26 +289,28 @@ def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark
     return PatentBenchmark(facts, groups, column=benchmark.column, macro=benchmark.macro, published=benchmark.published)
 
 
+def _counted(
+    tasks: Iterable[type[AbsTask]], scores: Mapping[str, float], small: Collection[str]
+) -> tuple[list[float], bool]:
+    """Return the scores of tasks that are not in ``small``, and whether all tasks have one, of one data source."""
+    names = [plain_name(task.metadata.name) for task in tasks]
+    known = {name: score for name, score in scores.items() if plain_name(name) in names}
+    if len({data_source_of_task(name) for name in known}) > 1:
+        return [], False
+    plain, ignored = {plain_name(name): score for name, score in known.items()}, set(map(plain_name, small))
+    counted = [plain[name] for name in names if name in plain and name not in ignored]
+    return counted, all(name in plain for name in names)
+
+
 def group_means(
     benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()
 ) -> dict[str, float | None]:
     """Return the mean main score of each group of a benchmark; tasks in ``small`` are ignored."""
-    ignored = set(map(plain_name, small))
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.columns.items():
-        names = [plain_name(task.metadata.name) for task in tasks]
-        plain = _of_one_data_source(scores, names)
-        counted = [plain[name] for name in names if name in plain and name not in ignored]
-        means[label] = sum(counted) / len(counted) if counted and all(name in plain for name in names) else None
+        counted, complete = _counted(tasks, scores, small)
+        means[label] = sum(counted) / len(counted) if counted and complete else None
     return means
-
-
-def _of_one_data_source(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    """Return the scores of these tasks by plain name; empty if they are of several data sources, which have no mean."""
-    found = {name: score for name, score in scores.items() if plain_name(name) in names}
-    if len({data_source_of_task(name) for name in found}) > 1:
-        return {}
-    return {plain_name(name): score for name, score in found.items()}
 
 
 def summary(
@@ -320,12 +322,10 @@ def summary(
     ``Spread`` is the largest minus the smallest task score. Both are None if a task is missing, or if tasks are of
     several data sources.
     """
-    names = [plain_name(task.metadata.name) for task in chain.from_iterable(benchmark.columns.values())]
-    plain, ignored = _of_one_data_source(scores, names), set(map(plain_name, small))
-    known = [plain[name] for name in names if name in plain and name not in ignored]
+    known, complete = _counted(chain.from_iterable(benchmark.columns.values()), scores, small)
     if benchmark.macro:
         known = [value for value in group_means(benchmark, scores, small).values() if value is not None]
-    complete = bool(known) and all(name in plain for name in names)
+    complete = complete and bool(known)
     found: dict[str, float | None] = {"Overall": sum(known) / len(known) if complete else None}
     if benchmark.facts.spread:
         found["Spread"] = max(known) - min(known) if complete else None

@@ -85,10 +85,7 @@ def _make_sample_tasks(tasks: Sequence[type[PatentTask]]) -> None:
 
 
 def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
-    """Return the benchmark on the sample, and ``<Benchmark>(retrieval)`` with its sample.
-
-    Systems that only search have complete scores in the latter, which exists if there are tasks of other types.
-    """
+    """Return the benchmark on the sample, and, for systems that only search, its retrieval tasks with their sample."""
     retrieval = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
     variants = [_sampled(benchmark), retrieval, _sampled(retrieval) if retrieval else None]
     return tuple(one for one in variants if one is not None)
@@ -118,10 +115,7 @@ def benchmarks() -> tuple[PatentBenchmark, ...]:
 
 
 def own_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``.
-
-    ``dataset.json`` has their name; without it there are none. No other file is read.
-    """
+    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``; none without a ``dataset.json``."""
     root = own_data.own_data_root()
     if root is None or root.record is None:
         return ()
@@ -223,14 +217,8 @@ def _average(
     """Return the macro-average over benchmarks and tasks of mteb."""
     members = tuple(members)
     entries = sorted((benchmark.facts.bibtex for benchmark in members), key=lambda entry: entry.partition("{")[2])
-    facts = Facts(
-        name=name,
-        description=description,
-        reference=None,
-        bibtex="\n\n".join(entries),  # as mteb does
-        license="not specified",
-        date=("1964-01-01", "2025-12-31"),
-    )
+    bibtex = "\n\n".join(entries)  # as mteb does
+    facts = Facts(name, description, None, bibtex, license="not specified", date=("1964-01-01", "2025-12-31"))
     return PatentBenchmark(
         facts,
         {benchmark.name: benchmark.task_classes for benchmark in members},

@@ -24,13 +24,14 @@ logger = logging.getLogger(__name__)
 TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 
 
-def refuse_truncated(source: Source, name: str, rows: int) -> None:
-    """Reject a released file with fewer rows than its release, and log one with more.
+def _is_release(source: Source) -> bool:
+    return source.kind != "sample" and not source.revision.startswith("local-")
 
-    ``PATENT_MTEB_TRUNCATED=1`` logs both, for a release that has shrunk. Local copies and samples have any number.
-    """
+
+def refuse_truncated(source: Source, name: str, rows: int) -> None:
+    """Reject a released file with fewer rows than its release; log one with more, or both if the variable is set."""
     released = rows_of(source.data.key, name)
-    if released is None or source.kind == "sample" or source.revision.startswith("local-") or rows == released:
+    if released is None or rows == released or not _is_release(source):
         return
     problem = f"the file has {rows} rows, its release {released}"
     if rows > released or switched_on(TRUNCATED_VARIABLE):
@@ -43,7 +44,7 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
 def log_size(source: Source, name: str, number: int) -> None:
     """Log a released file whose number of patents is not the paper's."""
     stated = STATED.get((source.data.key, name))
-    if stated not in (None, number) and source.kind != "sample" and not source.revision.startswith("local-"):
+    if stated not in (None, number) and _is_release(source):
         logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
 
 

@@ -146,6 +146,7 @@ def within_documents(ranking: Mapping[str, float], relevant: Mapping[str, int]) 
     return first, second
 
 
+_INSTRUCTION = "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
 _METADATA = task_metadata(
     FACTS,
     DATA,
@@ -153,9 +154,7 @@ _METADATA = task_metadata(
     "Retrieval",
     "Given claims of a European application, retrieve the passages that its search report cites against them.",
     "map_at_1000",
-    prompt={
-        "query": "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
-    },
+    prompt={"query": _INSTRUCTION},
     eval_langs=["eng-Latn", "deu-Latn", "fra-Latn"],
     text_parts={"query": ("claim",)},
 )

@@ -41,7 +41,7 @@ def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     import torch
 
     stores = list(_stores(model))
-    before = [(store.stats.encoded, store.stats.characters) for store in stores]
+    before = {name: sum(getattr(store.stats, name) for store in stores) for name in ("encoded", "characters")}
     on_gpu = torch.cuda.is_available()
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
@@ -52,12 +52,8 @@ def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"seconds": round(seconds, _DIGITS), "processor_seconds": round(processor, _DIGITS)}
     rest = max(0.0, seconds - sum(phases.values()))
     found["phases"] = {name: round(value, _DIGITS) for name, value in {**phases, "rest": rest}.items()}
-    if stores:
-        after = [(store.stats.encoded, store.stats.characters) for store in stores]
-        found |= {
-            name: sum(late[column] - early[column] for early, late in zip(before, after, strict=True))
-            for column, name in enumerate(("encoded", "characters"))
-        }
+    for name in ("encoded", "characters") if stores else ():
+        found[name] = sum(getattr(store.stats, name) for store in stores) - before[name]
     if tokens["computed"]:
         found |= {"tokens": tokens["read"], "padding": round(1 - tokens["read"] / tokens["computed"], _DIGITS)}
     with contextlib.suppress(ImportError):  # Windows

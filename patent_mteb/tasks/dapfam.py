@@ -86,10 +86,7 @@ _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 @dataclass(frozen=True)
 class Pair:
-    """Query view, corpus view and domain (empty for ALL) of a task.
-
-    ``as_mteb`` selects the texts of mteb's own task.
-    """
+    """Query view, corpus view and domain (empty for ALL) of a task; ``as_mteb`` selects the texts of mteb's own."""
 
     query: str
     corpus: str
@@ -130,10 +127,7 @@ _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
 @dataclass(frozen=True)
 class Tables:
-    """The three published tables without their texts, which :func:`view_texts` reads.
-
-    ``judged`` maps query and document to (gain, domain_rel), in file order.
-    """
+    """The published tables without their texts; ``judged`` maps query and document to (gain, domain_rel), in order."""
 
     corpus: pa.Table
     queries: pa.Table
@@ -308,11 +302,7 @@ class DAPFAMRetrieval(PatentRetrieval):
         return corpus, self._composed("queries.parquet", "query_id", self.pair.query, of_queries)
 
     def _composed(self, name: str, key: str, view: str, compose: Compose) -> Texts:
-        """Return the texts of a view from an LRU cache, or compose them.
-
-        The cache has at most 256 MB, and at most a sixteenth of the memory budget. Its texts are those of the source's
-        revision: a task stops if the source changes while it is read (:meth:`~patent_mteb.data.loading.Source.verify`).
-        """
+        """Compose the texts of a view; a cache of at most 256 MB, and a sixteenth of the memory, has recent ones."""
         path = self.source.path(name)
         state = path.stat()
         place = (self.source, path, state.st_mtime_ns, state.st_size, view, compose)

@@ -32,7 +32,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import xxhash
@@ -41,20 +41,15 @@ from numpy.typing import NDArray
 from patent_mteb.identity import version
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import document_text
+from patent_mteb.search.run import Run
 from patent_mteb.store.canaries import behaviours, has_search_models
 from patent_mteb.store.settings import model_facts
-
-if TYPE_CHECKING:
-    from patent_mteb.search.run import Run
-
 
 KEY = "evidence"
 """Key of the record in the scores."""
 _CHECKSUM = "seal"
-_ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})
-"""Keys that mteb adds to an entry after the evaluation."""
-_DIGITS = 6
-"""Decimals of the numbers in a digest, more than mteb writes."""
+_ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})  # after the evaluation
+_DIGITS = 6  # decimals of the numbers in a digest, more than mteb writes
 _ROWS_AT_ONCE = 1000
 _Item = TypeVar("_Item")
 
@@ -84,10 +79,7 @@ def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 
 def data_digest(value: Any) -> str:
-    """Return the digest of records, tables, mappings, sequences, arrays and strings.
-
-    The order of rows and sequences matters, the order of mappings and sets does not.
-    """
+    """Return the digest of any data; the order of rows and sequences matters, that of mappings and sets does not."""
     state = xxhash.xxh3_128()
     for part in _parts(value):
         state.update(len(part).to_bytes(8, "little") + part)
@@ -220,13 +212,8 @@ def model_record(model: Any) -> dict[str, Any]:
 
 def with_evidence(scores: Mapping[str, Any], model: Any, data: Mapping[str, str], scoring: str) -> dict[str, Any]:
     """Complete the record of scores; what the task has already recorded has precedence."""
-    record = {
-        "version": version(),
-        "scoring": scoring,
-        "data": dict(data),
-        **scores.get(KEY, {}),
-        **model_record(model),
-    }
+    record = {"version": version(), "scoring": scoring, "data": dict(data)}
+    record |= {**scores.get(KEY, {}), **model_record(model)}
     entry = {**scores, KEY: record}
     return {**entry, KEY: {**record, _CHECKSUM: checksum(entry)}}
 

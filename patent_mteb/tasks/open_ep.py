@@ -1,16 +1,10 @@
 """PatentOpenEP: citations of European search reports against claims, within and across three languages.
 
 ``patent-mteb edition build open-ep`` builds the tables (:mod:`patent_mteb.recipes.open_ep`). The benchmark has the
-tasks of ``PatentOpenUS`` that its data support, and tasks that retrieve claims or descriptions in German, English and
-French for a claim:
-
-* ``PatentOpenEPClaimToClaimsRetrieval``, ``…ToDescriptionRetrieval``: all languages together. A document is in the
-  corpus once in each of its languages, and relevant in each. Slices name the pair (``de_en``) and the language of the
-  query (``lang_de``);
-* ``PatentOpenEPClaim<Query>To<Claims|Description><Document>Retrieval``: queries in one language, documents in another
-  (:data:`PAIRS`).
-
-Priority gate, hidden families, grades and slices are those of :mod:`patent_mteb.tasks.open_us`.
+tasks of :mod:`patent_mteb.tasks.open_us` that its data support, with its gate, hidden families, grades and slices, and
+tasks that retrieve claims or descriptions in German, English and French for a claim. In tasks on all languages, a
+document is in the corpus once in each of its languages, and relevant in each; slices name the pair (``de_en``) and the
+language of the query (``lang_de``). The others have queries in one language and documents in another (:data:`PAIRS`).
 """
 
 from __future__ import annotations

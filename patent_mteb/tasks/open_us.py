@@ -26,14 +26,13 @@ from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables
 
 DATA = DataSet("PatentOpenUS", "open_us")
 GRANTS_DATA = DataSet("PatentOpenUSGrants", "open_us_grants")
@@ -48,12 +47,7 @@ JUDGED_AT = (10, 100)
 
 @dataclass(frozen=True)
 class Spec:
-    """A task: the text of its queries and of its documents.
-
-    Attributes:
-        query: ``TAC``, ``Abstract`` or ``Claims`` of an application, or a rejected ``Claim``.
-        document: ``TAC`` of a document, or one numbered ``Passage``.
-    """
+    """A task: queries (views of applications, or rejected claims), and documents (``TAC``, numbered ``Passage``)."""
 
     query: str
     document: str = "TAC"
@@ -72,30 +66,20 @@ SPECS = (Spec("TAC"), Spec("Abstract"), Spec("Claims"), Spec("Claim"), Spec("Cla
 GROUPS = {"Documents": SPECS[:3], "Claims": SPECS[3:4], "Passages": SPECS[4:]}
 
 
-@dataclass(frozen=True)
-class Folder:
-    """The directory of an edition: its documents, applications, dates and metadata."""
-
-    tables: beir.BeirFolder
-    documents: Texts
-    dates: layout.Dates
-
-
 @lru_cache(maxsize=1)
-def read_folder(place: Path, revision: str) -> Folder:
-    """Read the directory; ``revision`` distinguishes two states of one directory."""
-    tables = beir.read_beir(place)
-    dates = layout.read_dates(place)
-    rows, counts = metadata_rows(place, tables)
+def read_folder(place: Path, revision: str) -> tuple[Folder, layout.Dates]:
+    """Read the directory and its dates; ``revision`` distinguishes two states of one directory."""
+    folder, counts = Folder.read(place)
     log_counts(place, counts)
+    dates = layout.read_dates(place)
     for what, keys, known in (
-        ("first public day", tables.corpus, dates.public),
-        ("priority date", tables.queries, dates.priority),
+        ("first public day", folder.tables.corpus, dates.public),
+        ("priority date", folder.tables.queries, dates.priority),
     ):
         if undated := [key for key in keys if key not in known]:
             problem = f"{len(undated)} have no {what}, first '{undated[0]}': the priority gate needs it"
             raise DataError(problem, path=place / "metadata.parquet", remedy="add it, or build the directory again")
-    return Folder(tables, tables.corpus.joined(), layout.Dates(dates.public, dates.priority, rows))
+    return folder, dates
 
 
 class OpenRetrieval(PatentRetrieval):
@@ -105,13 +89,13 @@ class OpenRetrieval(PatentRetrieval):
 
     def load_tables(self) -> RetrievalTables:
         place = self.source.path()
-        folder = read_folder(place, self.source.revision)
+        folder, dates = read_folder(place, self.source.revision)
         queries, corpus, qrels = self.texts(place)
         citations = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
-        parts, unformed = _slices(qrels, citations, folder.dates.rows)
-        family = {key: str(name or "") for key, name in folder.dates.rows.column("family_id")}
+        parts, unformed = _slices(qrels, citations, folder.rows)
+        family = {key: str(name or "") for key, name in folder.rows.column("family_id")}
         families = {key: family.get(layout.document_of(key), "") for key in (*queries, *corpus)}
-        ipc = {key: list(codes or ()) for key, codes in folder.dates.rows.column("ipc")}
+        ipc = {key: list(codes or ()) for key, codes in folder.rows.column("ipc")}
         codes = {key: ipc.get(layout.document_of(key), []) for key in (*queries, *corpus)}
         return RetrievalTables(
             corpus=corpus,
@@ -127,14 +111,14 @@ class OpenRetrieval(PatentRetrieval):
                 for query, judged in qrels.items()
             },
             gate=Gate(
-                {key: folder.dates.public[layout.document_of(key)] for key in corpus},
-                {key: folder.dates.priority[layout.document_of(key)] for key in queries},
+                {key: dates.public[layout.document_of(key)] for key in corpus},
+                {key: dates.priority[layout.document_of(key)] for key in queries},
             ),
         )
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
         """Return queries, documents and judgements."""
-        spec, folder = self.spec, read_folder(place, self.source.revision)
+        spec, (folder, _) = self.spec, read_folder(place, self.source.revision)
         if spec.document == "Passage":
             passages = layout.read_subset(layout.subset_folder(place, layout.PASSAGES), place / layout.CLAIMS)
             if passages.documents is None:

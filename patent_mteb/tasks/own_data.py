@@ -99,17 +99,11 @@ def _metadata(task: type[PatentTask], facts: Facts, own: Own) -> Any:
         prompt = {role: text.replace(subject, "") for role, text in prompt.items()}
     elif isinstance(prompt, str):
         prompt = prompt.replace(subject, "")
-    fields = {
-        "name": own_data_name(task.facts, known.name, own.name),
-        "description": description,
-        "prompt": prompt,
-        "reference": None,
-        "bibtex_citation": "",
-        "license": facts.license,
-        "dataset": {"path": own_data_set(task.facts, task.data, own.name).key, "revision": "own"},
-        "adapted_from": None,
-    }
-    return known.model_copy(update=fields)
+    name = own_data_name(task.facts, known.name, own.name)
+    path = own_data_set(task.facts, task.data, own.name).key
+    fields = {"name": name, "description": description, "prompt": prompt, "license": facts.license}
+    fields |= {"reference": None, "bibtex_citation": "", "adapted_from": None}
+    return known.model_copy(update={**fields, "dataset": {"path": path, "revision": "own"}})
 
 
 def _origin(own: Own) -> str:
@@ -120,13 +114,10 @@ def _origin(own: Own) -> str:
 
 
 def own_data_root() -> Root | None:
-    """Return the directory in ``PATENT_MTEB_DATA``; None without one, or if it is invalid.
-
-    An invalid directory is a warning here, because registration must not fail. Creating a task raises the error.
-    """
+    """Return the directory in ``PATENT_MTEB_DATA``; None without one, or, with a warning, if it is invalid."""
     try:
         return data_root()
-    except PatentMTEBError as error:
+    except PatentMTEBError as error:  # registration must not fail; creating a task raises the error
         _warn_once(f"{error} The tasks of this data set are not known to mteb.")
     except OSError as error:
         _warn_once(f"PATENT_MTEB_DATA cannot be read ({error}); the tasks of its data set are not known to mteb")
@@ -135,7 +126,6 @@ def own_data_root() -> Root | None:
 
 @cache
 def _warn_once(message: str) -> None:
-    """Log a warning the first time only: the directory is read whenever tasks are registered."""
     logger.warning("%s", message)
 
 
@@ -169,10 +159,7 @@ def _grouped(benchmark: PatentBenchmark, classes: Mapping[type[PatentTask], type
 def task_of_result(
     record: Any, benchmarks: Iterable[PatentBenchmark]
 ) -> tuple[type[PatentTask], PatentBenchmark] | None:
-    """Return the task on own data that a result belongs to, and the published benchmark of that task.
-
-    None if the result has no such record, or the task no longer exists.
-    """
+    """Return the task on own data of a result and its published benchmark; None without a record or a known task."""
     if not isinstance(record, Mapping):
         return None
     words = {name: str(record.get(name) or "") for name in ("name", "version", "owner", "licence", "benchmark", "task")}

@@ -102,11 +102,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Spec:
-    """A task: its name and its table.
-
-    A fragment in the column ``query`` is the query for the text in the column ``document`` of the same row. ``texts``
-    are the columns of a classification.
-    """
+    """A task; ``query`` and ``document`` are the columns of a fragment and its text, ``texts`` those to classify."""
 
     name: str
     table: str
@@ -215,18 +211,10 @@ class CitationRetrieval(PatentRetrieval):
             with_self.setdefault(query, {})[document] = 1
         qrels = without_self(with_self)
         checks.refuse_unscorable(qrels, path, "every row has the query itself as its positive")
-        for role, number in changed.items():
-            if number:
-                logger.warning(
-                    "%s: %d rows have another text for a known id in column %s; the first is used", path, number, role
-                )
-        return RetrievalTables(
-            corpus=corpus,
-            queries=queries,
-            qrels=qrels,
-            hidden={query: frozenset((query,)) for query in queries if query in corpus},
-            paper_qrels=with_self,
-        )
+        other = "rows have another text for a known id in column {}; the first is used"
+        checks.log_counts(path, {other.format(role): number for role, number in changed.items()})
+        hidden = {query: frozenset((query,)) for query in queries if query in corpus}
+        return RetrievalTables(corpus, queries, qrels, hidden=hidden, paper_qrels=with_self)
 
 
 class FragmentRetrieval(PatentRetrieval):

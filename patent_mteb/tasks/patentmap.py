@@ -61,7 +61,6 @@ logger = logging.getLogger(__name__)
 PERF = "perf200"
 DEPTH = 100
 """The number of documents per query whose sections Fig. 4 counts."""
-
 CUTS = (10, 20, 50, 100)
 SLICES = ("xy", "a")
 
@@ -128,8 +127,7 @@ def read_search(source: Source) -> Search:
         remedy = "a query needs a cited document of the pool, type X, Y or A"
         raise DataError("no judgement is positive", path=path, remedy=remedy)
     ungraded = frozenset(pair for pair, found in letters.items() if found == {CITED})
-    if ungraded:
-        logger.warning("%s: %d relevant pairs have no category X, Y or A: one grade", path.parent.parent, len(ungraded))
+    checks.log_counts(path.parent.parent, {"relevant pairs have no category X, Y or A: one grade": len(ungraded)})
     return Search(documents, queries, gains, cited, ungraded)
 
 
@@ -381,10 +379,7 @@ class IPCClassification(FrozenTask):
     def _probes(
         self, prefix: str, train: _Part, test: _Part, rows: Any, ks: Sequence[int], settings: Any
     ) -> tuple[RankedKNN, dict[str, Any]]:
-        """Return the nearest neighbours, and the scores of kNN, tuned kNN and the perceptron of one protocol.
-
-        ``rows`` are those of the training part that are fitted, and those that are held out.
-        """
+        """Return kNN, and the scores of kNN, tuned kNN and the perceptron; ``rows`` are fitted and held-out rows."""
         from patent_mteb.protocols.knn import ranked_knn
         from patent_mteb.protocols.mlp_probe import mlp_probe
 
@@ -395,13 +390,8 @@ class IPCClassification(FrozenTask):
         tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
         mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs, settings=settings)
         if not mlp.stopped_early:
-            logger.warning(
-                "%s: the training of %smlp ended after %d steps, before its loss stopped falling; the score depends on"
-                " that limit",
-                self.metadata.name,
-                prefix,
-                mlp.steps,
-            )
+            message = "%s: the training of %smlp ended after %d steps, before its loss stopped falling"
+            logger.warning(f"{message}; the score depends on that limit", self.metadata.name, prefix, mlp.steps)
         return plain, {
             **_named(f"{prefix}knn", plain.precision),
             **_named(f"{prefix}knn_tuned", tuned.precision),
@@ -459,19 +449,14 @@ _CLASSIFICATION = task_metadata(
     prompt="Given a patent, find all IPC subclasses that it belongs to",
     task_subtypes=["Topic classification"],
 )
+_TITLE = "by title and abstract"
 _ALL = ("abstract", "claim", "invention")
 _CLOSEST = "by abstract, claims or description, whichever is closest"
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
         "Retrieval": (
-            _retrieval(
-                "PatentMapAbsToAbsRetrieval",
-                "abstract",
-                ("abstract",),
-                "by title and abstract",
-                "by title and abstract",
-            ),
+            _retrieval("PatentMapAbsToAbsRetrieval", "abstract", ("abstract",), _TITLE, _TITLE),
             _retrieval("PatentMapClmToAllRetrieval", "claim", _ALL, "by its claims", _CLOSEST),
         ),
         "Classification": (make_task(IPCClassification, __name__, _CLASSIFICATION, data=DATA, facts=FACTS),),

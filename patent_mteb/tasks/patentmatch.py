@@ -1,10 +1,8 @@
 """PatentMatch: pairs of a claim and a paragraph that is cited as X or as A.
 
-The claims are those of European applications, the citations those of search reports (Risch et al. 2021). Users download
-the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their names,
-``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these columns
-(others are ignored):
-
+The claims are those of European applications, the citations those of search reports (Risch et al. 2021). Users put
+``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv`` from the authors' page into ``PATENT_MTEB_DATA/PatentMatch``.
+The files have a heading and these columns, separated by tabs (others are ignored):
 =========================  =============================================================================================
 column                     content
 =========================  =============================================================================================

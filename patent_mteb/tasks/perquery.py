@@ -131,10 +131,7 @@ def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
 
 
 def publish(evaluation: Evaluation) -> None:
-    """Pass an evaluation to the receiver, or save it in :func:`folder`, as the plain ``mteb`` command does.
-
-    A file that cannot be written is a warning: the score of the task stays valid.
-    """
+    """Pass an evaluation to the receiver, or save it in :func:`folder`; if that fails, the score stays valid."""
     receiver = _RECEIVER.get() or (lambda unreceived: save(unreceived, folder()))
     try:
         receiver(evaluation)

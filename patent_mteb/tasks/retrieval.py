@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from mteb.abstasks.retrieval import AbsTaskRetrieval
@@ -29,11 +31,12 @@ from patent_mteb.data.roots import switched_on
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
-from patent_mteb.metrics.slices import Qrels, positive
+from patent_mteb.metrics.slices import Qrels, own_family, positive
 from patent_mteb.models.robustness import reads_section_tags, section_tags
 from patent_mteb.patents import views
-from patent_mteb.patents.corpus import Texts, text_column, text_dataset
+from patent_mteb.patents.corpus import Composed, Texts, text_column, text_dataset
 from patent_mteb.protocols.intervals import limits
+from patent_mteb.recipes import beir
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext, query_texts
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
@@ -66,7 +69,6 @@ PAPER_PREFIX = "paper"
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
 DEPTHS = (100, 500, 1000)
 """The ranks down to which patent searchers read."""
-
 DISTRACTORS = 20
 """Documents per query of a limited task, in addition to the judged ones."""
 
@@ -104,10 +106,7 @@ class RetrievalTables:
         return {query: judged for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())}
 
     def limited(self, queries: int) -> RetrievalTables:
-        """Return the tables of at most ``queries`` queries, evenly spaced.
-
-        The corpus has their judged documents, and :data:`DISTRACTORS` others per query.
-        """
+        """Return the tables of at most n queries, with their judged documents and :data:`DISTRACTORS` per query."""
         selected = set(_evenly_spaced(list(self.scored), queries))
 
         def restricted(qrels: Qrels) -> Qrels:
@@ -139,6 +138,34 @@ class RetrievalTables:
             relevant_docs=scored,
             top_ranked=None,
         )
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A BEIR directory, read once for several tasks: tables, families, IPC codes, and slices of the benchmark."""
+
+    tables: beir.BeirFolder
+    rows: Any
+    documents: Texts
+    hidden: Mapping[str, frozenset[str]]
+    codes: Mapping[str, list[str]]
+    slices: Mapping[str, Qrels] = field(default_factory=dict)
+    unformed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, place: Path) -> tuple[Self, Counter[str]]:
+        """Read a directory, and return it with the counts of unusual rows; the benchmark adds the slices."""
+        tables = beir.read_beir(place)
+        rows, counts = beir.metadata_rows(place, tables)
+        families = {key: family or "" for key, family in rows.column("family_id")}
+        hidden = own_family(families, tables.queries, tables.corpus)
+        codes = Composed(rows, lambda row: list(row.get("ipc") or ()))
+        return cls(tables, rows, tables.corpus.joined(), hidden, codes), Counter(counts)
+
+    def retrieval_tables(self, corpus: Mapping[str, str], queries: Mapping[str, str]) -> RetrievalTables:
+        """Return the tables of a task with these texts."""
+        tables = RetrievalTables(corpus, queries, self.tables.qrels, self.slices, self.hidden, self.unformed)
+        return replace(tables, document_codes=self.codes, query_codes=self.codes)
 
 
 def _evenly_spaced(items: Sequence[str], number: int) -> list[str]:
@@ -199,30 +226,22 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         raise NotImplementedError
 
     def load_split(self) -> RetrievalSplitData:
-        ungated = self.load_tables()
+        ungated, name = self.load_tables(), self.metadata.name
         tables = gated(ungated)
         self.tables = tables.limited(self.limit) if self.limit else tables
         self.n_gated_judgements = sum(
             len(ungated.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items()
         )
         if self.n_gated_judgements:
-            logger.warning(
-                "%s: %d judgements are of documents that were not public before the priority date of their query; they"
-                " do not count",
-                self.metadata.name,
-                self.n_gated_judgements,
-            )
+            message = "%s: %d judgements are of documents that were not public before the priority date of their query"
+            logger.warning(f"{message}; they do not count", name, self.n_gated_judgements)
         place = self.own.name if self.own else self.source.data.key
-        for name, reason in self.tables.unformed.items():
-            logger.warning("%s: slice %s cannot be formed: %s", place, name, reason)
+        for part, reason in self.tables.unformed.items():
+            logger.warning("%s: slice %s cannot be formed: %s", place, part, reason)
         relevant = positive(self.tables.paper_qrels)
         if alone := sorted(query for query, judged in relevant.items() if judged.keys() == {query}):
-            logger.warning(
-                "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them",
-                self.metadata.name,
-                len(alone),
-                alone[0],
-            )
+            message = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
+            logger.warning(message, name, len(alone), alone[0])
         return self.tables.split()
 
     def limit_to(self, queries: int) -> Self:
@@ -328,16 +347,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return (PromptType.query, PromptType.document)
 
     def _context(self, arguments: Mapping[str, Any], top_ranked: Any = None) -> SearchContext:
-        return SearchContext(
-            self.metadata,
-            arguments["hf_split"],
-            arguments["hf_subset"],
-            dict(arguments["encode_kwargs"]),
-            top_ranked,
-            arguments.get("num_proc"),
-            self.tables.hidden,
-            self.tables.gate,
-        )
+        split, subset, settings = (arguments[name] for name in ("hf_split", "hf_subset", "encode_kwargs"))
+        where, workers = (self.metadata, split, subset), arguments.get("num_proc")
+        return SearchContext(*where, dict(settings), top_ranked, workers, self.tables.hidden, self.tables.gate)
 
     def _evaluate(
         self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any
@@ -374,10 +386,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return found
 
     def judge(self, run: Run, qrels: Qrels, model_meta: Any, judged: Judged | None = None) -> Evaluation:
-        """Compute what mteb does not: the scores of slices, of the benchmark, and per query.
-
-        ``qrels`` are the judgements of all queries, and ``judged`` is the run with them, if it exists already.
-        """
+        """Compute what mteb does not: the scores of slices, of the benchmark, and per query."""
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
         slices, gate = self.tables.slices, self.tables.gate
         overlap = sum(query in self.tables.corpus for query in qrels)

@@ -79,9 +79,8 @@ def task_named(name: str) -> AbsTask:
     """Return mteb's task of this name."""
     known = _mteb.registered("tasks")
     if name not in known:
-        raise DataError(
-            f"there is no task '{name}'{did_you_mean(name, known)}", remedy="see 'patent-mteb list' for the names"
-        )
+        problem = f"there is no task '{name}'{did_you_mean(name, known)}"
+        raise DataError(problem, remedy="see 'patent-mteb list' for the names")
     return mteb.get_task(name)
 
 

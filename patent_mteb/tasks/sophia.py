@@ -30,8 +30,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.folder import Folder
-from patent_mteb.tasks.retrieval import PAPER_PREFIX, PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PAPER_PREFIX, Folder, PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 DATA = DataSet("Sophia", "sophia")
@@ -66,12 +65,8 @@ MIN_QUERIES = 100
 
 JURISDICTIONS: dict[str, tuple[str, ...]] = {
     **slices.JURISDICTION_GROUPS,
-    "kr": ("KR",),
-    "it": ("IT",),
-    "nl": ("NL",),
     "pt": ("PT", "BR"),
-    "no": ("NO",),
-    "cz": ("CZ",),
+    **{office.lower(): (office,) for office in ("KR", "IT", "NL", "NO", "CZ")},
 }
 """Offices by filing jurisdiction, grouped by language as in the paper. Any other office is a group by itself."""
 
@@ -200,12 +195,11 @@ def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[
 
 
 class SophiaRetrieval(PatentRetrieval):
-    """Citation retrieval with one representation of the query (§4.2).
+    """Citation retrieval with one representation of the query (§4.2), over title, abstract, claims and description.
 
-    The corpus text is title, abstract, claims and description. The documents of all four citation relations (§3.2) are
-    relevant, each with gain 1. A query without the representation is skipped in this task and its slices, and counted
-    (``n_queries_left_out``). The IPC slice of a query is that of its first code, the main classification. The query's
-    own family is hidden.
+    The documents of all four citation relations (§3.2) are relevant, each with gain 1. A query without the
+    representation is skipped in this task and its slices, and counted (``n_queries_left_out``). The IPC slice of a
+    query is that of its first code, the main classification. The query's own family is hidden.
     """
 
     data = DATA

@@ -14,11 +14,7 @@ from patent_mteb.tasks.own_data import benchmark_of_results, own_data_set, task_
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """A task on the real data as reports need it.
-
-    ``benchmark`` is the first registered one that contains it, ``kind`` mteb's task type, and ``order`` its position
-    among all tasks, from 0.
-    """
+    """A task on the real data as reports need it; ``kind`` is mteb's type, ``order`` the position among all tasks."""
 
     name: str
     benchmark: str
@@ -73,9 +69,8 @@ class TasksOnOwnData:
     @property
     def benchmarks(self) -> tuple[PatentBenchmark, ...]:
         """The benchmarks of these tasks, by name."""
-        return tuple(
-            benchmark_of_results([*self._found[name].values(), *self._declared(name)]) for name in sorted(self._found)
-        )
+        known = {name: [*self._found[name].values(), *self._declared(name)] for name in sorted(self._found)}
+        return tuple(map(benchmark_of_results, known.values()))
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -91,9 +86,9 @@ class TasksOnOwnData:
         """Return the tasks of the data set in ``PATENT_MTEB_DATA``, if it has the version of the results."""
         task, published = next(iter(self._found[name].values()))
         present = next((one for one in catalogue.own_benchmarks() if one.name == name), None)
-        version = task.own and (task.own.name, task.own.version)
-        return [
-            (one, published)
-            for one in (present.task_classes if present else ())
-            if version and one.own and (one.own.name, one.own.version) == version
-        ]
+        declared = [one for one in present.task_classes if one.own] if present else []
+        return [(one, published) for one in declared if _version(one) == _version(task)]
+
+
+def _version(task: type[PatentTask]) -> tuple[str, str] | None:
+    return (task.own.name, task.own.version) if task.own else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,19 +71,38 @@ def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
     """Verify an entry of scores, and return its numbers."""
-    scores, problem = _numbers(entry, place)
-    if problem := problem or _contradiction(entry, place):
+    for problem in _contradictions(entry, place):
         raise ContradictionError(problem, path=place.path, remedy="run the task again")
-    return scores
+    return _numbers(entry)
 
 
-def _contradiction(entry: Mapping[str, Any], place: Place) -> str:
-    """Describe how an entry contradicts its evidence, and the evidence the place of the file; empty if it does not."""
+def _numbers(entry: Mapping[str, Any]) -> dict[str, float]:
+    numbers = {key: value for key, value in entry.items() if isinstance(value, (int, float))}
+    return {key: float(value) for key, value in numbers.items() if not isinstance(value, bool)}
+
+
+def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
+    """Yield how an entry contradicts itself, its evidence, or the place of its file; only the first is used."""
+    try:
+        scores = _numbers(entry)
+    except OverflowError:
+        yield "a score is too large for a number"
+        return
+    for key, value in scores.items():
+        if key.endswith(_COUNTS) and not (0 <= value <= _MAX_COUNT and value == int(value)):
+            yield f"{key} is {value}, not a count"
+        if math.isinf(value) and not key.startswith("nauc_"):
+            yield f"{key} is {value}, not a score"
+    if not math.isfinite(scores.get("main_score", math.nan)):
+        yield f"the main score is {entry.get('main_score')!r}, not a number"
+    if not abs(scores.get(place.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
+        what = f"{place.main_score}, the task's main score (the result was changed, or is older)"
+        yield f"the main score is not {what}"
     found = evidence_of(entry)
     if not found:
-        return "the evidence is missing: the result is of an older version, or was changed"
+        yield "the evidence is missing: the result is of an older version, or was changed"
     if found.get("seal") != checksum(entry):
-        return "the scores are not those that were measured: the result or its evidence was changed afterwards"
+        yield "the scores are not those that were measured: the result or its evidence was changed afterwards"
     model, data = part_of(found, "model"), part_of(found, "data")
     pairs = {
         "model": (_as_folder(str(model.get("name"))), _as_folder(place.model)),
@@ -95,32 +114,9 @@ def _contradiction(entry: Mapping[str, Any], place: Place) -> str:
         pairs["settings"] = (model.get("experiment") or "", place.experiment)
     differing = [f"{what} {ours!r}, found at {theirs!r}" for what, (ours, theirs) in pairs.items() if ours != theirs]
     if differing:
-        return f"a result of another place ({'; '.join(differing)})"
+        yield f"a result of another place ({'; '.join(differing)})"
     if (scoring := found.get("scoring")) != place.scoring:
-        return f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ"
-    return ""
-
-
-def _numbers(entry: Mapping[str, Any], place: Place) -> tuple[dict[str, float], str]:
-    """Return the numbers of an entry, and why they cannot be scores; empty if they can."""
-    numbers = {
-        key: value for key, value in entry.items() if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
-    try:
-        scores = {key: float(value) for key, value in numbers.items()}
-    except OverflowError:
-        return {}, "a score is too large for a number"
-    for key, value in scores.items():
-        if key.endswith(_COUNTS) and not (0 <= value <= _MAX_COUNT and value == int(value)):
-            return scores, f"{key} is {value}, not a count"
-        if math.isinf(value) and not key.startswith("nauc_"):
-            return scores, f"{key} is {value}, not a score"
-    if not math.isfinite(scores.get("main_score", math.nan)):
-        return scores, f"the main score is {entry.get('main_score')!r}, not a number"
-    if not abs(scores.get(place.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
-        what = f"{place.main_score}, the task's main score (the result was changed, or is older)"
-        return scores, f"the main score is not {what}"
-    return scores, ""
+        yield f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ"
 
 
 def _as_folder(model: str) -> str:
@@ -167,7 +163,7 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
             identity = json.loads((file.schema_arrow.metadata or {}).get(b"patent_mteb", b"null"))
             if not isinstance(identity, dict):
                 raise ValueError("it does not say which run it is of")
-            if not _is_text(file.schema_arrow.field("query").type):
+            if file.schema_arrow.field("query").type not in (pa.string(), pa.large_string()):
                 raise ValueError("query ids that are not text")
             columns = [name for name in file.schema_arrow.names if "@" in name or name.startswith("score:")]
             if not pa.types.is_floating(file.schema_arrow.field(measure).type):
@@ -190,10 +186,6 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
 def _mean(column: Any) -> float:
     values = column.drop_null().to_numpy().astype(np.float64)
     return float(values.mean()) if len(values) else math.nan
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _other_run(place: Place, identity: dict[str, Any]) -> str:

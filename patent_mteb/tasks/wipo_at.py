@@ -43,9 +43,8 @@ from patent_mteb.tasks.base import PatentTask, make_task, sections_of, task_meta
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import check_unseen_labels, log_counts, refuse_constant, refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
-from patent_mteb.tasks.folder import Folder
 from patent_mteb.tasks.frozen import FrozenTask
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
+from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
 
 logger = logging.getLogger(__name__)
 _FIELDS = (*DWPI_FIELDS, *PUBLIC_FIELDS)
@@ -135,12 +134,12 @@ class LabelTask(FrozenTask):
     fields: tuple[str, ...]
 
     def load_split(self) -> LabelledTexts:
-        folder = self.source.path()
+        folder, name = self.source.path(), self.label_set.name
         names = label_sets.label_files(folder)
-        if self.label_set.name not in names:
-            problem = f"there is no label set {self.label_set.name} (there are {', '.join(names.values())})"
+        if name not in names:
+            problem = f"there is no label set {name} (there are {', '.join(names.values())})"
             raise NotThereError(problem if names else "there are no label sets", path=folder / "labels", remedy=LAYOUT)
-        return labelled_texts(self.source, names[self.label_set.name], self.fields)
+        return labelled_texts(self.source, names[name], self.fields)
 
 
 class LabelClassification(LabelTask):
@@ -503,10 +502,7 @@ def _task_named(name: str) -> type[PatentTask] | None:
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """Return the tasks that the files support: cells whose views have text, and the tasks of each label set.
-
-    Tasks on expert texts need texts of DWPI.
-    """
+    """Return the tasks that the files support; those on expert texts need texts of DWPI."""
     filled = {file: {name for name, count in (record.filled or {}).items() if count} for file, record in files.items()}
     present = {"TAC"} | filled.get("views.parquet", set())
     cells = [cell.name for cell in CELLS if {cell.query, cell.corpus} <= present and "qrels/test.tsv" in files]
