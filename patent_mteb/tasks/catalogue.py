@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from patent_mteb import _mteb
@@ -212,10 +212,9 @@ _make_sample_tasks(dapfam.MTEB_TASKS)
 
 
 def _average(
-    name: str, description: str, members: Iterable[PatentBenchmark], mteb_tasks: Mapping[str, Sequence[str]]
+    name: str, description: str, members: Sequence[PatentBenchmark], mteb_tasks: Mapping[str, Sequence[str]]
 ) -> PatentBenchmark:
     """Return the macro-average over benchmarks and tasks of mteb."""
-    members = tuple(members)
     entries = sorted((benchmark.facts.bibtex for benchmark in members), key=lambda entry: entry.partition("{")[2])
     bibtex = "\n\n".join(entries)  # as mteb does
     facts = Facts(name, description, None, bibtex, license="not specified", date=("1964-01-01", "2025-12-31"))
