@@ -1,7 +1,7 @@
 """The base class of all tasks: metadata, resolution of the data, evidence and sample tasks.
 
-``descriptive_stats.json`` next to this module holds mteb's descriptive statistics of every task on the built-in sample.
-``python -m patent_mteb.report.upstream`` recomputes them.
+``python -m patent_mteb.report.upstream`` computes ``descriptive_stats.json``: mteb's statistics of every task on the
+built-in sample.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from mteb.abstasks import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import MTEBModels
 from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
@@ -34,10 +35,6 @@ from patent_mteb.tasks.cost import measured
 from patent_mteb.tasks.evidence import KEY, data_digest, texts_record, with_evidence
 from patent_mteb.tasks.own_data import own_data_task
 
-if TYPE_CHECKING:
-    from mteb.models import MTEBModels
-
-__all__ = ["PatentTask", "PatentTaskMetadata", "class_name", "make_task", "sample_task", "task_metadata"]
 logger = logging.getLogger(__name__)
 SHIPPED = Path(__file__).with_name("descriptive_stats.json")
 
@@ -61,20 +58,15 @@ def sizes(task: type[PatentTask], *, sample: bool = False) -> Sizes:
     """Return the size of a task on its sample, or on the published data as far as it is known."""
     if sample or task.force_sample:
         name = task.metadata.name if task.force_sample else f"{task.metadata.name}.sample"
-        return _counted(shipped().get(name, {}))
+        counts: Mapping[str, Any] = next(iter(shipped().get(name, {}).values()), {})
+        documents = counts.get("num_documents")
+        return Sizes(counts.get("num_queries"), counts.get("num_samples") if documents is None else documents)
     if task.own is not None:
         return Sizes()
-    files = ("queries.parquet", "corpus.parquet")
-    queries, documents = (rows_of(task.data.key, file) for file in files)
-    rows = [rows for part in ("test", "train") if (rows := rows_of(task.data.key, f"{part}/data.parquet"))]
+    queries, documents = (rows_of(task.data.key, f"{name}.parquet") for name in ("queries", "corpus"))
+    rows = sum(rows_of(task.data.key, f"{split}/data.parquet") or 0 for split in ("test", "train"))
     paper = stated(task.metadata.name)
-    return Sizes(queries or paper.queries, documents or sum(rows) or paper.texts)
-
-
-def _counted(stats: Mapping[str, Any]) -> Sizes:
-    parts: Mapping[str, Any] = next(iter(stats.values()), {})
-    documents = parts.get("num_documents")
-    return Sizes(parts.get("num_queries"), parts.get("num_samples") if documents is None else documents)
+    return Sizes(queries or paper.queries, documents or rows or paper.texts)
 
 
 _INSTRUCTIONS = {
@@ -89,14 +81,10 @@ SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "lic
 
 
 class PatentTaskMetadata(TaskMetadata):
-    """mteb's metadata, with descriptive statistics in the user cache.
+    """mteb's metadata, with descriptive statistics in the user cache; mteb writes them into its own installation.
 
-    mteb writes the statistics into its own installation.
-
-    Attributes:
-        text_parts: the sections of the texts by role (``query``, ``document`` or ``text``), in order. A role is listed
-            if its texts have one section, or several with ``[SEP]`` between them. Section tags and input variants read
-            them.
+    ``text_parts`` are the sections of the texts by role (``query``, ``document`` or ``text``), of roles whose texts
+    have one section, or several with ``[SEP]`` between them. Section tags and input variants read them.
     """
 
     text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
@@ -109,6 +97,11 @@ class PatentTaskMetadata(TaskMetadata):
     def descriptive_stats(self) -> Any:
         """The statistics that were computed here, else those of the package."""
         return super().descriptive_stats or shipped().get(self.name)
+
+
+def sections_of(known: Mapping[str, tuple[str, ...]], **views: str) -> dict[str, tuple[str, ...]]:
+    """Return the sections of the views that have one, by role: the ``text_parts`` of the metadata."""
+    return {role: known[view] for role, view in views.items() if view in known}
 
 
 def task_metadata(
@@ -148,15 +141,11 @@ class PatentTask(TaskHooks, AbsTask):
     """A task that finds its data when it is created and reads them when they are first needed.
 
     Creating a task makes no request to the hub. A task on the sample is named ``<Task>.sample``, one on a local copy
-    ``<Task>.local-<content>``. Data set revision and subset identify the data (:mod:`patent_mteb.data.loading`).
+    ``<Task>.local-<content>``. With ``published``, neither the sample, nor own data, nor a changed copy is accepted.
 
     On a data set with a ``dataset.json``, the new object is of the class that
     :func:`patent_mteb.tasks.own_data.own_data_task` returns. ``own`` describes that data set, ``root`` is its
     directory, and ``published_as`` is the class that was requested.
-
-    Args:
-        source: the data; searched if None.
-        published: accept the published data only: neither the sample, nor own data, nor a changed copy.
     """
 
     data: ClassVar[loading.DataSet]
@@ -196,22 +185,13 @@ class PatentTask(TaskHooks, AbsTask):
         known = type(self).metadata
         base = loading.plain_name(known.name)
         languages: Any = known.eval_langs if source.subset == "default" else {source.subset: known.eval_langs}
+        name = base + source.task_suffix + (f".limit{self.limit}" if self.limit else "")
+        fields = {"name": name, "dataset": {**known.dataset, "revision": source.revision}, "eval_langs": languages}
         self.source = source
-        self.metadata = known.model_copy(
-            update={
-                "name": base + source.task_suffix + (f".limit{self.limit}" if self.limit else ""),
-                "dataset": {**known.dataset, "revision": source.revision},
-                "eval_langs": languages,
-                **(SAMPLED if source.kind == "sample" else {}),
-            }
-        )
+        self.metadata = known.model_copy(update=fields | (SAMPLED if source.kind == "sample" else {}))
 
     def _resolve(self, published: bool) -> loading.Source:
-        """Find the data.
-
-        An error is stored and raised by :meth:`load_data`, because mteb creates many tasks at once and the others are
-        not affected.
-        """
+        """Find the data; :meth:`load_data` raises an error, because mteb creates many tasks at once."""
         kind = type(self)
         try:
             if published:
@@ -220,26 +200,17 @@ class PatentTask(TaskHooks, AbsTask):
             if kind.own is None or (source.own and source.own.name == kind.own.name):
                 return source
             now = source.own.name if source.own else "another data set"
-            raise DataError(
-                f"the data set {kind.own.name} is {now} now",
-                path=kind.root,
-                remedy="start Python again: its tasks have other names",
-            )
+            remedy = "start Python again: its tasks have other names"
+            raise DataError(f"the data set {kind.own.name} is {now} now", path=kind.root, remedy=remedy)
         except PatentMTEBError as error:
             self._unresolved = error
         except (OSError, ValueError) as error:
-            place = os.environ.get(DATA_VARIABLE)
-            self._unresolved = DataError(
-                f"the data of {kind.data.key} cannot be searched ({error})", path=place, remedy="repair the folder"
-            )
+            problem = f"the data of {kind.data.key} cannot be searched ({error})"
+            self._unresolved = DataError(problem, path=os.environ.get(DATA_VARIABLE), remedy="repair the folder")
         return loading.Source(kind.data, "local", "unresolved")
 
     def pin_commit(self) -> None:
-        """Pin a data set on a branch of the hub to its present commit.
-
-        Raises:
-            DataError: the data are not found, or their commit is not available.
-        """
+        """Pin a data set on a branch of the hub to its present commit."""
         if self._unresolved is not None:
             raise self._unresolved
         if self.data_loaded or (source := loading.with_commit(self.source)) == self.source:
@@ -258,11 +229,7 @@ class PatentTask(TaskHooks, AbsTask):
         return type(self).facts.split
 
     def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
-        """Read, check and prepare the data.
-
-        Raises:
-            DataError: the data are not available or not usable.
-        """
+        """Read, check and prepare the data."""
         if self.data_loaded:
             return
         self.pin_commit()
@@ -274,11 +241,7 @@ class PatentTask(TaskHooks, AbsTask):
         self.data_loaded = True
 
     def unload_data(self) -> None:
-        """Drop the data, and keep the resolved metadata.
-
-        mteb resets the metadata to the class's, which would store the next score on the sample under the task's own
-        name.
-        """
+        """Drop the data, and keep the resolved metadata, which mteb resets: a score keeps the name of its data."""
         resolved = self.metadata
         super().unload_data()
         self._data_digest = self._texts_record = None
@@ -301,10 +264,7 @@ class PatentTask(TaskHooks, AbsTask):
         check_identity(model, arguments.get("encode_kwargs"))
 
     def precompute(self, model: Any, *, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-        """Encode all texts that a score needs, in the same calls, without computing a score.
-
-        ``model`` stores what it encodes (:class:`patent_mteb.store.precompute.PrecomputeEncoder`).
-        """
+        """Encode all texts that a score needs, in the same calls, by a model that stores what it encodes."""
         self.load_data()
         where = {"hf_split": self.split, "hf_subset": self.source.subset, "encode_kwargs": dict(encode_kwargs or {})}
         self.encode_split(model, self.loaded_split, **where)
@@ -325,24 +285,16 @@ class PatentTask(TaskHooks, AbsTask):
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
     def with_settings(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
-        given = arguments["encode_kwargs"]
-        batch = {"batch_size": given.get("batch_size")} | (
-            {"batch_tokens": given["batch_tokens"]} if "batch_tokens" in given else {}
-        )
-        return {
-            **scores,
-            **self._data_set_record(),
-            "prompts": self.prompts(model, data_split, **arguments),
-            KEY: {**scores.get(KEY, {}), **batch},
-        }
-
-    def _data_set_record(self) -> dict[str, Any]:
-        """Describe own data in a result, for reports on machines without the data; empty for other data."""
-        own, published = self.own, self.published_as
-        if own is None or published is None or self.limit:
-            return {}
-        known = {"name": own.name, "version": own.version, "owner": own.owner, "licence": own.licence}
-        return {"data_set": {**known, "benchmark": published.facts.name, "task": published.metadata.name}}
+        """Add prompts and batch size, and the description of own data, for reports on machines without the data."""
+        given, own, published = arguments["encode_kwargs"], self.own, self.published_as
+        batch = {"batch_size": given.get("batch_size")}
+        if "batch_tokens" in given:
+            batch["batch_tokens"] = given["batch_tokens"]
+        record: dict[str, Any] = {"prompts": self.prompts(model, data_split, **arguments)}
+        if own is not None and published is not None and not self.limit:
+            known = {"name": own.name, "version": own.version, "owner": own.owner, "licence": own.licence}
+            record["data_set"] = {**known, "benchmark": published.facts.name, "task": published.metadata.name}
+        return {**scores, **record, KEY: {**scores.get(KEY, {}), **batch}}
 
     def digested_data(self) -> Any:
         """Return the data whose digest is part of the evidence: the same for all models."""
@@ -365,11 +317,7 @@ class PatentTask(TaskHooks, AbsTask):
         return self._texts_record
 
     def with_evidence(self, scores: Any, model: MTEBModels) -> Any:
-        """Add the evidence to the scores.
-
-        Raises:
-            ModelError: the main score is not a finite number.
-        """
+        """Add the evidence to the scores, whose main score must be a finite number."""
         name = self.metadata.main_score
         if name in scores and not np.isfinite(scores[name]):
             raise ModelError(
@@ -399,15 +347,11 @@ def class_name(task_name: str) -> str:
 
 def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attributes: Any) -> type[_Task]:
     """Create the class of one task of a benchmark."""
-    return type(
-        class_name(metadata.name),
-        (base,),
-        {"__module__": module, "__doc__": metadata.description, "metadata": metadata, **attributes},
-    )
+    attributes = {"__module__": module, "__doc__": metadata.description, "metadata": metadata, **attributes}
+    return type(class_name(metadata.name), (base,), attributes)
 
 
 def sample_task(task: type[_Task]) -> type[_Task]:
     """Create the task ``<Task>.sample``, which always runs on the built-in sample."""
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **SAMPLED})
-    attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
-    return type(class_name(metadata.name), (task,), attributes)
+    return make_task(task, task.__module__, metadata, __doc__=task.__doc__, force_sample=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 from mteb.abstasks import AbsTask
@@ -106,11 +106,7 @@ class _Lazy(Sequence[_Item]):
             self._made = (state, self._make())
         return self._made[1]
 
-    @overload
-    def __getitem__(self, index: int) -> _Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_Item]: ...
-    def __getitem__(self, index: int | slice) -> _Item | Sequence[_Item]:
+    def __getitem__(self, index: Any) -> Any:
         return self._items()[index]
 
     def __len__(self) -> int:
@@ -172,14 +168,13 @@ class PatentBenchmark(Benchmark):
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
             """mteb's means: none of them is over tasks of two data sources."""
             by_class = dict(zip((*self.task_classes, *theirs), made, strict=True))
-            parted: dict[str, list[AbsTask]] = {}
-            for label, tasks in self.columns.items():
-                for task in (by_class[kind] for kind in tasks):
-                    parted.setdefault(DATA_SOURCES[data_source_of_task(task.metadata.name)].titled(label), []).append(
-                        task
-                    )
+            groups: dict[str, list[AbsTask]] = {}
+            for label, kinds in self.columns.items():
+                for task in map(by_class.__getitem__, kinds):
+                    data_source = DATA_SOURCES[data_source_of_task(task.metadata.name)]
+                    groups.setdefault(data_source.titled(label), []).append(task)
             grouping = CustomGrouping(
-                column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in parted.items())
+                column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in groups.items())
             )
             mixed = len({data_source_of_task(task.metadata.name) for task in made}) > 1
             return (grouping,) if macro or mixed else (BenchmarkAggregation.MEAN_TASK, grouping)
@@ -217,13 +212,10 @@ class PatentBenchmark(Benchmark):
 
     def group_of(self, task: type[PatentTask]) -> str:
         """Return the group of a task, else the first group with a task of the same type."""
-        containing = (label for label, tasks in self.groups.items() if task in tasks)
-        of_same_type = (
-            label
-            for label, tasks in self.groups.items()
-            if any(one.metadata.type == task.metadata.type for one in tasks)
-        )
-        return next(containing, None) or next(of_same_type, None) or "Tasks"
+        kind = task.metadata.type
+        containing = [label for label, tasks in self.groups.items() if task in tasks]
+        alike = [label for label, tasks in self.groups.items() if any(one.metadata.type == kind for one in tasks)]
+        return next(iter([*containing, *alike]), "Tasks")
 
     def _trusted(self, results: Any) -> Any:
         """Return the results that pass verification (:mod:`patent_mteb.tasks.verification`), and log the others."""
@@ -233,30 +225,25 @@ class PatentBenchmark(Benchmark):
             task = classes.get(plain_name(result.task_name))
             if task is None:
                 return True
-            where = Path(str(model.model_name)) / str(model.model_revision) / result.task_name
+            named = (str(model.model_name), model.model_revision or "", model.experiment_name or "")
+            where = Path(named[0]) / str(model.model_revision) / result.task_name
+            expected = (where, result.task_name, task.metadata.main_score, task.scoring, *named)
             for entry in result.scores.get(task.facts.split, ()):
                 subset = str(entry.get("hf_subset", "default"))
-                data = result.dataset_revision if subset == "default" else subset
-                named = (str(model.model_name), model.model_revision or "", model.experiment_name or "")
+                revision = result.dataset_revision if subset == "default" else subset
                 try:
-                    check_entry(
-                        entry,
-                        Place(where, result.task_name, task.metadata.main_score, task.scoring, *named, data, subset),
-                    )
+                    check_entry(entry, Place(*expected, revision, subset))
                 except ContradictionError as error:
-                    logger.warning(
-                        "%s", DataError(f"{error.problem}; not in the score", path=where, remedy=error.remedy)
-                    )
+                    problem = DataError(f"{error.problem}; not in the score", path=where, remedy=error.remedy)
+                    logger.warning("%s", problem)
                     return False
             return True
 
-        models = [
-            model.model_copy(
-                update={"task_results": [result for result in model.task_results if passes(model, result)]}
-            )
-            for model in results.model_results
-        ]
-        return results.model_copy(update={"model_results": [model for model in models if model.task_results]})
+        models = []
+        for model in results.model_results:
+            if passing := [result for result in model.task_results if passes(model, result)]:
+                models.append(model.model_copy(update={"task_results": passing}))
+        return results.model_copy(update={"model_results": models})
 
     def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
         """Return mteb's aggregated scores of each model and the :func:`summary`, without scores on too few items."""
@@ -270,17 +257,13 @@ class PatentBenchmark(Benchmark):
                 if result.task_name in names and sum(map(len, result.scores.values())) == 1
             ]
             mains = {result.task_name: result.get_score() for result in measured}
-            small = {
-                result.task_name
-                for result in measured
-                if any(map(too_small, chain.from_iterable(result.scores.values())))
-            }
+            entries = ((result.task_name, entry) for result in measured for entry in chain(*result.scores.values()))
+            small = {name for name, entry in entries if too_small(entry)}
             kinds = {data_source_of_task(name) for name in mains}
-            data_source = DATA_SOURCES[kinds.pop()] if len(kinds) == 1 else DATA_SOURCES["real"]
+            data_source = DATA_SOURCES[kinds.pop() if len(kinds) == 1 else "real"]
             means = {f"{self.column}::{label}": mean for label, mean in group_means(self, mains, small).items()}
-            found[model.model_name] |= {
-                data_source.titled(name): value for name, value in (means | summary(self, mains, small)).items()
-            }
+            means |= summary(self, mains, small)
+            found[model.model_name] |= {data_source.titled(name): value for name, value in means.items()}
         return found
 
 
@@ -295,10 +278,10 @@ def score_table(benchmark: PatentBenchmark, results: Any) -> pl.DataFrame:
 
 def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark | None:
     """Return a benchmark of the tasks of one of mteb's types; None if all tasks have the type, or none has it."""
-    by_group = {
-        label: [task for task in tasks if task.metadata.type == kind] for label, tasks in benchmark.groups.items()
-    }
-    groups = {label: tasks for label, tasks in by_group.items() if tasks}
+    groups: dict[str, list[type[PatentTask]]] = {}
+    for label, tasks in benchmark.groups.items():
+        if chosen := [task for task in tasks if task.metadata.type == kind]:
+            groups[label] = chosen
     if not groups or sum(map(len, groups.values())) == len(benchmark.task_classes):
         return None
     described = f"{benchmark.facts.description} Its tasks of type {kind} only."
@@ -306,26 +289,28 @@ def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark
     return PatentBenchmark(facts, groups, column=benchmark.column, macro=benchmark.macro, published=benchmark.published)
 
 
+def _counted(
+    tasks: Iterable[type[AbsTask]], scores: Mapping[str, float], small: Collection[str]
+) -> tuple[list[float], bool]:
+    """Return the scores of tasks that are not in ``small``, and whether all tasks have one, of one data source."""
+    names = [plain_name(task.metadata.name) for task in tasks]
+    known = {name: score for name, score in scores.items() if plain_name(name) in names}
+    if len({data_source_of_task(name) for name in known}) > 1:
+        return [], False
+    plain, ignored = {plain_name(name): score for name, score in known.items()}, set(map(plain_name, small))
+    counted = [plain[name] for name in names if name in plain and name not in ignored]
+    return counted, all(name in plain for name in names)
+
+
 def group_means(
     benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()
 ) -> dict[str, float | None]:
     """Return the mean main score of each group of a benchmark; tasks in ``small`` are ignored."""
-    ignored = set(map(plain_name, small))
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.columns.items():
-        names = [plain_name(task.metadata.name) for task in tasks]
-        plain = _of_one_data_source(scores, names)
-        counted = [plain[name] for name in names if name in plain and name not in ignored]
-        means[label] = sum(counted) / len(counted) if counted and all(name in plain for name in names) else None
+        counted, complete = _counted(tasks, scores, small)
+        means[label] = sum(counted) / len(counted) if counted and complete else None
     return means
-
-
-def _of_one_data_source(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    """Return the scores of these tasks by plain name; empty if they are of several data sources, which have no mean."""
-    found = {name: score for name, score in scores.items() if plain_name(name) in names}
-    if len({data_source_of_task(name) for name in found}) > 1:
-        return {}
-    return {plain_name(name): score for name, score in found.items()}
 
 
 def summary(
@@ -337,15 +322,10 @@ def summary(
     ``Spread`` is the largest minus the smallest task score. Both are None if a task is missing, or if tasks are of
     several data sources.
     """
-    names = [plain_name(task.metadata.name) for task in chain.from_iterable(benchmark.columns.values())]
-    plain, ignored = _of_one_data_source(scores, names), set(map(plain_name, small))
-    of_tasks = [plain[name] for name in names if name in plain and name not in ignored]
-    known = (
-        [value for value in group_means(benchmark, scores, small).values() if value is not None]
-        if benchmark.macro
-        else of_tasks
-    )
-    complete = bool(known) and all(name in plain for name in names)
+    known, complete = _counted(chain.from_iterable(benchmark.columns.values()), scores, small)
+    if benchmark.macro:
+        known = [value for value in group_means(benchmark, scores, small).values() if value is not None]
+    complete = complete and bool(known)
     found: dict[str, float | None] = {"Overall": sum(known) / len(known) if complete else None}
     if benchmark.facts.spread:
         found["Spread"] = max(known) - min(known) if complete else None

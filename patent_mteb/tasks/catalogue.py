@@ -1,25 +1,14 @@
-"""All benchmarks and tasks that the suite registers in mteb.
+"""All benchmarks and tasks that the suite registers in mteb: its own, their samples, and those of own data.
 
-They are the benchmarks of the suite, their sample tasks, and the benchmarks of own data. ``PatentMTEB+`` also contains
-patent tasks of mteb itself, with mteb's names, scores and data:
-
-=====================================  =================================================================================
-task                                   content
-=====================================  =================================================================================
-``BigPatentClustering.v2``             US descriptions by CPC section (Sharma et al. 2019, CC BY 4.0); V-measure
-``SwedishPatentCPC{Subclass,Group}…``  claims of Swedish patents of 1885-1972, by optical character recognition, and
-                                       their CPC classes, several each (KTH and PRV, MIT); accuracy of mteb's
-                                       multi-label protocol
-=====================================  =================================================================================
-
-These have no evidence, and ``PATENT_MTEB_DATA`` does not apply to them: mteb loads their data.
+``PatentMTEB+`` also contains patent tasks of mteb itself, with mteb's names, scores and data. These have no evidence,
+and ``PATENT_MTEB_DATA`` does not apply to them.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from patent_mteb import _mteb
@@ -69,7 +58,6 @@ _BENCHMARKS: dict[str, PatentBenchmark] = {}
 _SAMPLE_TASKS: dict[type[PatentTask], type[PatentTask]] = {}
 _VARIANTS: dict[str, tuple[PatentBenchmark, ...]] = {}
 """By benchmark: its tasks on the sample, and its retrieval tasks only if it has others."""
-
 _OWN: list[tuple[Root, tuple[PatentBenchmark, ...]]] = []
 """The benchmarks of the last own data set: the same objects until the data set changes."""
 
@@ -97,14 +85,10 @@ def _make_sample_tasks(tasks: Sequence[type[PatentTask]]) -> None:
 
 
 def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
-    """Return ``<Benchmark>(retrieval)``, if it has tasks of other types, and the benchmarks on the sample.
-
-    With the first, systems that only search have complete scores.
-    """
+    """Return the benchmark on the sample, and, for systems that only search, its retrieval tasks with their sample."""
     retrieval = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
-    on_real_data = [one for one in (benchmark, retrieval) if one is not None]
-    variants = (one for real in on_real_data for one in (real, _sampled(real)) if one is not None)
-    return tuple(variants)[1:]
+    variants = [_sampled(benchmark), retrieval, _sampled(retrieval) if retrieval else None]
+    return tuple(one for one in variants if one is not None)
 
 
 def _sampled(benchmark: PatentBenchmark) -> PatentBenchmark | None:
@@ -131,10 +115,7 @@ def benchmarks() -> tuple[PatentBenchmark, ...]:
 
 
 def own_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``.
-
-    ``dataset.json`` has their name; without it there are none. No other file is read.
-    """
+    """Return the benchmarks of the data set in ``PATENT_MTEB_DATA``; none without a ``dataset.json``."""
     root = own_data.own_data_root()
     if root is None or root.record is None:
         return ()
@@ -168,11 +149,10 @@ def find(name: str) -> PatentBenchmark:
         ['Retrieval', 'Classification']
     """
     known = {benchmark.name: benchmark for benchmark in (*own_benchmarks(), *mteb_benchmarks())}
-    if name in known:
-        return known[name]
-    raise DataError(
-        f"there is no benchmark '{name}'{did_you_mean(name, known)}", remedy=f"choose among {', '.join(known)}"
-    )
+    if name not in known:
+        problem = f"there is no benchmark '{name}'{did_you_mean(name, known)}"
+        raise DataError(problem, remedy=f"choose among {', '.join(known)}")
+    return known[name]
 
 
 def tasks() -> tuple[type[PatentTask], ...]:
@@ -213,11 +193,8 @@ def get_tasks(
     selected = benchmarks() if names is None else [find(name) for name in names]
     first_of = {task: benchmark for benchmark in reversed(selected) for task in benchmark.task_classes}
     ordered = dict.fromkeys(task for benchmark in selected for task in benchmark.task_classes)
-    chosen = [
-        task
-        for task in ordered
-        if (types is None or task.metadata.type in types) and (names or not sample or task in _SAMPLE_TASKS)
-    ]
+    fitting = [task for task in ordered if types is None or task.metadata.type in types]
+    chosen = [task for task in fitting if names or not sample or task in _SAMPLE_TASKS]
     if not chosen:
         known = ", ".join(sorted({task.metadata.type for task in ordered}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
@@ -226,70 +203,45 @@ def get_tasks(
     return [_SAMPLE_TASKS.get(task, task)() if sample else first_of[task].make(task) for task in chosen]
 
 
-for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
-    add(_module.BENCHMARK)
-
+_PAPERS = tuple(module.BENCHMARK for module in (wipo_at, dapfam, patenteb, sophia, patentmap))
+_OPEN = (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK)
+_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
+for _benchmark in (*_PAPERS, *_OPEN, *_PUBLIC):
+    add(_benchmark)
 _make_sample_tasks(dapfam.MTEB_TASKS)
 
 
-_PAPERS = benchmarks()
-
-for _benchmark in (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK):
-    add(_benchmark)
-
-
-def _bibliography(cited: Iterable[PatentBenchmark]) -> str:
-    """Return the citations of several benchmarks in mteb's form, sorted by key."""
-    return "\n\n".join(
-        sorted((benchmark.facts.bibtex for benchmark in cited), key=lambda entry: entry.partition("{")[2])
+def _average(
+    name: str, description: str, members: Sequence[PatentBenchmark], mteb_tasks: Mapping[str, Sequence[str]]
+) -> PatentBenchmark:
+    """Return the macro-average over benchmarks and tasks of mteb."""
+    entries = sorted((benchmark.facts.bibtex for benchmark in members), key=lambda entry: entry.partition("{")[2])
+    bibtex = "\n\n".join(entries)  # as mteb does
+    facts = Facts(name, description, None, bibtex, license="not specified", date=("1964-01-01", "2025-12-31"))
+    return PatentBenchmark(
+        facts,
+        {benchmark.name: benchmark.task_classes for benchmark in members},
+        column="Benchmark",
+        macro=True,
+        published=True,
+        mteb_groups={label: tuple(map(_mteb.task_of_mteb, names)) for label, names in mteb_tasks.items()},
     )
 
 
-_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
-
-for _benchmark in _PUBLIC:
-    add(_benchmark)
-
-_TOTAL = PatentBenchmark(
-    Facts(
-        name="PatentMTEB",
-        description=(
-            "The benchmarks of the five papers on the published data; the score of a model is the macro-average over"
-            " them."
-        ),
-        reference=None,
-        bibtex=_bibliography(_PAPERS),
-        license="not specified",
-        date=("1964-01-01", "2025-12-31"),
-    ),
-    {benchmark.name: benchmark.task_classes for benchmark in _PAPERS},
-    column="Benchmark",
-    macro=True,
-    published=True,
+_TOTAL = _average(
+    "PatentMTEB",
+    "The benchmarks of the five papers on the published data; the score of a model is the macro-average over them.",
+    _PAPERS,
+    {},
 )
-
-_VARIANTS[_TOTAL.name] = _variants(_TOTAL)
-
-_PLUS = PatentBenchmark(
-    Facts(
-        name="PatentMTEB+",
-        description=(
-            "PatentMTEB and further public sets, each of which counts the same in the macro-average; on the published"
-            " data only."
-        ),
-        reference=None,
-        bibtex=_bibliography((*_PAPERS, *_PUBLIC)),
-        license="not specified",
-        date=_TOTAL.facts.date,
-    ),
-    {**_TOTAL.groups, **{benchmark.name: benchmark.task_classes for benchmark in _PUBLIC}},
-    column="Benchmark",
-    macro=True,
-    published=True,
-    mteb_groups={label: tuple(map(_mteb.task_of_mteb, names)) for label, names in _MTEB_TASKS.items()},
+_PLUS = _average(
+    "PatentMTEB+",
+    "PatentMTEB and further public sets, each of which counts the same in the macro-average; on the published data"
+    " only.",
+    (*_PAPERS, *_PUBLIC),
+    _MTEB_TASKS,
 )
-
-_VARIANTS[_PLUS.name] = ()
+_VARIANTS |= {_TOTAL.name: _variants(_TOTAL), _PLUS.name: ()}
 
 
 def total() -> PatentBenchmark:

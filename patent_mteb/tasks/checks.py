@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,17 +21,17 @@ from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
 logger = logging.getLogger(__name__)
-_Value = TypeVar("_Value")
 TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 
 
-def refuse_truncated(source: Source, name: str, rows: int) -> None:
-    """Reject a released file with fewer rows than its release, and log one with more.
+def _is_release(source: Source) -> bool:
+    return source.kind != "sample" and not source.revision.startswith("local-")
 
-    ``PATENT_MTEB_TRUNCATED=1`` logs both, for a release that has shrunk. Local copies and samples have any number.
-    """
+
+def refuse_truncated(source: Source, name: str, rows: int) -> None:
+    """Reject a released file with fewer rows than its release; log one with more, or both if the variable is set."""
     released = rows_of(source.data.key, name)
-    if released is None or source.kind == "sample" or source.revision.startswith("local-") or rows == released:
+    if released is None or rows == released or not _is_release(source):
         return
     problem = f"the file has {rows} rows, its release {released}"
     if rows > released or switched_on(TRUNCATED_VARIABLE):
@@ -44,7 +44,7 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
 def log_size(source: Source, name: str, number: int) -> None:
     """Log a released file whose number of patents is not the paper's."""
     stated = STATED.get((source.data.key, name))
-    if stated not in (None, number) and source.kind != "sample" and not source.revision.startswith("local-"):
+    if stated not in (None, number) and _is_release(source):
         logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
 
 
@@ -55,19 +55,9 @@ def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str]
         known = first.setdefault(key, row)
         if values[known] != value:
             problem = f"the {what} '{', '.join(key)}' is '{value}' here and '{values[known]}' in row {known + 1}"
-            raise DataError(
-                problem, path=path, row=row + 1, remedy="correct one of the two rows, or download the file again"
-            )
+            remedy = "correct one of the two rows, or download the file again"
+            raise DataError(problem, path=path, row=row + 1, remedy=remedy)
     log_counts(path, {f"rows repeat a {what}": len(values) - len(first)})
-
-
-def first_of_key(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Value]]:
-    """Yield the first row of each key."""
-    seen: set[str] = set()
-    for key, value in rows:
-        if key not in seen:
-            seen.add(key)
-            yield key, value
 
 
 def read_unique(
@@ -82,12 +72,9 @@ def read_unique(
     content = _rows(path, {*again, *again.values()})
     for row, known in again.items():
         if content[known] != content[row]:
-            name = names[row]
-            problem = f"{key} '{name}' occurs twice (first in row {known + 1}), with other content"
+            problem = f"{key} '{names[row]}' occurs twice (first in row {known + 1}), with other content"
             raise DataError(problem, path=path, row=row + 1, remedy="keep one row per id")
-    if len(first) == len(names):
-        return table, 0
-    return table.filter(pa.array([first[name] == row for row, name in enumerate(names)])), len(names) - len(first)
+    return (table.take(list(first.values())) if again else table), len(again)
 
 
 def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
@@ -119,24 +106,15 @@ def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> li
     kind = table.schema.field(name).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    known = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_string_view,
-        pa.types.is_integer,
-        pa.types.is_null,
-    )
+    types = pa.types
+    known = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_null)
     if not any(is_kind(kind) for is_kind in known):
-        raise DataError(
-            f"the ids of column '{name}' have type {kind}",
-            path=path,
-            remedy="write strings, or download the file again",
-        )
+        problem = f"the ids of column '{name}' have type {kind}"
+        raise DataError(problem, path=path, remedy="write strings, or download the file again")
     values = ["" if value is None else str(value) for value in table[name].to_pylist()]
     if not optional and "" in values:
-        raise DataError(
-            f"column '{name}' is empty", path=path, row=values.index("") + 1, remedy="give the row an id or delete it"
-        )
+        row = values.index("") + 1
+        raise DataError(f"column '{name}' is empty", path=path, row=row, remedy="give the row an id or delete it")
     return values
 
 
@@ -145,15 +123,13 @@ def texts_of(table: pa.Table, name: str, path: Path) -> list[str]:
     values = table[name].to_pylist()
     for row, value in enumerate(values, start=1):
         if value is not None and not isinstance(value, str):
-            raise DataError(
-                f"column '{name}' does not hold strings", path=path, row=row, remedy="write the column as strings"
-            )
+            problem = f"column '{name}' does not hold strings"
+            raise DataError(problem, path=path, row=row, remedy="write the column as strings")
     texts = [value or "" for value in values]
     empty = sum(not text.strip() for text in texts)
     if empty == len(texts):
-        raise DataError(
-            f"column '{name}' is empty", path=path, row=1, remedy="complete the rows or download the file again"
-        )
+        remedy = "complete the rows or download the file again"
+        raise DataError(f"column '{name}' is empty", path=path, row=1, remedy=remedy)
     log_counts(path, {f"of {len(texts)} rows have an empty '{name}'": empty})
     return texts
 
@@ -163,9 +139,8 @@ def label_names(values: Sequence[Any], name: str, path: Path) -> list[str]:
     names = []
     for row, value in enumerate(values, start=1):
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-            raise DataError(
-                f"column '{name}' is empty", path=path, row=row, remedy="complete the row or download the file again"
-            )
+            remedy = "complete the row or download the file again"
+            raise DataError(f"column '{name}' is empty", path=path, row=row, remedy=remedy)
         if not isinstance(value, (str, int, float)):
             problem = f"column '{name}' holds a {type(value).__name__} where a label is expected"
             raise DataError(problem, path=path, row=row, remedy="write one word or number a row")
@@ -185,9 +160,8 @@ def refuse_trivial_clusters(labels: Sequence[str], path: Path) -> None:
     """Reject clusters that any model finds: all rows in one, or each row in its own."""
     refuse_constant(labels, path, "rows")
     if len(set(labels)) == len(labels):
-        raise DataError(
-            f"each of the {len(labels)} rows is its own cluster", path=path, remedy="a cluster needs several rows"
-        )
+        problem = f"each of the {len(labels)} rows is its own cluster"
+        raise DataError(problem, path=path, remedy="a cluster needs several rows")
 
 
 def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None:
@@ -197,10 +171,8 @@ def check_unseen_labels(tested: Set[str], trained: Set[str], path: Path) -> None
         problem = f"no label of the test split occurs in the training split ('{unseen[0]}' is one)"
         raise DataError(problem, path=path, remedy="write the labels of both splits in the same form")
     if unseen:
-        some = ", ".join(unseen[:5])
-        logger.warning(
-            "%s: %d of %d labels of the test split occur in no training row: %s", path, len(unseen), len(tested), some
-        )
+        message = "%s: %d of %d labels of the test split occur in no training row: %s"
+        logger.warning(message, path, len(unseen), len(tested), ", ".join(unseen[:5]))
 
 
 def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
@@ -212,14 +184,8 @@ def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path:
             problem = f"every test row is also in the training split (compared by {word})"
             raise DataError(problem, path=path, remedy="split the rows again, disjointly")
         if shared:
-            logger.warning(
-                "%s: leakage: %d of %d test rows are also in the training split (compared by %s); they make the score"
-                " too high",
-                path,
-                shared,
-                len(tested),
-                word,
-            )
+            message = "%s: leakage: %d of %d test rows are also in the training split (compared by %s)"
+            logger.warning(f"{message}; they make the score too high", path, shared, len(tested), word)
 
 
 def refuse_unscorable(

@@ -1,24 +1,17 @@
-"""CLEF-IP 2013, claims to passages, in English, German and French.
+"""CLEF-IP 2013, claims to passages, in English, German and French (Piroi et al. 2013).
 
-Relevant are the passages that European search reports cite against the claims.
+Users of the collection put it into ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). Relevant are
+the passages that European search reports cite against the claims of a topic. The corpus is every passage of the
+documents in the folder: a result contains their number, and its revision is the hash of the folder.
 
-Users of the collection put it into ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). A query is
-the claims of a topic in English, German or French. The corpus is every passage of the documents in the folder, and
-scores depend on these documents: a result contains their number, and its revision is the hash of the folder. Relevant
-passages of missing documents are counted.
-
-In addition to mteb's scores over passages (main score ``map_at_1000``), there are those of Piroi et al. 2013, §3.4:
-
-* of documents, each at the rank of its best passage: ``document_pres_at_100``, ``document_map_at_100``,
-  ``document_recall_at_100``;
-* ``map_d`` and ``precision_d``: average precision and precision of the retrieved passages of one relevant document,
-  averaged over the relevant documents of a topic (0 for those that are not retrieved) and over topics;
-* slices by the language of the topic: ``lang_en``, ``lang_de``, ``lang_fr``.
+Further scores are those of documents, each at the rank of its best passage (``document_...``), and ``map_d`` and
+``precision_d`` (§3.4): average precision and precision of the retrieved passages of one relevant document, averaged
+over the relevant documents of a topic (0 for those that are not retrieved) and over topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +24,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts, refuse_unscorable
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
 
 DATA = DataSet("CLEF-IP-2013", "")
 DOCUMENT_MEASURES = ("pres@100", "map@100", "recall@100")
@@ -80,10 +73,8 @@ class ClefIPRetrieval(PatentRetrieval):
         present = {path.stem for path in files}
         language: dict[str, str] = {}
         qrels: dict[str, dict[str, int]] = {}
-        counts = {
-            "relevant passages of documents that are not there": 0,
-            "relevant passages that their document does not have": 0,
-        }
+        absent = "relevant passages of documents that are not there"
+        counts = {absent: 0, "relevant passages that their document does not have": 0}
         unknown: set[str] = set()
         for name in reader.LANGUAGES:
             for topic, documents in reader.judgements(place, name).items():
@@ -93,22 +84,23 @@ class ClefIPRetrieval(PatentRetrieval):
                 language[topic] = name.lower()
                 for document, paths in documents.items():
                     keys = [key for key in (f"{document}#{path}" for path in sorted(paths)) if key in corpus]
-                    missing = (
-                        "that their document does not have"
-                        if document in present
-                        else "of documents that are not there"
-                    )
-                    counts[f"relevant passages {missing}"] += len(paths) - len(keys)
+                    why = "relevant passages that their document does not have" if document in present else absent
+                    counts[why] += len(paths) - len(keys)
                     qrels.setdefault(topic, {}).update(dict.fromkeys(keys, 1))
         log_counts(place, {**counts, "judged topics that are not among the test topics": len(unknown)})
         refuse_unscorable(qrels, place, "no relevant passage is among the documents")
         parts = slices.by_query(slices.positive(qrels), lambda topic: f"lang_{language[topic]}")
+        applications = {topics[topic].document for topic in qrels}
+        own_passages: dict[str, set[str]] = {}
+        for key in corpus:
+            if (document := _document(key)) in applications:
+                own_passages.setdefault(document, set()).add(key)
         return RetrievalTables(
             corpus=corpus,
             queries={topic: topics[topic].claims for topic in qrels},
             qrels=qrels,
             slices=dict(sorted(parts.items())),
-            hidden=_passages_of_topics({topic: topics[topic].document for topic in qrels}, corpus),
+            hidden={topic: own_passages[name] for topic in qrels if (name := topics[topic].document) in own_passages},
         )
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
@@ -118,37 +110,17 @@ class ClefIPRetrieval(PatentRetrieval):
             query: {_document(key): 1 for key, gain in passages.items() if gain > 0}
             for query, passages in known.items()
         }
-        means = Judged(ranked.docs, documents, ranked.query_ids, ranked.doc_ids).scores(DOCUMENT_MEASURES).means()
-        found = super().benchmark_scores(run, judged) | {
-            f"document_{name.replace('@', '_at_')}": value for name, value in means.items()
-        }
-        inside = [
-            within_documents(ranking, known[query])
-            for query, ranking in run.to_dict().items()
-            if any(known[query].values())
-        ]
-        pairs = np.array(inside).reshape(-1, 2).mean(axis=0) if inside else np.zeros(2)
-        return found | {
-            "map_d": float(pairs[0]),
-            "precision_d": float(pairs[1]),
-            "n_documents": len({_document(key) for key in run.doc_ids}),
-        }
+        judged_documents = Judged(ranked.docs, documents, ranked.query_ids, ranked.doc_ids)
+        found = super().benchmark_scores(run, judged)
+        found |= named_means(judged_documents.scores(DOCUMENT_MEASURES), "document_")
+        scored = [(ranking, known[query]) for query, ranking in run.to_dict().items() if any(known[query].values())]
+        pairs = [within_documents(ranking, relevant) for ranking, relevant in scored] or [(0.0, 0.0)]
+        found["map_d"], found["precision_d"] = map(float, np.mean(pairs, axis=0))
+        return found | {"n_documents": len(set(map(_document, run.doc_ids)))}
 
 
 def _document(passage: str) -> str:
     return passage.partition("#")[0]
-
-
-def _passages_of_topics(
-    document: Mapping[str, str], corpus: Sequence[str] | Mapping[str, str]
-) -> dict[str, frozenset[str]]:
-    """Return the passages of the application of each topic."""
-    applications = set(document.values())
-    passages: dict[str, list[str]] = {}
-    for key in corpus:
-        if (name := _document(key)) in applications:
-            passages.setdefault(name, []).append(key)
-    return {topic: frozenset(passages[name]) for topic, name in document.items() if name in passages}
 
 
 def of_documents(run: Run) -> Run:
@@ -174,6 +146,7 @@ def within_documents(ranking: Mapping[str, float], relevant: Mapping[str, int]) 
     return first, second
 
 
+_INSTRUCTION = "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
 _METADATA = task_metadata(
     FACTS,
     DATA,
@@ -181,12 +154,9 @@ _METADATA = task_metadata(
     "Retrieval",
     "Given claims of a European application, retrieve the passages that its search report cites against them.",
     "map_at_1000",
-    prompt={
-        "query": "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
-    },
+    prompt={"query": _INSTRUCTION},
     eval_langs=["eng-Latn", "deu-Latn", "fra-Latn"],
     text_parts={"query": ("claim",)},
 )
-BENCHMARK = PatentBenchmark(
-    FACTS, {"Passages": (make_task(ClefIPRetrieval, __name__, _METADATA, data=DATA, facts=FACTS),)}
-)
+_TASK = make_task(ClefIPRetrieval, __name__, _METADATA, data=DATA, facts=FACTS)
+BENCHMARK = PatentBenchmark(FACTS, {"Passages": (_TASK,)})

@@ -14,8 +14,8 @@ The evidence of a score (:mod:`patent_mteb.tasks.evidence`) contains, under :dat
                        interaction
 =====================  =================================================================================================
 
-An unknown number is omitted: the texts of an encoder without a store, the tokens of a model that is not a
-sentence-transformers model. The evidence also names the device.
+An unknown number is omitted: the texts of an encoder without a store, the tokens of other than sentence-transformers
+models.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _DIGITS = 4
 def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the scores that ``work`` computes, with their cost in the evidence."""
     stores = list(_stores(model))
-    before = [(store.stats.encoded, store.stats.characters) for store in stores]
-    on_gpu = _reset_gpu_peak()
+    before = {name: sum(getattr(store.stats, name) for store in stores) for name in ("encoded", "characters")}
+    if gpu := _gpu():
+        gpu.reset_peak_memory_stats()
     started, processor = time.perf_counter(), time.process_time()
     with timed() as phases, _counting(stores) as tokens:
         scores = work()
@@ -48,17 +49,25 @@ def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"seconds": round(seconds, _DIGITS), "processor_seconds": round(processor, _DIGITS)}
     rest = max(0.0, seconds - sum(phases.values()))
     found["phases"] = {name: round(value, _DIGITS) for name, value in {**phases, "rest": rest}.items()}
-    if stores:
-        after = [(store.stats.encoded, store.stats.characters) for store in stores]
-        found |= {
-            name: sum(late[column] - early[column] for early, late in zip(before, after, strict=True))
-            for column, name in enumerate(("encoded", "characters"))
-        }
+    for name in ("encoded", "characters") if stores else ():
+        found[name] = sum(getattr(store.stats, name) for store in stores) - before[name]
     if tokens["computed"]:
         found |= {"tokens": tokens["read"], "padding": round(1 - tokens["read"] / tokens["computed"], _DIGITS)}
-    found |= _memory(on_gpu)
+    with contextlib.suppress(ImportError):  # Windows
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
+    if gpu := _gpu():
+        found["peak_device_mb"] = round(gpu.max_memory_allocated() / 1e6, 1)
     evidence = scores.get(KEY, {})
     return {**scores, KEY: {**evidence, COST: {**found, **evidence.get(COST, {})}}}
+
+
+def _gpu() -> Any:
+    """Return ``torch.cuda`` if torch is loaded and there is a GPU; BM25 needs no torch."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch and torch.cuda.is_available() else None
 
 
 def _stores(model: Any) -> Iterator[StoredEncoder]:
@@ -94,28 +103,3 @@ def _network(store: StoredEncoder) -> Any:
     while model is not None and not isinstance(model, SentenceTransformer):
         model = getattr(model, "model", None)
     return model
-
-
-def _reset_gpu_peak() -> bool:
-    """Reset the peak memory of the GPU; False without a GPU."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return False
-    torch.cuda.reset_peak_memory_stats()
-    return True
-
-
-def _memory(on_gpu: bool) -> dict[str, float]:
-    found = {}
-    try:
-        import resource
-    except ImportError:  # Windows
-        pass
-    else:
-        unit = 1 if sys.platform == "darwin" else 1024
-        found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
-    if on_gpu:
-        import torch
-
-        found["peak_device_mb"] = round(torch.cuda.max_memory_allocated() / 1e6, 1)
-    return found

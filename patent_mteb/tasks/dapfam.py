@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,37 +25,20 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.memory import portion
 from patent_mteb.metrics import slices
-from patent_mteb.models.robustness import reads_section_tags, section_tags
+from patent_mteb.models.robustness import section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.base import document_text
 from patent_mteb.search.memory_cache import LRUCache
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import first_of_key, ids_of, log_counts, read_unique, refuse_truncated, refuse_unscorable
+from patent_mteb.tasks.checks import ids_of, log_counts, read_unique, refuse_truncated, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
-
-if TYPE_CHECKING:
-    from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
 _CACHE_BYTES = 1 << 28
-_CACHE: LRUCache[tuple[Source, Hashable], Texts] = LRUCache(_CACHE_BYTES)
-
-
-def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Texts:
-    """Return the texts of a view from an LRU cache, or compose them.
-
-    The cache has at most 256 MB, and at most a sixteenth of the memory budget. Its texts are those of the source's
-    revision: a task stops if the source changes while it is read (:meth:`~patent_mteb.data.loading.Source.verify`).
-    """
-    known = _CACHE.get((source, view))
-    if known is None:
-        known = compose()
-        _CACHE.most_bytes = portion(1 / 16, _CACHE_BYTES)
-        _CACHE.put((source, view), known, known.column.nbytes)
-    return known
+_CACHE: LRUCache[tuple[Hashable, ...], Texts] = LRUCache(_CACHE_BYTES)
 
 
 DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c516d13afea2d")
@@ -96,22 +79,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 PARTS_OF_VIEW = {"Title": ("title",), "Abstract": ("abstract",), "Claim1": ("claim",), "Description": ("invention",)}
 
-SECTION_OF_COLUMN = {
-    "title_en": "title",
-    "abstract_en": "abstract",
-    "claims_text": "claim",
-    "description_en": "invention",
-}
+SECTION_OF_COLUMN = dict(zip(SECTIONS["FullText"], ("title", "abstract", "claim", "invention"), strict=True))
 
 _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Query view, corpus view and domain (empty for ALL) of a task.
-
-    ``as_mteb`` selects the texts of mteb's own task.
-    """
+    """Query view, corpus view and domain (empty for ALL) of a task; ``as_mteb`` selects the texts of mteb's own."""
 
     query: str
     corpus: str
@@ -121,12 +96,6 @@ class Pair:
     @property
     def name(self) -> str:
         return f"PatentDAPFAM{self.query}To{self.corpus}{self.domain}Retrieval{'.mteb' * self.as_mteb}"
-
-    @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        """The views that are one section."""
-        views = {"query": self.query, "document": self.corpus}
-        return {role: PARTS_OF_VIEW[view] for role, view in views.items() if view in PARTS_OF_VIEW}
 
     @property
     def description(self) -> str:
@@ -139,23 +108,17 @@ class Pair:
         return f"Given a patent family, retrieve the families it cites or that cite it ({part}; {views})."
 
 
-_CORPORA = ("FullText", "TA", "Description", "TAC")
-
 PAIRS = (
-    *((query, corpus) for query in ("TA", "TAC", "Abstract", "Keywords", "Title") for corpus in _CORPORA),
+    *product(("TA", "TAC", "Abstract", "Keywords", "Title"), ("FullText", "TA", "Description", "TAC")),
     *((query, "Abstract") for query in ("TA", "TAC", "Abstract")),
     ("Claim1", "Claim1"),
 )
 """The views of Tables 17 and 19, the title query of Fig. 6, and the remaining symmetric views of WIPO-AT §3.8."""
 
 DOMAINS = ("", "In", "Out")
-SPECS = tuple(Pair(query, corpus, domain) for domain in DOMAINS for query, corpus in PAIRS)
-
+SPECS = tuple(Pair(*pair, domain) for domain in DOMAINS for pair in PAIRS)
 AS_MTEB = tuple(
-    Pair(query, corpus, domain, True)
-    for domain in DOMAINS
-    for query in ("TA", "TAC")
-    for corpus in ("TA", "TAC", "FullText")
+    Pair(*pair, domain, True) for domain in DOMAINS for pair in product(("TA", "TAC"), ("TA", "TAC", "FullText"))
 )
 """mteb's own eighteen tasks, which join the columns of a query, and of a document without its title, by line breaks."""
 
@@ -164,10 +127,7 @@ _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
 @dataclass(frozen=True)
 class Tables:
-    """The three published tables without their texts, which :func:`view_texts` reads.
-
-    ``judged`` maps query and document to (gain, domain_rel), in file order.
-    """
+    """The published tables without their texts; ``judged`` maps query and document to (gain, domain_rel), in order."""
 
     corpus: pa.Table
     queries: pa.Table
@@ -176,11 +136,10 @@ class Tables:
 
 def _without_text(column: pa.ChunkedArray) -> int:
     """Count the rows that are null or empty, without creating Python strings."""
+    if not _is_text(column.type) or pa.types.is_null(column.type):
+        return int(column.null_count)
     plain = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
-    empty = (
-        pc.equal(pc.binary_length(plain), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
-    )
-    return int(column.null_count + ((empty is not None and pc.sum(empty).as_py()) or 0))
+    return int(column.null_count + (pc.sum(pc.equal(pc.binary_length(plain), 0)).as_py() or 0))
 
 
 @lru_cache(maxsize=1)
@@ -189,25 +148,22 @@ def read_tables(source: Source) -> Tables:
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
     corpus, documents_again = read_unique(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
     queries, queries_again = read_unique(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
-    counts = Counter(
-        {"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again}
-    )
+    counts = Counter({"documents repeat an earlier one": documents_again})
+    counts["queries repeat an earlier one"] = queries_again
     for name, table, again in (("corpus", corpus, documents_again), ("queries", queries, queries_again)):
         refuse_truncated(source, f"{name}.parquet", table.num_rows + again)
         for batch in files.read_batches(paths[name], list(_TEXT_COLUMNS)):
             for column in _TEXT_COLUMNS:
                 counts[f"rows of {name} have no {column}"] += _without_text(batch[column])
-    relations = files.read_parquet(
-        paths["qrels_all"],
-        {"query_id": None, "relevant_id": None, "relevance_score": None, "domain_rel": pa.string()},
-    )
+    columns = {"query_id": None, "relevant_id": None, "relevance_score": None, "domain_rel": pa.string()}
+    relations = files.read_parquet(paths["qrels_all"], columns)
     refuse_truncated(source, "qrels_all.parquet", relations.num_rows)
     documents, known_queries = set(corpus["relevant_id"].to_pylist()), set(queries["query_id"].to_pylist())
     judged: dict[str, dict[str, tuple[int, str]]] = {}
     row_of: dict[tuple[str, str], int] = {}
     pairs = (ids_of(relations, name, paths["qrels_all"]) for name in ("query_id", "relevant_id"))
-    columns = (*pairs, *(relations[name].to_pylist() for name in ("relevance_score", "domain_rel")))
-    for row, (query, document, score, domain) in enumerate(zip(*columns, strict=True), start=1):
+    others = (relations[name].to_pylist() for name in ("relevance_score", "domain_rel"))
+    for row, (query, document, score, domain) in enumerate(zip(*pairs, *others, strict=True), start=1):
         problem = ""
         if query not in known_queries:
             problem = f"unknown query '{query}'"
@@ -227,9 +183,8 @@ def read_tables(source: Source) -> Tables:
             if judged.setdefault(query, {}).setdefault(document, relation) != relation:
                 problem = f"the relation of '{query}' and '{document}' has other values in row {first}"
         if problem:
-            raise DataError(
-                problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again"
-            )
+            remedy = "correct the row, or download the file again"
+            raise DataError(problem, path=paths["qrels_all"], row=row, remedy=remedy)
     log_counts(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
 
@@ -239,14 +194,11 @@ def tagged_texts(table: pa.Table, view: str) -> list[str]:
     sections = SECTIONS.get(view)
     if sections is None:
         return [section_tags(text, PARTS_OF_VIEW.get(view, ("",))) for text in texts(table, view)]
-    names = [SECTION_OF_COLUMN[column] for column in sections]
-    rows = zip(*(table[column].to_pylist() for column in sections), strict=True)
-    return [
-        views.join_sections(
-            (section_tags(part or "", (name,)) for name, part in zip(names, parts, strict=True)), views.SEPARATOR
-        )
-        for parts in rows
-    ]
+    tagged = (
+        [section_tags(part or "", (SECTION_OF_COLUMN[column],)) for part in table[column].to_pylist()]
+        for column in sections
+    )
+    return [views.join_sections(parts, views.SEPARATOR) for parts in zip(*tagged, strict=True)]
 
 
 Compose = Callable[[pa.Table, str], list[str]]
@@ -258,54 +210,47 @@ def texts(table: pa.Table, view: str) -> list[str]:
     if view == "Keywords":
         column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
         if column is None:
-            raise DataError(
-                f"no keyword column among: {', '.join(table.column_names)}",
-                remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy",
-            )
+            problem = f"no keyword column among: {', '.join(table.column_names)}"
+            raise DataError(problem, remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy")
         kind = table.schema.field(column).type
         listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
         if not _is_text(kind.value_type if listed else kind):
-            raise DataError(
-                f"column '{column}' has type {kind}", remedy="write it as strings, or lists of strings, in a local copy"
-            )
-        values = table[column].to_pylist()
-        return [
-            ", ".join(word for word in value if word) if isinstance(value, list) else value or "" for value in values
-        ]
+            remedy = "write it as strings, or lists of strings, in a local copy"
+            raise DataError(f"column '{column}' has type {kind}", remedy=remedy)
+        lists = ([value or ""] if not isinstance(value, list) else value for value in table[column].to_pylist())
+        return [", ".join(word for word in words if word) for words in lists]
     if view == "Claim1":
         return [first_independent_claim(split_claims(text or "")) for text in table["claims_text"].to_pylist()]
-    return [
-        views.join_sections(part or "" for part in parts)
-        for parts in zip(*(table[name].to_pylist() for name in SECTIONS[view]), strict=True)
-    ]
+    rows = zip(*(table[name].to_pylist() for name in SECTIONS[view]), strict=True)
+    return [views.join_sections(part or "" for part in parts) for parts in rows]
 
 
-def _joined(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Join columns as mteb's own DAPFAM tasks do."""
-    rows = zip(*(table[name].to_pylist() for name in names), strict=True)
-    return ["\n".join(part for part in parts if part) for parts in rows]
-
-
-def _mteb_queries(table: pa.Table, view: str) -> list[str]:
+def _mteb_queries(table: pa.Table, view: str, without: str = "") -> list[str]:
     """Return the texts of a view as mteb's own DAPFAM tasks join those of queries."""
-    return _joined(table, SECTIONS[view])
+    rows = zip(*(table[name].to_pylist() for name in SECTIONS[view] if name != without), strict=True)
+    return ["\n".join(part for part in parts if part) for parts in rows]
 
 
 def _mteb_documents(table: pa.Table, view: str) -> list[str]:
     """As :func:`_mteb_queries`, for documents, whose title is a separate field."""
-    texts = _joined(table, (name for name in SECTIONS[view] if name != "title_en"))
-    return [
-        document_text({"title": title, "text": text})
-        for title, text in zip(table["title_en"].to_pylist(), texts, strict=True)
-    ]
+    titles, texts = table["title_en"].to_pylist(), _mteb_queries(table, view, without="title_en")
+    return [document_text({"title": title, "text": text}) for title, text in zip(titles, texts, strict=True)]
 
 
 def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Texts:
-    """Read the texts of a view by id, in batches."""
+    """Read the texts of a view by id, in batches; the first row of an id counts."""
     columns = None if view == "Keywords" else [key, *(("claims_text",) if view == "Claim1" else SECTIONS[view])]
     batches = files.read_batches(path, columns)
-    rows = (pair for batch in batches for pair in zip(ids_of(batch, key, path), compose(batch, view), strict=True))
-    return Texts.collected(first_of_key(rows))
+
+    def first_rows() -> Iterator[tuple[str, str]]:
+        seen: set[str] = set()
+        for batch in batches:
+            for name, text in zip(ids_of(batch, key, path), compose(batch, view), strict=True):
+                if name not in seen:
+                    seen.add(name)
+                    yield name, text
+
+    return Texts.collected(first_rows())
 
 
 class DAPFAMRetrieval(PatentRetrieval):
@@ -325,9 +270,7 @@ class DAPFAMRetrieval(PatentRetrieval):
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
         query_ids = tables.queries["query_id"].to_pylist()
-        corpus, queries = (
-            self._texts(_mteb_documents, _mteb_queries) if self.pair.as_mteb else self._texts(texts, texts)
-        )
+        corpus, queries = self._texts(*((_mteb_documents, _mteb_queries) if self.pair.as_mteb else (texts, texts)))
         with_self = {
             query: {document: gain for document, (gain, _) in pairs.items() if gain}
             for query, pairs in tables.judged.items()
@@ -349,12 +292,9 @@ class DAPFAMRetrieval(PatentRetrieval):
             paper_slices=paper_parts,
         )
 
-    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """Return the data of the split, with section tags for a model that reads them."""
-        if not reads_section_tags(model.mteb_model_meta):
-            return data_split
+    def tagged_tables(self) -> RetrievalTables:
         corpus, queries = self._texts(tagged_texts, tagged_texts)
-        return replace(self.tables, corpus=corpus, queries=queries).split()
+        return replace(self.tables, corpus=corpus, queries=queries)
 
     def _texts(self, of_documents: Compose, of_queries: Compose) -> tuple[Texts, Texts]:
         """Return the texts of the corpus and of the queries."""
@@ -362,10 +302,16 @@ class DAPFAMRetrieval(PatentRetrieval):
         return corpus, self._composed("queries.parquet", "query_id", self.pair.query, of_queries)
 
     def _composed(self, name: str, key: str, view: str, compose: Compose) -> Texts:
+        """Compose the texts of a view; a cache of at most 256 MB, and a sixteenth of the memory, has recent ones."""
         path = self.source.path(name)
         state = path.stat()
-        place = (path, state.st_mtime_ns, state.st_size, view, compose)
-        return composed(self.source, place, partial(view_texts, path, key, view, compose))
+        place = (self.source, path, state.st_mtime_ns, state.st_size, view, compose)
+        known = _CACHE.get(place)
+        if known is None:
+            known = view_texts(path, key, view, compose)
+            _CACHE.most_bytes = portion(1 / 16, _CACHE_BYTES)
+            _CACHE.put(place, known, known.column.nbytes)
+        return known
 
     def _domain(self, judged: slices.Qrels, tables: Tables) -> tuple[slices.Qrels, dict[str, slices.Qrels]]:
         """Return the judgements of the task's domain, with IN and OUT as slices of a task on all relations."""
@@ -376,9 +322,8 @@ class DAPFAMRetrieval(PatentRetrieval):
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(
-        test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    )
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(test(kind) for test in tests)
 
 
 def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
@@ -396,18 +341,14 @@ def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _task(spec: Pair) -> type[DAPFAMRetrieval]:
-    metadata = task_metadata(
-        FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100", text_parts=spec.parts
-    )
-    return make_task(DAPFAMRetrieval, __name__, metadata, pair=spec)
+    described = (spec.name, "Retrieval", spec.description, "ndcg_at_100")
+    parts = sections_of(PARTS_OF_VIEW, query=spec.query, document=spec.corpus)
+    return make_task(DAPFAMRetrieval, __name__, task_metadata(FACTS, DATA, *described, text_parts=parts), pair=spec)
 
 
 BENCHMARK = PatentBenchmark(
     FACTS,
-    {
-        title: tuple(_task(spec) for spec in SPECS if spec.domain == domain)
-        for title, domain in zip(("ALL", "IN", "OUT"), DOMAINS, strict=True)
-    },
+    {domain.upper() or "ALL": tuple(_task(spec) for spec in SPECS if spec.domain == domain) for domain in DOMAINS},
 )
 
 MTEB_TASKS = tuple(map(_task, AS_MTEB))

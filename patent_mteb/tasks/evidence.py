@@ -18,9 +18,8 @@ The scores of every task of the suite contain, under :data:`KEY`,
 ``seal``         checksum of all numbers of the entry and of this record
 ===============  =======================================================================================================
 
-Reports verify the record (:mod:`patent_mteb.tasks.verification`). Digests are not signatures: anybody who forges a
-result can compute them. They detect results that were edited, exchanged or overwritten, and differences between two
-equal runs. The hash is XXH3 (128 bits); the digest of a set does not depend on the order.
+Reports verify the record (:mod:`patent_mteb.tasks.verification`). Digests (XXH3, 128 bits) are not signatures: they
+detect results that were edited, exchanged or overwritten, and differences between two equal runs.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import xxhash
@@ -42,20 +41,15 @@ from numpy.typing import NDArray
 from patent_mteb.identity import version
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import document_text
+from patent_mteb.search.run import Run
 from patent_mteb.store.canaries import behaviours, has_search_models
 from patent_mteb.store.settings import model_facts
-
-if TYPE_CHECKING:
-    from patent_mteb.search.run import Run
-
 
 KEY = "evidence"
 """Key of the record in the scores."""
 _CHECKSUM = "seal"
-_ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})
-"""Keys that mteb adds to an entry after the evaluation."""
-_DIGITS = 6
-"""Decimals of the numbers in a digest, more than mteb writes."""
+_ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})  # after the evaluation
+_DIGITS = 6  # decimals of the numbers in a digest, more than mteb writes
 _ROWS_AT_ONCE = 1000
 _Item = TypeVar("_Item")
 
@@ -70,39 +64,22 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class StringSet:
-    """The digest of a set of strings, in any order, with 16 bytes of memory per string."""
-
-    def __init__(self) -> None:
-        self._hashes: list[NDArray[np.void]] = []
-
-    def add(self, strings: Iterable[str]) -> None:
-        """Add strings; only their hashes are stored."""
-        for some in _blocks(strings):
-            hashes = b"".join(xxhash.xxh3_128_digest(_bytes(string)) for string in some)
-            self._hashes.append(np.frombuffer(hashes, "V16"))
-
-    def record(self) -> dict[str, Any]:
-        """Return number and digest of the distinct strings."""
-        distinct = np.unique(np.concatenate(self._hashes)) if self._hashes else np.empty(0, "V16")
-        return {"n": len(distinct), "digest": xxhash.xxh3_128_hexdigest(distinct.tobytes())}
+def set_record(strings: Iterable[str]) -> dict[str, Any]:
+    """Return number and digest of the distinct strings, in any order; only hashes of 16 bytes are in memory."""
+    hashes = [np.empty(0, "V16")]
+    for some in _blocks(strings):
+        hashes.append(np.frombuffer(b"".join(xxhash.xxh3_128_digest(_bytes(string)) for string in some), "V16"))
+    distinct = np.unique(np.concatenate(hashes))
+    return {"n": len(distinct), "digest": xxhash.xxh3_128_hexdigest(distinct.tobytes())}
 
 
 def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """Return number and digest of the distinct texts of each role."""
-    record = {}
-    for role, texts in roles.items():
-        found = StringSet()
-        found.add(texts)
-        record[role] = found.record()
-    return record
+    return {role: set_record(texts) for role, texts in roles.items()}
 
 
 def data_digest(value: Any) -> str:
-    """Return the digest of records, tables, mappings, sequences, arrays and strings.
-
-    The order of rows and sequences matters, the order of mappings and sets does not.
-    """
+    """Return the digest of any data; the order of rows and sequences matters, that of mappings and sets does not."""
     state = xxhash.xxh3_128()
     for part in _parts(value):
         state.update(len(part).to_bytes(8, "little") + part)
@@ -114,7 +91,10 @@ def _parts(value: Any) -> Iterator[bytes]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "column_names"):
-        yield from _rows(value)
+        names = sorted(value.column_names)
+        for some in value.select_columns(names).iter(_ROWS_AT_ONCE):
+            yield from (_column(some[name]) for name in names)
+            release_pages()
     elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
         yield f"{value.dtype.str}{value.shape}".encode()
         yield np.ascontiguousarray(value).tobytes()
@@ -130,13 +110,6 @@ def _parts(value: Any) -> Iterator[bytes]:
             yield _column(some)
     else:
         yield _plain(value)
-
-
-def _rows(table: Any) -> Iterator[bytes]:
-    names = sorted(table.column_names)
-    for some in table.select_columns(names).iter(_ROWS_AT_ONCE):
-        yield from (_column(some[name]) for name in names)
-        release_pages()
 
 
 def _column(values: Sequence[Any]) -> bytes:
@@ -171,11 +144,6 @@ def ranking_digest(run: Run) -> str:
     return state.hexdigest()
 
 
-def ranking_record(run: Run, digest: str) -> dict[str, Any]:
-    """Return the size of a run with its :func:`ranking_digest`."""
-    return {"queries": len(run.query_ids), "depth": run.depth, "digest": digest}
-
-
 def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return a digest of vectors, and two numbers that rounding hardly changes."""
     state = xxhash.xxh3_128()
@@ -205,9 +173,8 @@ def predictions_record(values: Sequence[float]) -> dict[str, Any]:
 def checksum(scores: Mapping[str, Any]) -> str:
     """Return the digest of scores with their record, the same before mteb writes them and after they are read."""
     record = {name: value for name, value in scores[KEY].items() if name != _CHECKSUM}
-    return data_digest(
-        _stable({**{name: value for name, value in scores.items() if name not in _ADDED_BY_MTEB}, KEY: record})
-    )
+    own = {name: value for name, value in scores.items() if name not in _ADDED_BY_MTEB}
+    return data_digest(_stable({**own, KEY: record}))
 
 
 def _stable(value: Any) -> Any:
@@ -219,17 +186,14 @@ def _stable(value: Any) -> Any:
     return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-_LIBRARIES = (
-    *("mteb", "numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "tokenizers"),
-    *("bm25s", "PyStemmer"),
-)
+_LIBRARIES = "mteb numpy scipy scikit-learn torch transformers sentence-transformers tokenizers bm25s PyStemmer"
 
 
 @cache
 def libraries() -> dict[str, str]:
     """Return the versions of the installed libraries that scores depend on, by name."""
     found: dict[str, str] = {}
-    for name in _LIBRARIES:
+    for name in _LIBRARIES.split():
         with suppress(PackageNotFoundError):
             found[name] = installed(name)
     with suppress(ImportError):
@@ -241,20 +205,15 @@ def libraries() -> dict[str, str]:
 
 def model_record(model: Any) -> dict[str, Any]:
     """Return the part of the evidence on a model and the libraries."""
-    behaviour = behaviours(model)
-    facts = model_facts(model) | {"experiment": model.mteb_model_meta.experiment_name or ""}
-    return {"libraries": libraries(), "model": {**facts, "behaviour": behaviour, "lexical": has_search_models(model)}}
+    found = {"behaviour": behaviours(model), "lexical": has_search_models(model)}
+    known = {**model_facts(model), "experiment": model.mteb_model_meta.experiment_name or ""}
+    return {"libraries": libraries(), "model": {**known, **found}}
 
 
 def with_evidence(scores: Mapping[str, Any], model: Any, data: Mapping[str, str], scoring: str) -> dict[str, Any]:
     """Complete the record of scores; what the task has already recorded has precedence."""
-    record = {
-        "version": version(),
-        "scoring": scoring,
-        "data": dict(data),
-        **scores.get(KEY, {}),
-        **model_record(model),
-    }
+    record = {"version": version(), "scoring": scoring, "data": dict(data)}
+    record |= {**scores.get(KEY, {}), **model_record(model)}
     entry = {**scores, KEY: record}
     return {**entry, KEY: {**record, _CHECKSUM: checksum(entry)}}
 
@@ -265,8 +224,7 @@ def document_texts(corpus: Any) -> Iterator[str]:
         if "sections" in some:
             yield from chain.from_iterable(some["sections"])
         else:
-            columns = {name: some[name] for name in ("title", "text") if name in some}
-            yield from (
-                document_text(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
-            )
+            names = [name for name in ("title", "text") if name in some]
+            rows = zip(*(some[name] for name in names), strict=True)
+            yield from (document_text(dict(zip(names, row, strict=True))) for row in rows)
         release_pages()

@@ -21,18 +21,6 @@ from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
 
-__all__ = ["FrozenTask", "check_embeddings", "encode_texts"]
-
-
-def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:
-    """Return embeddings as a float32 matrix of shape (n_texts, dims)."""
-    source = f"model {model} on task {task}"
-    matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, source)
-    if not is_plain(matrix):
-        raise ModelError(f"{source} gave embeddings of shape {matrix.shape} for {n_texts} texts")
-    found: np.ndarray = as_tensor(matrix).numpy()
-    return found
-
 
 def encode_texts(
     model: EncoderProtocol,
@@ -43,34 +31,39 @@ def encode_texts(
     encode_kwargs: Mapping[str, Any],
     prompt_type: PromptType | None = None,
 ) -> np.ndarray:
-    """Encode texts by an mteb encoder, each distinct text once."""
+    """Encode texts by an mteb encoder, each distinct text once, to a float32 matrix of shape (n_texts, dims)."""
     from torch.utils.data import DataLoader
 
-    name = model.mteb_model_meta.name
+    source = f"model {model.mteb_model_meta.name} on task {task_metadata.name}"
     if not isinstance(model, EncoderProtocol):
-        raise ModelError(f"model {name} does not embed texts, which task {task_metadata.name} needs")
-    distinct = list(dict.fromkeys(texts))
-    loader: Any = DataLoader(
-        text_dataset({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False
-    )
-    where: Any = {
-        "task_metadata": task_metadata,
-        "hf_split": hf_split,
-        "hf_subset": hf_subset,
-        "prompt_type": prompt_type,
-    }
+        raise ModelError(
+            f"model {model.mteb_model_meta.name} does not embed texts, which task {task_metadata.name} needs"
+        )
+    row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    dataset, size = text_dataset({"text": list(row_of)}), encode_kwargs.get("batch_size", 32)
+    loader: Any = DataLoader(dataset, batch_size=size, shuffle=False)
+    where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
     with phase("encode"):
-        embeddings = model.encode(loader, **where, **encode_kwargs)
-    matrix = check_embeddings(embeddings, len(distinct), task_metadata.name, str(name))
-    place = {text: row for row, text in enumerate(distinct)}
-    return matrix[[place[text] for text in texts]] if len(distinct) < len(texts) else matrix
+        found: Any = model.encode(loader, prompt_type=prompt_type, **where, **encode_kwargs)
+    vectors = checked_vectors(found if hasattr(found, "detach") else np.asarray(found), len(row_of), source)
+    if not is_plain(vectors):
+        raise ModelError(f"{source} gave embeddings of shape {vectors.shape} for {len(row_of)} texts")
+    matrix: np.ndarray = as_tensor(vectors).numpy()
+    return matrix[[row_of[text] for text in texts]] if len(row_of) < len(texts) else matrix
+
+
+def _roles(data_split: Any) -> dict[str | None, list[str]]:
+    """Return the names of the parts of each role (``query``, ``document`` or None)."""
+    found: dict[str | None, list[str]] = {}
+    for name in data_split.texts:
+        found.setdefault(getattr(data_split, "roles", {}).get(name), []).append(name)
+    return found
 
 
 class FrozenTask(PatentTask):
     """A task that encodes named parts of its data once and scores the embeddings by a protocol.
 
-    A subclass implements ``load_split`` and ``score``. ``load_split`` returns an object with ``texts`` by part, and
-    optionally ``roles``, the role of each part (``query`` or ``document``).
+    ``load_split`` returns an object with ``texts`` by part, and optionally ``roles`` by part (``query``, ``document``).
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
@@ -97,11 +90,9 @@ class FrozenTask(PatentTask):
         self, model: Any, data_split: Any, hf_split: str, hf_subset: str, encode_kwargs: Mapping[str, Any]
     ) -> dict[str, np.ndarray]:
         """Return the embeddings of each part; the parts of one role are encoded in one call."""
-        parts: dict[str, list[str]] = dict(data_split.texts)
-        roles: dict[str, str] = getattr(data_split, "roles", {})
+        parts: dict[str, list[str]] = data_split.texts
         embeddings: dict[str, np.ndarray] = {}
-        for role in dict.fromkeys(roles.get(name) for name in parts):
-            names = [name for name in parts if roles.get(name) == role]
+        for role, names in _roles(data_split).items():
             texts = [text for name in names for text in parts[name]]
             prompt_type = None if role is None else PromptType(role)
             matrix = encode_texts(model, texts, self.metadata, hf_split, hf_subset, encode_kwargs, prompt_type)
@@ -110,11 +101,10 @@ class FrozenTask(PatentTask):
         return embeddings
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
-        roles: dict[str, str] = getattr(data_split, "roles", {})
-        found: dict[str, list[Sequence[str]]] = {}
-        for name, texts in data_split.texts.items():
-            found.setdefault(roles.get(name, "text"), []).append(texts)
-        return {role: chain.from_iterable(parts) for role, parts in found.items()}
+        return {
+            role or "text": chain.from_iterable(data_split.texts[name] for name in names)
+            for role, names in _roles(data_split).items()
+        }
 
     def texts_for(self, model: Any, data_split: Any) -> Any:
         """Return the data of the split, with section tags for a model that reads them, where sections are known."""
@@ -126,16 +116,10 @@ class FrozenTask(PatentTask):
         return replace(data_split, texts=texts)
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
-        roles: dict[str, str] = getattr(data_split, "roles", {})
-        return tuple(
-            None if role is None else PromptType(role)
-            for role in dict.fromkeys(roles.get(name) for name in data_split.texts)
-        )
+        return tuple(None if role is None else PromptType(role) for role in _roles(data_split))
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
         ((data,),) = [list(splits.values()) for splits in (self.dataset or {}).values()]
-        return {
-            "num_samples": sum(map(len, data.texts.values())),
-            "number_of_characters": sum(len(text) for texts in data.texts.values() for text in texts),
-            "parts": {name: len(texts) for name, texts in data.texts.items()},
-        }
+        parts = {name: len(texts) for name, texts in data.texts.items()}
+        characters = sum(len(text) for texts in data.texts.values() for text in texts)
+        return {"num_samples": sum(parts.values()), "number_of_characters": characters, "parts": parts}

@@ -1,20 +1,15 @@
 """PatSnap's novelty-search-bench: X citations of examiners, in Chinese and English.
 
-The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not. ``patent-mteb data build novelty RECORDS
---set truth=test.jsonl`` combines both (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not
-comparable, so tasks are named after the data set that was built. A query sees documents that were public before its
-application date (``apdt``), without its own family.
-
-The published measures are *top@K* (``hit_rate_at_K``; main score at 10) and ``recall_at_K``, over single documents.
-Further scores are
+The ground truth is published (569 queries), the texts are not: ``patent-mteb data build novelty RECORDS --set
+truth=test.jsonl`` combines both (:mod:`patent_mteb.recipes.novelty`). A query sees documents that were public before
+its application date (``apdt``), without its own family. In addition to the published measures, *top@K*
+(``hit_rate_at_K``) and ``recall_at_K``, there are
 
 * ``strict_hit_rate_at_K``, ``strict_recall_at_K``: over all published samples and X documents. Documents that are
   missing, or later than the query, count as not retrieved, as in the published script;
 * ``collapsed_hit_rate_at_K``, ``collapsed_recall_at_K``: a family has one rank, that of its best document, and is
   relevant if a member is in an X family. Recall is over the families in the corpus; the published script divides by all
-  their members;
-* slices by language of the query (``lang_zh``, ``lang_en``), by languages of query and document (``zh_en``),
-  ``type_family`` and ``type_public``, office and IPC section.
+  their members.
 """
 
 from __future__ import annotations
@@ -72,13 +67,7 @@ FACTS = Facts(
 
 @dataclass(frozen=True)
 class NoveltyTables(RetrievalTables):
-    """Tables of a novelty search.
-
-    Attributes:
-        published: number of published samples, and of X documents by query.
-        family: family by document.
-        families: relevant families by query.
-    """
+    """Tables with the number of published samples, and of X documents by query; families by document and by query."""
 
     published: tuple[int, Mapping[str, int]] = (0, {})
     family: Mapping[str, str] | None = None
@@ -102,16 +91,13 @@ class NoveltyRetrieval(PatentRetrieval):
         if self.view != "TAC":
             queries = Texts.collected((key, text) for key, text in beir.view_rows(place, self.view) if key in queries)
         with_text = {key for key, text in queries.items() if text.strip()}
-        log_counts(
-            place, {**counts, f"queries without {VIEWS[self.view]}, which are skipped": len(queries) - len(with_text)}
-        )
+        counts[f"queries without {VIEWS[self.view]}, which are skipped"] = len(queries) - len(with_text)
+        log_counts(place, counts)
         qrels = {query: judged for query, judged in folder.qrels.items() if query in with_text}
         family = {key: str(name or key) for key, name in rows.column("family_id")}
         members, _ = beir.read_qrels(place / FAMILIES)
-        gate = Gate(
-            {key: day for key, day in rows.column("public") if day},
-            {query: of_query[query]["apdt"] for query in queries},
-        )
+        public = {key: day for key, day in rows.column("public") if day}
+        gate = Gate(public, {query: of_query[query]["apdt"] for query in queries})
         return NoveltyTables(
             corpus=folder.corpus.joined(),
             queries={key: text for key, text in queries.items() if key in with_text},
@@ -131,48 +117,37 @@ class NoveltyRetrieval(PatentRetrieval):
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         found, tables = super().benchmark_scores(run, judged), self.tables
         number, n_x = tables.published
+        family, families = tables.family or {}, tables.families or {}
         hits: dict[int, list[tuple[float, float, float, float]]] = {k: [] for k in AT}
         for query, row in zip(run.query_ids, run.docs, strict=True):
             ranking = [run.doc_ids[place] for place in row if place >= 0]
-            families = collapsed_ranks(ranking, tables.family or {})
-            relevant = (tables.families or {}).get(query, frozenset())
+            ranked_families = list(dict.fromkeys(family.get(document, document) for document in ranking))
+            relevant = families.get(query, frozenset())
             for k in AT:
                 n_hits = sum(tables.qrels[query].get(document, 0) > 0 for document in ranking[:k])
-                n_families = len(relevant.intersection(families[:k]))
+                n_families = len(relevant.intersection(ranked_families[:k]))
                 recall, family_recall = n_hits / max(n_x.get(query, 0), 1), n_families / max(len(relevant), 1)
                 hits[k].append((n_hits > 0, recall, n_families > 0, family_recall))
         for k, values in hits.items():
-            hit, recall, group_hit, group_recall = (
-                (sum(column) for column in zip(*values, strict=True)) if values else (0, 0, 0, 0)
-            )
+            hit, recall, family_hit, family_recall = map(sum, zip(*values, strict=True)) if values else (0, 0, 0, 0)
             found |= {f"strict_hit_rate_at_{k}": hit / max(number, 1), f"strict_recall_at_{k}": recall / max(number, 1)}
-            found |= {f"collapsed_hit_rate_at_{k}": group_hit / max(len(values), 1)}
-            found |= {f"collapsed_recall_at_{k}": group_recall / max(len(values), 1)}
+            found[f"collapsed_hit_rate_at_{k}"] = family_hit / max(len(values), 1)
+            found[f"collapsed_recall_at_{k}"] = family_recall / max(len(values), 1)
         return found | {"n_published": number}
-
-
-def collapsed_ranks(ranking: list[str], family: Mapping[str, str]) -> list[str]:
-    """Return the families in the order of their best documents."""
-    return list(dict.fromkeys(family.get(document, document) for document in ranking))
 
 
 def _slices(
     qrels: slices.Qrels, of_query: Mapping[str, Mapping[str, Any]], language: Mapping[str, str]
 ) -> Iterator[tuple[str, slices.Qrels]]:
     positive = slices.positive(qrels)
-
-    def names(query: str) -> dict[str, str]:
-        row = of_query[query]
-        return {
-            "lang": f"lang_{LANGUAGES[row['lang']]}",
-            "type": f"type_{row['type']}",
-            "jurisdiction": f"jurisdiction_{row['jurisdiction'].lower()}",
-            "ipc": f"ipc_{row['ipc_main'].lower()}",
-        }
-
-    for kind in ("lang", "type", "jurisdiction", "ipc"):
-        by_kind = slices.by_query(positive, lambda query, kind=kind: names(query)[kind])  # type: ignore[misc]
-        yield from sorted(by_kind.items())
+    rows = {query: of_query[query] for query in positive}
+    for names in (
+        {query: f"lang_{LANGUAGES[row['lang']]}" for query, row in rows.items()},
+        {query: f"type_{row['type']}" for query, row in rows.items()},
+        {query: f"jurisdiction_{row['jurisdiction'].lower()}" for query, row in rows.items()},
+        {query: f"ipc_{row['ipc_main'].lower()}" for query, row in rows.items()},
+    ):
+        yield from sorted(slices.by_query(positive, names.get).items())
 
     def languages(query: str, document: str) -> Iterator[str]:
         if language.get(document):
@@ -182,14 +157,13 @@ def _slices(
 
 
 def _task(view: str, what: str) -> type[NoveltyRetrieval]:
-    name = f"{NAME}{view}ToTACRetrieval"
     description = (
         f"Given the {what} of a patent application, retrieve the publications that examiners cited as X, public before"
         " it was filed."
     )
     prompt = {"query": "Given a patent application, retrieve prior art that takes its novelty"}
-    more: dict[str, Any] = {"prompt": prompt, "eval_langs": ["eng-Latn", "zho-Hans"]}
-    metadata = task_metadata(FACTS, DATA, name, "Retrieval", description, "hit_rate_at_10", **more)
+    described = (f"{NAME}{view}ToTACRetrieval", "Retrieval", description, "hit_rate_at_10")
+    metadata = task_metadata(FACTS, DATA, *described, prompt=prompt, eval_langs=["eng-Latn", "zho-Hans"])
     return make_task(NoveltyRetrieval, __name__, metadata, data=DATA, facts=FACTS, view=view)
 
 

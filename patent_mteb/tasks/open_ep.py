@@ -1,16 +1,10 @@
 """PatentOpenEP: citations of European search reports against claims, within and across three languages.
 
 ``patent-mteb edition build open-ep`` builds the tables (:mod:`patent_mteb.recipes.open_ep`). The benchmark has the
-tasks of ``PatentOpenUS`` that its data support, and tasks that retrieve claims or descriptions in German, English and
-French for a claim:
-
-* ``PatentOpenEPClaimToClaimsRetrieval``, ``…ToDescriptionRetrieval``: all languages together. A document is in the
-  corpus once in each of its languages, and relevant in each. Slices name the pair (``de_en``) and the language of the
-  query (``lang_de``);
-* ``PatentOpenEPClaim<Query>To<Claims|Description><Document>Retrieval``: queries in one language, documents in another
-  (:data:`PAIRS`).
-
-Priority gate, hidden families, grades and slices are those of :mod:`patent_mteb.tasks.open_us`.
+tasks of :mod:`patent_mteb.tasks.open_us` that its data support, with its gate, hidden families, grades and slices, and
+tasks that retrieve claims or descriptions in German, English and French for a claim. In tasks on all languages, a
+document is in the corpus once in each of its languages, and relevant in each; slices name the pair (``de_en``) and the
+language of the query (``lang_de``). The others have queries in one language and documents in another (:data:`PAIRS`).
 """
 
 from __future__ import annotations
@@ -30,7 +24,7 @@ from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.open_us import INSTRUCTIONS, OpenRetrieval, Spec, open_tasks
+from patent_mteb.tasks.open_us import INSTRUCTIONS, PARTS, OpenRetrieval, Spec, names_in, open_tasks
 from patent_mteb.tasks.retrieval import RetrievalTables
 
 DATA = DataSet("PatentOpenEP", "")
@@ -47,10 +41,9 @@ class LanguageSpec(Spec):
     query_language: str = ""
     document_language: str = ""
 
-    @property
-    def name(self) -> str:
+    def name(self, benchmark: str) -> str:
         query, document = self.query_language.capitalize(), self.document_language.capitalize()
-        return f"PatentOpenEPClaim{query}To{self.document}{document}Retrieval"
+        return f"{benchmark}Claim{query}To{self.document}{document}Retrieval"
 
     def description(self, cited: str) -> str:
         query = f"{NAMES[self.query_language]} claim" if self.query_language else "claim in German, English or French"
@@ -104,14 +97,9 @@ class LanguageRetrieval(OpenRetrieval):
         claims = layout.read_subset(layout.subset_folder(place, layout.CLAIMS))
         languages = recipe.read_languages(place)
         query_language = {key: languages.get(layout.document_of(key), "") for key in claims.qrels}
-        files = [
-            path
-            for one in spec.languages
-            if (path := place / recipe.text_folder(spec.document, one) / "corpus.jsonl").exists()
-        ]
-        corpus = Texts.collected(
-            (row["_id"], row["text"]) for path in files for _, row in read_jsonl(path, ("_id", "text"), ("title",))
-        )
+        paths = (place / recipe.text_folder(spec.document, one) / "corpus.jsonl" for one in spec.languages)
+        rows = (row for path in paths if path.exists() for _, row in read_jsonl(path, ("_id", "text"), ("title",)))
+        corpus = Texts.collected((row["_id"], row["text"]) for row in rows)
         found = {
             query: {
                 key: gain
@@ -123,13 +111,11 @@ class LanguageRetrieval(OpenRetrieval):
             if query_language[query] in ((spec.query_language,) if spec.query_language else recipe.LANGUAGES)
         }
         qrels = {query: judged for query, judged in found.items() if any(judged.values())}
-        log_counts(
-            place,
-            {
-                "queries in another or an unknown language": len(query_language) - len(found),
-                "queries without a relevant document in these languages": len(found) - len(qrels),
-            },
-        )
+        counts = {
+            "queries in another or an unknown language": len(query_language) - len(found),
+            "queries without a relevant document in these languages": len(found) - len(qrels),
+        }
+        log_counts(place, counts)
         if not qrels:
             pair = f"{NAMES.get(spec.query_language, 'any')} to {NAMES.get(spec.document_language, 'any')}"
             problem = f"no claim has a relevant document ({spec.document.lower()}, {pair})"
@@ -150,44 +136,32 @@ class LanguageRetrieval(OpenRetrieval):
 
 def _task(spec: LanguageSpec) -> type[LanguageRetrieval]:
     pair = (spec.query_language, spec.document_language)
-    metadata = task_metadata(
-        FACTS,
-        DATA,
-        spec.name,
-        "Retrieval",
-        spec.description(""),
-        "ndcg_at_10",
-        prompt={"query": INSTRUCTIONS["Claim"]},
-        eval_langs=[CODES[one] for one in recipe.LANGUAGES if one in pair or not spec.query_language],
-        text_parts=spec.parts,
-    )
+    described = (spec.name(FACTS.name), "Retrieval", spec.description(""), "ndcg_at_10")
+    more = {
+        "prompt": {"query": INSTRUCTIONS["Claim"]},
+        "eval_langs": [CODES[one] for one in recipe.LANGUAGES if one in pair or not spec.query_language],
+        "text_parts": {"query": PARTS["Claim"]},
+    }
+    metadata = task_metadata(FACTS, DATA, *described, **more)
     return make_task(LanguageRetrieval, __name__, metadata, data=DATA, facts=FACTS, spec=spec)
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
     """Return the names of the tasks whose files are present."""
-    needed = {"Claims": "claims/qrels/test.tsv", "Passages": "passages/qrels/test.tsv"}
-    plain = [
-        spec for group, specs in MONOLINGUAL.items() for spec in specs if group not in needed or needed[group] in files
-    ]
-    cross = [
-        spec.name
-        for spec in CROSS
-        if any(f"{recipe.text_folder(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
-        and needed["Claims"] in files
-    ]
-    return [*(f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in plain), *cross]
+    names = names_in(FACTS, MONOLINGUAL, files)
+    for spec in CROSS if "claims/qrels/test.tsv" in files else ():
+        if any(f"{recipe.text_folder(spec.document, one)}/corpus.jsonl" in files for one in spec.languages):
+            names.append(spec.name(FACTS.name))
+    return names
 
 
+_CITED = "cited against it in a European search report"
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
+        **{group: open_tasks(FACTS, DATA, specs, _CITED) for group, specs in MONOLINGUAL.items()},
         **{
-            group: open_tasks(FACTS, DATA, specs, "cited against it in a European search report")
-            for group, specs in MONOLINGUAL.items()
-        },
-        **{
-            f"Claim to {kind.lower()}": tuple(_task(spec) for spec in CROSS if spec.document == kind)
+            f"Claim to {kind.lower()}": [_task(spec) for spec in CROSS if spec.document == kind]
             for kind in recipe.KINDS
         },
     },

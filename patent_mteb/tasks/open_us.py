@@ -12,8 +12,9 @@ citations are judged and not relevant.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,13 @@ from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables
 
 DATA = DataSet("PatentOpenUS", "open_us")
 GRANTS_DATA = DataSet("PatentOpenUSGrants", "open_us_grants")
@@ -47,12 +47,7 @@ JUDGED_AT = (10, 100)
 
 @dataclass(frozen=True)
 class Spec:
-    """A task: the text of its queries and of its documents.
-
-    Attributes:
-        query: ``TAC``, ``Abstract`` or ``Claims`` of an application, or a rejected ``Claim``.
-        document: ``TAC`` of a document, or one numbered ``Passage``.
-    """
+    """A task: queries (views of applications, or rejected claims), and documents (``TAC``, numbered ``Passage``)."""
 
     query: str
     document: str = "TAC"
@@ -63,39 +58,28 @@ class Spec:
         found = "paragraphs" if self.document == "Passage" else "documents (text: TAC)"
         return f"Given a {query}, retrieve the {found} that were {cited}, among those public before its priority date."
 
-    @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        return {"query": PARTS[self.query]} if self.query in PARTS else {}
+    def name(self, benchmark: str) -> str:
+        return f"{benchmark}{self.query}To{self.document}Retrieval"
 
 
 SPECS = (Spec("TAC"), Spec("Abstract"), Spec("Claims"), Spec("Claim"), Spec("Claim", "Passage"))
 GROUPS = {"Documents": SPECS[:3], "Claims": SPECS[3:4], "Passages": SPECS[4:]}
 
 
-@dataclass(frozen=True)
-class Folder:
-    """The directory of an edition: its documents, applications, dates and metadata."""
-
-    tables: beir.BeirFolder
-    documents: Texts
-    dates: layout.Dates
-
-
 @lru_cache(maxsize=1)
-def read_folder(place: Path, revision: str) -> Folder:
-    """Read the directory; ``revision`` distinguishes two states of one directory."""
-    tables = beir.read_beir(place)
-    dates = layout.read_dates(place)
-    rows, counts = metadata_rows(place, tables)
+def read_folder(place: Path, revision: str) -> tuple[Folder, layout.Dates]:
+    """Read the directory and its dates; ``revision`` distinguishes two states of one directory."""
+    folder, counts = Folder.read(place)
     log_counts(place, counts)
+    dates = layout.read_dates(place)
     for what, keys, known in (
-        ("first public day", tables.corpus, dates.public),
-        ("priority date", tables.queries, dates.priority),
+        ("first public day", folder.tables.corpus, dates.public),
+        ("priority date", folder.tables.queries, dates.priority),
     ):
         if undated := [key for key in keys if key not in known]:
             problem = f"{len(undated)} have no {what}, first '{undated[0]}': the priority gate needs it"
             raise DataError(problem, path=place / "metadata.parquet", remedy="add it, or build the directory again")
-    return Folder(tables, tables.corpus.joined(), layout.Dates(dates.public, dates.priority, rows))
+    return folder, dates
 
 
 class OpenRetrieval(PatentRetrieval):
@@ -105,13 +89,13 @@ class OpenRetrieval(PatentRetrieval):
 
     def load_tables(self) -> RetrievalTables:
         place = self.source.path()
-        folder = read_folder(place, self.source.revision)
+        folder, dates = read_folder(place, self.source.revision)
         queries, corpus, qrels = self.texts(place)
         citations = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
-        parts, unformed = _slices(qrels, citations, folder.dates.rows)
-        family = {key: str(name or "") for key, name in folder.dates.rows.column("family_id")}
+        parts, unformed = _slices(qrels, citations, folder.rows)
+        family = {key: str(name or "") for key, name in folder.rows.column("family_id")}
         families = {key: family.get(layout.document_of(key), "") for key in (*queries, *corpus)}
-        ipc = {key: list(codes or ()) for key, codes in folder.dates.rows.column("ipc")}
+        ipc = {key: list(codes or ()) for key, codes in folder.rows.column("ipc")}
         codes = {key: ipc.get(layout.document_of(key), []) for key in (*queries, *corpus)}
         return RetrievalTables(
             corpus=corpus,
@@ -127,22 +111,37 @@ class OpenRetrieval(PatentRetrieval):
                 for query, judged in qrels.items()
             },
             gate=Gate(
-                {key: folder.dates.public[layout.document_of(key)] for key in corpus},
-                {key: folder.dates.priority[layout.document_of(key)] for key in queries},
+                {key: dates.public[layout.document_of(key)] for key in corpus},
+                {key: dates.priority[layout.document_of(key)] for key in queries},
             ),
         )
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
         """Return queries, documents and judgements."""
-        return _texts(self.spec, read_folder(place, self.source.revision), place)
+        spec, (folder, _) = self.spec, read_folder(place, self.source.revision)
+        if spec.document == "Passage":
+            passages = layout.read_subset(layout.subset_folder(place, layout.PASSAGES), place / layout.CLAIMS)
+            if passages.documents is None:
+                remedy = "build the data again"
+                raise NotThereError("corpus.jsonl is missing", path=place / layout.PASSAGES, remedy=remedy)
+            return passages.queries, passages.documents, passages.qrels
+        if spec.query == "Claim":
+            claims = layout.read_subset(layout.subset_folder(place, layout.CLAIMS))
+            return claims.queries, folder.documents, claims.qrels
+        queries = folder.tables.queries
+        if spec.query != "TAC":
+            texts = {key: text for key, text in beir.view_rows(place, spec.query) if key in queries and text.strip()}
+            log_counts(place, {f"applications without {spec.query}, which are skipped": len(queries) - len(texts)})
+            queries = Texts.collected(texts.items())
+        qrels = {query: judged for query, judged in folder.tables.qrels.items() if query in queries}
+        return queries, folder.documents, qrels
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Return the judged share of the rankings, and bpref over all grades and over X and Y."""
         found, ids = super().benchmark_scores(run, judged), (run.query_ids, run.doc_ids)
         known = self.tables.qrels
-        found |= {
-            f"judged_at_{k}": float(judged_share(run.docs, known, *ids, k).mean()) for k in JUDGED_AT if run.query_ids
-        }
+        for k in JUDGED_AT if run.query_ids else ():
+            found[f"judged_at_{k}"] = float(judged_share(run.docs, known, *ids, k).mean())
         for name, least in (("bpref", 1), ("xy_bpref", CATEGORIES["Y"].gain)):
             rows = [row for row, query in enumerate(run.query_ids) if max(known[query].values()) >= least]
             if rows and (name == "bpref" or "xy" in self.tables.slices):
@@ -150,34 +149,8 @@ class OpenRetrieval(PatentRetrieval):
         return found
 
 
-def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
-    """Return queries, documents and judgements of a task."""
-    if spec.query == "Claim":
-        claims = layout.read_subset(layout.subset_folder(place, layout.CLAIMS))
-        if spec.document != "Passage":
-            return claims.queries, folder.documents, claims.qrels
-        passages = layout.read_subset(layout.subset_folder(place, layout.PASSAGES), place / layout.CLAIMS)
-        if passages.documents is None:
-            raise NotThereError("corpus.jsonl is missing", path=place / layout.PASSAGES, remedy="build the data again")
-        return passages.queries, passages.documents, passages.qrels
-    queries = folder.tables.queries
-    if spec.query != "TAC":
-        texts = {key: text for key, text in beir.view_rows(place, spec.query) if key in queries and text.strip()}
-        log_counts(place, {f"applications without {spec.query}, which are skipped": len(queries) - len(texts)})
-        queries = Texts.collected(texts.items())
-    return (
-        queries,
-        folder.documents,
-        {query: judged for query, judged in folder.tables.qrels.items() if query in queries},
-    )
-
-
 def _citation(citations: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> Mapping[str, Any]:
     return citations.get((query, layout.document_of(document)), {})
-
-
-def _codes(rows: Mapping[str, Mapping[str, Any]], key: str, scheme: str) -> list[str]:
-    return list(rows.get(layout.document_of(key), {}).get(scheme) or ())
 
 
 def _slices(
@@ -198,32 +171,24 @@ def _slices(
         yield from (f"tc_{unit.lower()}" for unit in row.get("units") or ())
 
     parts = dict(sorted(slices.by_judgement(positive, names).items()))
-    years = {query: rows.get(layout.document_of(query), {}).get("publication_year") for query in positive}
-    parts |= dict(
-        sorted(slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None).items())
-    )
+    row_of = {
+        key: rows.get(layout.document_of(key), {}) for key in chain(positive, chain.from_iterable(positive.values()))
+    }
+    years = {query: row_of[query].get("publication_year") for query in positive}
+    of_year = slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None)
+    parts |= dict(sorted(of_year.items()))
     graded = any(row.get("letter") in CATEGORIES for row in citations.values())
     expected = (*map(str.lower, CATEGORIES), "examiner", "applicant") if graded else ()
     unformed = {name: "no citation belongs to it" for name in expected if name not in parts}
     for start, scheme in (("", "ipc"), ("cpc_", "cpc")):
-        ids = {*positive, *(document for judged in positive.values() for document in judged)}
-        domains = {key: slices.domain([], _codes(rows, key, scheme)) for key in ids}
+        domains = {key: slices.domain([], list(row.get(scheme) or ())) for key, row in row_of.items()}
         split, dropped = slices.in_and_out(positive, domains, domains)
         parts |= {start + name: part for name, part in split.items()}
         if dropped:
-            unformed[f"{start}in, {start}out for part of the judgements"] = (
-                f"{dropped} pairs have a side without {scheme.upper()} code"
-            )
+            reason = f"{dropped} pairs have a side without {scheme.upper()} code"
+            unformed[f"{start}in, {start}out for part of the judgements"] = reason
     return parts, unformed
 
-
-_BIBTEX = r"""@misc{uspto2026bulk,
-  author = {{United States Patent and Trademark Office}},
-  title = {Open Data Portal: bulk full text of grants and applications, enriched citations of office actions},
-  url = {https://data.uspto.gov},
-  year = {2026},
-}"""
-_REFERENCE = "https://data.uspto.gov"
 
 FACTS = Facts(
     name="PatentOpenUS",
@@ -231,8 +196,13 @@ FACTS = Facts(
         "Citation retrieval by application, rejected claim and paragraph, from open data of the USPTO, behind the"
         " priority gate."
     ),
-    reference=_REFERENCE,
-    bibtex=_BIBTEX,
+    reference="https://data.uspto.gov",
+    bibtex=r"""@misc{uspto2026bulk,
+  author = {{United States Patent and Trademark Office}},
+  title = {Open Data Portal: bulk full text of grants and applications, enriched citations of office actions},
+  url = {https://data.uspto.gov},
+  year = {2026},
+}""",
     license="not specified",
     date=("1976-01-01", "2026-12-31"),
     annotations="expert-annotated",
@@ -240,29 +210,23 @@ FACTS = Facts(
     headline="PatentOpenUSTACToTACRetrieval",
     short_names={"PatentOpenUSTACToTACRetrieval": "TAC→TAC"},
     prompt_rows=((r"PatentOpenUS(Grants)?(TAC|Abstract|Claims|Claim)To\w+Retrieval", "retrieval_MIXED"),),
-    section_grid={f"PatentOpenUS{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS},
+    section_grid={spec.name("PatentOpenUS"): (spec.query, spec.document) for spec in SPECS},
     replaced=("Patent",),
     known_by=("judgements.parquet", "claims", "passages"),
 )
 
-GRANTS_FACTS = Facts(
+GRANTS_FACTS = replace(
+    FACTS,
     name="PatentOpenUSGrants",
     description=(
         "Citation retrieval by application from what examiners cited on US grants, in one grade, behind the priority"
         " gate."
     ),
-    reference=_REFERENCE,
-    bibtex=_BIBTEX,
-    license="not specified",
-    date=FACTS.date,
-    annotations="expert-annotated",
     prefix="PatentOpenUSGrants",
     headline="PatentOpenUSGrantsTACToTACRetrieval",
     short_names={"PatentOpenUSGrantsTACToTACRetrieval": "TAC→TAC"},
-    section_grid={
-        f"PatentOpenUSGrants{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS[:3]
-    },
-    replaced=("Patent",),
+    prompt_rows=(),
+    section_grid={spec.name("PatentOpenUSGrants"): (spec.query, spec.document) for spec in SPECS[:3]},
     known_by=("judgements.parquet",),
 )
 
@@ -271,37 +235,28 @@ def open_tasks(
     facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it"
 ) -> tuple[type[OpenRetrieval], ...]:
     """Return the tasks of an open benchmark."""
-    return tuple(
-        make_task(
-            OpenRetrieval,
-            __name__,
-            task_metadata(
-                facts,
-                data,
-                f"{facts.name}{spec.query}To{spec.document}Retrieval",
-                "Retrieval",
-                spec.description(cited),
-                "ndcg_at_10",
-                prompt={"query": INSTRUCTIONS.get(spec.query, INSTRUCTIONS[""])},
-                text_parts=spec.parts,
-            ),
-            data=data,
-            facts=facts,
-            spec=spec,
+    tasks = []
+    for spec in specs:
+        described = (spec.name(facts.name), "Retrieval", spec.description(cited), "ndcg_at_10")
+        prompt = {"query": INSTRUCTIONS.get(spec.query, INSTRUCTIONS[""])}
+        metadata = task_metadata(
+            facts, data, *described, prompt=prompt, text_parts=sections_of(PARTS, query=spec.query)
         )
-        for spec in specs
-    )
+        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec))
+    return tuple(tasks)
 
 
-def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """Return the names of the tasks whose files are present."""
+def names_in(facts: Facts, groups: Mapping[str, Sequence[Spec]], files: Mapping[str, FileRecord]) -> list[str]:
+    """Return the names of the tasks of these groups whose files are present."""
     needed = {"Claims": "claims/qrels/test.tsv", "Passages": "passages/qrels/test.tsv"}
-    specs = [spec for group, members in GROUPS.items() for spec in members if needed.get(group, "") in {"", *files}]
-    return [f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in specs]
+    present = (specs for group, specs in groups.items() if needed.get(group, "") in {"", *files})
+    return [spec.name(facts.name) for spec in chain.from_iterable(present)]
 
 
 BENCHMARK = PatentBenchmark(
-    FACTS, {group: open_tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in
+    FACTS,
+    {group: open_tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()},
+    names_in=partial(names_in, FACTS, GROUPS),
 )
 GRANTS = PatentBenchmark(
     GRANTS_FACTS, {"Documents": open_tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3], "cited by the examiner of its grant")}

@@ -61,7 +61,7 @@ def _facts(facts: Facts, own: Own) -> Facts:
         description=_origin(own),
         reference=None,
         bibtex="",
-        license=_licence(own),
+        license=own.licence.lower() if own.licence.lower() in get_args(Licenses) else None,  # as mteb spells it
         prefix=renamed(facts.prefix),
         headline=renamed(facts.headline) if facts.headline else "",
         short_names={renamed(task): short for task, short in facts.short_names.items()},
@@ -81,10 +81,10 @@ def own_data_task(task: type[_Task], own: Own, root: Path | None) -> type[_Task]
     """Return the class of a task on own data, the same object for the same arguments."""
     facts = _facts(task.facts, own)
     metadata = _metadata(task, facts, own)
-    name = metadata.name.replace(".", "_")
     attributes = {"__module__": __name__, "__doc__": metadata.description, "metadata": metadata, "facts": facts}
-    made = type(name, (task,), {**attributes, "own": own, "root": root, "published_as": task})
-    setattr(sys.modules[__name__], name, made)  # pickle looks the class up here
+    attributes |= {"own": own, "root": root, "published_as": task}
+    made = type(metadata.name.replace(".", "_"), (task,), attributes)
+    setattr(sys.modules[__name__], made.__name__, made)  # pickle looks the class up here
     prompts.same_row(metadata.name, task.metadata.name)
     return made
 
@@ -94,28 +94,16 @@ def _metadata(task: type[PatentTask], facts: Facts, own: Own) -> Any:
     description = f"{known.description.replace(subject, '')} Data: {_origin(own)}"
     if own.deviations:
         description += f" Unlike the benchmark whose rules they follow: {'; '.join(own.deviations)}."
-    data = own_data_set(task.facts, task.data, own.name)
-    return known.model_copy(
-        update={
-            "name": own_data_name(task.facts, known.name, own.name),
-            "description": description,
-            "prompt": _without(subject, known.prompt),
-            "reference": None,
-            "bibtex_citation": "",
-            "license": facts.license,
-            "dataset": {"path": data.key, "revision": "own"},
-            "adapted_from": None,
-        }
-    )
-
-
-def _without(subject: str, prompt: Any) -> Any:
-    """Return an instruction, or one for each role, without the subject of the paper's data."""
-    if not subject:
-        return prompt
+    prompt: Any = known.prompt
     if isinstance(prompt, Mapping):
-        return {role: text.replace(subject, "") for role, text in prompt.items()}
-    return prompt.replace(subject, "") if isinstance(prompt, str) else prompt
+        prompt = {role: text.replace(subject, "") for role, text in prompt.items()}
+    elif isinstance(prompt, str):
+        prompt = prompt.replace(subject, "")
+    name = own_data_name(task.facts, known.name, own.name)
+    path = own_data_set(task.facts, task.data, own.name).key
+    fields = {"name": name, "description": description, "prompt": prompt, "license": facts.license}
+    fields |= {"reference": None, "bibtex_citation": "", "adapted_from": None}
+    return known.model_copy(update={**fields, "dataset": {"path": path, "revision": "own"}})
 
 
 def _origin(own: Own) -> str:
@@ -125,19 +113,11 @@ def _origin(own: Own) -> str:
     return f"{text}."
 
 
-def _licence(own: Own) -> str | None:
-    """Return the licence in mteb's spelling; None if mteb does not know it."""
-    return own.licence.lower() if own.licence.lower() in get_args(Licenses) else None
-
-
 def own_data_root() -> Root | None:
-    """Return the directory in ``PATENT_MTEB_DATA``; None without one, or if it is invalid.
-
-    An invalid directory is a warning here, because registration must not fail. Creating a task raises the error.
-    """
+    """Return the directory in ``PATENT_MTEB_DATA``; None without one, or, with a warning, if it is invalid."""
     try:
         return data_root()
-    except PatentMTEBError as error:
+    except PatentMTEBError as error:  # registration must not fail; creating a task raises the error
         _warn_once(f"{error} The tasks of this data set are not known to mteb.")
     except OSError as error:
         _warn_once(f"PATENT_MTEB_DATA cannot be read ({error}); the tasks of its data set are not known to mteb")
@@ -146,14 +126,12 @@ def own_data_root() -> Root | None:
 
 @cache
 def _warn_once(message: str) -> None:
-    """Log a warning the first time only: the directory is read whenever tasks are registered."""
     logger.warning("%s", message)
 
 
 def own_data_benchmarks(root: Root, benchmarks: Sequence[PatentBenchmark]) -> list[PatentBenchmark]:
     """Return the benchmarks of the data set in a directory, without reading tables."""
-    made = (_benchmark(root, benchmark) for benchmark in benchmarks if root.record)
-    return [benchmark for benchmark in made if benchmark is not None]
+    return list(filter(None, (_benchmark(root, benchmark) for benchmark in benchmarks if root.record)))
 
 
 def _benchmark(root: Root, benchmark: PatentBenchmark) -> PatentBenchmark | None:
@@ -181,10 +159,7 @@ def _grouped(benchmark: PatentBenchmark, classes: Mapping[type[PatentTask], type
 def task_of_result(
     record: Any, benchmarks: Iterable[PatentBenchmark]
 ) -> tuple[type[PatentTask], PatentBenchmark] | None:
-    """Return the task on own data that a result belongs to, and the published benchmark of that task.
-
-    None if the result has no such record, or the task no longer exists.
-    """
+    """Return the task on own data of a result and its published benchmark; None without a record or a known task."""
     if not isinstance(record, Mapping):
         return None
     words = {name: str(record.get(name) or "") for name in ("name", "version", "owner", "licence", "benchmark", "task")}

@@ -1,10 +1,8 @@
 """PANORAMA: reranking of documents and paragraphs cited by examiners of the USPTO.
 
 Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a ranking can answer: PAR4PC
-(prior art retrieval) and PI4PC (paragraph identification). Here they are reranking tasks. A query is a claim after the
-claims that it depends on, and its options are the only candidates. Gold answers have grade 2, silver ones 1, negative
-ones 0.
-
+(prior art retrieval) and PI4PC (paragraph identification). A query is a claim after the claims that it depends on, and
+its options are the only candidates. Gold answers have grade 2, silver ones 1, negative ones 0.
 Read from ``PAR4PC/test.parquet`` and ``PI4PC/test.parquet`` of the hub's data set:
 
 ===============================  =======================================================================================
@@ -36,7 +34,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,34 +52,6 @@ from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
-
-
-@dataclass(frozen=True)
-class CandidateTables(RetrievalTables):
-    """Tables of a retrieval task with the candidates of each query, all of which are judged."""
-
-    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-class Reranking(PatentRetrieval):
-    """A task of mteb's type Reranking; models and search systems get the candidates as mteb's ``top_ranked``."""
-
-    tables: CandidateTables
-
-    def load_tables(self) -> CandidateTables:
-        raise NotImplementedError
-
-    def load_split(self) -> RetrievalSplitData:
-        split = super().load_split()
-        split["top_ranked"] = {query: list(self.tables.candidates[query]) for query in split["relevant_docs"]}
-        return split
-
-
-def best_of(run: Run, numbers: Mapping[str, int]) -> dict[str, list[str]]:
-    """Return the first documents of each ranking; ``numbers`` has their number by query."""
-    rows = zip(run.query_ids, run.docs, strict=True)
-    return {query: [run.doc_ids[place] for place in row[: numbers[query]] if place >= 0] for query, row in rows}
-
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
 GOLD, SILVER = 2, 1
@@ -108,28 +78,18 @@ FACTS = Facts(
 )
 
 
-@dataclass(frozen=True)
-class Spec:
-    """A task of PANORAMA."""
-
-    folder: str
-    description: str
-    instruction: str
-
-
-SPECS = (
-    Spec(
-        "PAR4PC",
+TASKS = {
+    "PAR4PC": (
         "Given a claim of a US application, rank eight documents: those that the examiner cited against it come first.",
         "Given a claim of a patent application, retrieve the prior art that was cited against it",
     ),
-    Spec(
-        "PI4PC",
+    "PI4PC": (
         "Given a claim of a US application, rank five paragraphs of a cited document: the one that the examiner cited"
         " comes first.",
         "Given a claim of a patent application, retrieve the paragraph that was cited against it",
     ),
-)
+}
+"""Description and instruction of each task by its folder."""
 
 
 def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
@@ -146,12 +106,9 @@ def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
 
 def keys_of(value: Any) -> tuple[str, ...]:
     """Return the distinct keys in a field of answers: a list, a JSON list, or a text with commas."""
-    items = (
-        value
-        if isinstance(value, Sequence) and not isinstance(value, str)
-        else re.split(r"[\s,\[\]\"']+", str(value or ""))
-    )
-    return tuple(dict.fromkeys(str(item).strip() for item in items if str(item).strip()))
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    items = map(str, value) if listed else re.split(r"[\s,\[\]\"']+", str(value or ""))
+    return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))
 
 
 def claim_of(claims: Sequence[str], number: int) -> str:
@@ -211,10 +168,9 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
     needed = ("application_number", "claim_number", "context", "options", *answers)
     table = files.read_parquet(path, needed if folder == "PAR4PC" else (*needed, "prior_art_specification"))
     repeated: Counter[str] = Counter()
-    numbers = zip(ids_of(table, "application_number", path), ids_of(table, "claim_number", path), strict=True)
-    for row, ((application, claim), fields) in enumerate(
-        zip(numbers, table.select(needed[2:]).to_pylist(), strict=True), start=1
-    ):
+    numbers = [ids_of(table, name, path) for name in needed[:2]]
+    questions = zip(*numbers, table.select(needed[2:]).to_pylist(), strict=True)
+    for row, (application, claim, fields) in enumerate(questions, start=1):
         query = f"{application}#{claim}"
         repeated[query] += 1
         query += f".{repeated[query]}" if repeated[query] > 1 else ""
@@ -240,18 +196,18 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
         yield _Row(query, text, options, grades)
 
 
-class PanoramaReranking(Reranking):
-    """A task of PANORAMA; see the module."""
+class PanoramaReranking(PatentRetrieval):
+    """A task of PANORAMA; models and search systems get the candidates as mteb's ``top_ranked``."""
 
-    spec: Spec
+    folder: str
 
-    def load_tables(self) -> CandidateTables:
-        path = self.source.path(f"{self.spec.folder}/test.parquet")
+    def load_tables(self) -> RetrievalTables:
+        path = self.source.path(f"{self.folder}/test.parquet")
         counts: Counter[str] = Counter()
         corpus: dict[str, str] = {}
         queries: dict[str, str] = {}
         qrels: dict[str, dict[str, int]] = {}
-        for row in _rows(self.spec.folder, path, counts):
+        for row in _rows(self.folder, path, counts):
             judged: dict[str, int] = {}
             for key, document, text in row.options:
                 if document in judged:
@@ -262,24 +218,22 @@ class PanoramaReranking(Reranking):
             queries[row.query], qrels[row.query] = row.claim, judged
         log_counts(path, counts)
         refuse_unscorable(qrels, path, "no question has a gold answer")
-        return CandidateTables(
-            corpus, queries, qrels, candidates={query: list(judged) for query, judged in qrels.items()}
-        )
+        return RetrievalTables(corpus, queries, qrels)
+
+    def load_split(self) -> RetrievalSplitData:
+        split = super().load_split()
+        split["top_ranked"] = {query: list(judged) for query, judged in split["relevant_docs"].items()}
+        return split
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         found = super().benchmark_scores(run, judged)
-        single = self.spec.folder == "PI4PC"
-        of_grade = {
-            grade: {
-                query: {key for key, gain in known.items() if gain == grade}
-                for query, known in self.tables.qrels.items()
-            }
-            for grade in (GOLD, SILVER)
-        }
-        numbers = {query: 1 if single else len(of_grade[GOLD][query]) for query in run.query_ids}
+        single = self.folder == "PI4PC"
         exact, custom = [], []
-        for query, chosen in ((query, set(keys)) for query, keys in best_of(run, numbers).items()):
-            gold, silver = of_grade[GOLD][query], of_grade[SILVER][query]
+        for query, row in zip(run.query_ids, run.docs, strict=True):
+            known = self.tables.qrels[query]
+            gold, silver = ({key for key, gain in known.items() if gain == grade} for grade in (GOLD, SILVER))
+            first = row[: 1 if single else len(gold)]
+            chosen = {run.doc_ids[place] for place in first if place >= 0}
             right = len(chosen & gold)
             exact.append(right == 1 if single else chosen == gold)
             if single:
@@ -287,16 +241,16 @@ class PanoramaReranking(Reranking):
             else:
                 wrong, missed = len(chosen - gold - silver), len(gold - chosen)
                 custom.append(max(0.0, (2 * right - wrong - missed) / (2 * len(gold))))
-        return found | (
-            {"exact_match": sum(exact) / len(exact), "custom_score": sum(custom) / len(custom)} if exact else {}
-        )
+        if exact:
+            found |= {"exact_match": sum(exact) / len(exact), "custom_score": sum(custom) / len(custom)}
+        return found
 
 
-def _task(spec: Spec) -> type[PanoramaReranking]:
-    name = f"Panorama{spec.folder}Reranking"
-    more = {"prompt": {"query": spec.instruction}, "category": "t2t", "task_subtypes": ["Patent retrieval"]}
-    metadata = task_metadata(FACTS, DATA, name, "Reranking", spec.description, "ndcg_at_10", **more)
-    return make_task(PanoramaReranking, __name__, metadata, data=DATA, facts=FACTS, spec=spec)
+def _task(folder: str, description: str, instruction: str) -> type[PanoramaReranking]:
+    described = (f"Panorama{folder}Reranking", "Reranking", description, "ndcg_at_10")
+    more = {"prompt": {"query": instruction}, "category": "t2t", "task_subtypes": ["Patent retrieval"]}
+    metadata = task_metadata(FACTS, DATA, *described, **more)
+    return make_task(PanoramaReranking, __name__, metadata, data=DATA, facts=FACTS, folder=folder)
 
 
-BENCHMARK = PatentBenchmark(FACTS, {"Reranking": tuple(map(_task, SPECS))})
+BENCHMARK = PatentBenchmark(FACTS, {"Reranking": tuple(_task(folder, *words) for folder, words in TASKS.items())})

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -31,49 +32,14 @@ from patent_mteb.protocols.clustering import minibatch_cluster
 from patent_mteb.protocols.intervals import limits, macro_f1_interval, pearson_interval, v_measure_interval
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.search.vectors import Checked
+from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import (
-    check_leakage,
-    check_unseen_labels,
-    ids_of,
-    label_names,
-    log_counts,
-    refuse_constant,
-    refuse_contradictions,
-    refuse_trivial_clusters,
-    refuse_truncated,
-    refuse_unscorable,
-    texts_of,
-)
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
 logger = logging.getLogger(__name__)
-
-
-class PairTask(PairHooks, PatentTask):
-    """A task on pairs of texts, in the columns ``sentence1`` and ``sentence2``; a base class before mteb's."""
-
-    scoring = "similarity 1"
-
-    def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
-        return {"text": chain(data_split["sentence1"], data_split["sentence2"])}
-
-    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
-        return {**scores, KEY: {"texts": self.texts_evidence(data_split), **scores[KEY]}}
-
-    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
-        for name in ("sentence1", "sentence2"):
-            encode_texts(model, data_split[name], self.metadata, **arguments)
-
-    def score_pairs(self, scores: Any, labels: list[float]) -> Any:
-        return {
-            **super().score_pairs(scores, labels),
-            KEY: {"predictions": predictions_record(scores["cosine_scores"])},
-        }
 
 
 REVISIONS = {
@@ -95,186 +61,91 @@ FULL = ("title", "abstract", "claim")
 """The sections of the text of a whole patent, joined by ``[SEP]`` (§3)."""
 
 
+DESCRIPTIONS = {
+    "retrieval_IN": "Given a patent, retrieve cited patents of the same IPC3 classes.",
+    "retrieval_MIXED": "Given a patent, retrieve cited patents whose IPC3 classes partly differ.",
+    "retrieval_OUT": "Given a patent, retrieve cited patents without a common IPC3 class.",
+    "title2full": "Given a title, retrieve the patent without it.",
+    "problem2full": "Given a problem, retrieve the patent that solves it.",
+    "problem2solution": "Given a problem, retrieve its solution.",
+    "effect2full": "Given an effect, retrieve the patent that has it.",
+    "effect2substance": "Given an effect, retrieve the substance behind it.",
+    "class_text2ipc3": "Classify a patent by its dominant IPC3 class.",
+    "class_bloom": "Classify a patent by when its citations come: early, normal or late in its class.",
+    "class_nli_oldnew": "Tell which of two linked patents is the newer one.",
+    "clusters_ext_full_ipc": "Group patents with the same full list of IPC codes.",
+    "clusters_inventor": "Group patents of the same inventors.",
+} | {
+    f"para_{text}": f"Tell whether two different patents share the {text} they state (one cites the other), or are of"
+    " different domains."
+    for text in ("problem", "solution")
+}
+
+INSTRUCTIONS = {
+    "retrieval_IN": "Given a patent, retrieve patents of the same technical domain that it cites",
+    "retrieval_MIXED": "Given a patent, retrieve patents that it cites",
+    "retrieval_OUT": "Given a patent, retrieve patents of other technical domains that it cites",
+    "title2full": "Given the title of a patent, retrieve the patent",
+    "problem2full": "Given a technical problem, retrieve the patent that solves it",
+    "problem2solution": "Given a technical problem, retrieve its solution",
+    "effect2full": "Given a technical effect, retrieve the patent that achieves it",
+    "effect2substance": "Given a technical effect, retrieve the substance that has it",
+    "class_text2ipc3": "Given a patent, find its IPC class",
+    "class_bloom": "Given a patent, tell whether it is cited early, late or as usual in its technical domain",
+    "class_nli_oldnew": "Given two patents, one of which cites the other, tell which is the newer one",
+    "para_problem": "Retrieve the statement of the same technical problem",
+    "para_solution": "Retrieve the statement of the same technical solution",
+    "clusters_ext_full_ipc": "Identify the technology that the given patent belongs to",
+    "clusters_inventor": "Identify the inventors of the given patent",
+}
+
+
 @dataclass(frozen=True)
 class Spec:
-    """A task: its name in the suite and in the paper, its description and its instruction."""
+    """A task; ``query`` and ``document`` are the columns of a fragment and its text, ``texts`` those to classify."""
 
     name: str
     table: str
-    description: str
-    instruction: str
+    query: str = ""
+    document: str = ""
+    texts: tuple[str, ...] = ("text",)
 
     @property
     def data(self) -> DataSet:
-        return DataSet(
-            f"datalyes/{self.table}",
-            "patenteb",
-            REVISIONS.get(self.table, "main"),
-            gated=True,
-            file="test/data.parquet",
-        )
+        revision = REVISIONS.get(self.table, "main")
+        return DataSet(f"datalyes/{self.table}", "patenteb", revision, gated=True, file="test/data.parquet")
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """The sections of the texts of each role, in order."""
-        return {"query": FULL, "document": FULL, "text": FULL}
-
-
-@dataclass(frozen=True)
-class CitationSpec(Spec):
-    """Symmetric retrieval from (query, positive, negative) rows."""
-
-
-@dataclass(frozen=True)
-class FragmentSpec(Spec):
-    """Asymmetric retrieval: a fragment of each row is the query for another text of the same row."""
-
-    query: str = ""
-    document: str = ""
-
-    @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        """The sections; a text whose title is the query has abstract and claim only (§3)."""
+        """The sections of the texts of each role, in order; a text whose title is the query is without it (§3)."""
+        if self.table.startswith("para_"):
+            return {"text": (self.table.removeprefix("para_"),)}
+        if not self.query:
+            return {"query": FULL, "document": FULL, "text": FULL}
         full_text = FULL[1:] if self.query == "title" else FULL
         return {"query": (self.query,), "document": full_text if self.document == "full_text" else (self.document,)}
 
 
-@dataclass(frozen=True)
-class ClassSpec(Spec):
-    """Classification of the text in ``texts``, or of the concatenated embeddings of two texts."""
-
-    texts: tuple[str, ...] = ("text",)
-
-
-@dataclass(frozen=True)
-class ParaphraseSpec(Spec):
-    """Correlation of cosine similarity with a binary label."""
-
-    @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        return {"text": (self.table.removeprefix("para_"),)}
-
-
-@dataclass(frozen=True)
-class ClusterSpec(Spec):
-    """Clustering into as many clusters as there are labels."""
-
-
-RETRIEVAL: tuple[Spec, ...] = (
-    CitationSpec(
-        "PatenTEBRetrievalIN",
-        "retrieval_IN",
-        "Given a patent, retrieve cited patents of the same IPC3 classes.",
-        "Given a patent, retrieve patents of the same technical domain that it cites",
-    ),
-    CitationSpec(
-        "PatenTEBRetrievalMIXED",
-        "retrieval_MIXED",
-        "Given a patent, retrieve cited patents whose IPC3 classes partly differ.",
-        "Given a patent, retrieve patents that it cites",
-    ),
-    CitationSpec(
-        "PatenTEBRetrievalOUT",
-        "retrieval_OUT",
-        "Given a patent, retrieve cited patents without a common IPC3 class.",
-        "Given a patent, retrieve patents of other technical domains that it cites",
-    ),
-    FragmentSpec(
-        "PatenTEBTitle2Full",
-        "title2full",
-        "Given a title, retrieve the patent without it.",
-        "Given the title of a patent, retrieve the patent",
-        "title",
-        "full_text",
-    ),
-    FragmentSpec(
-        "PatenTEBProblem2Full",
-        "problem2full",
-        "Given a problem, retrieve the patent that solves it.",
-        "Given a technical problem, retrieve the patent that solves it",
-        "problem",
-        "full_text",
-    ),
-    FragmentSpec(
-        "PatenTEBProblem2Solution",
-        "problem2solution",
-        "Given a problem, retrieve its solution.",
-        "Given a technical problem, retrieve its solution",
-        "problem",
-        "solution",
-    ),
-    FragmentSpec(
-        "PatenTEBEffect2Full",
-        "effect2full",
-        "Given an effect, retrieve the patent that has it.",
-        "Given a technical effect, retrieve the patent that achieves it",
-        "effect",
-        "full_text",
-    ),
-    FragmentSpec(
-        "PatenTEBEffect2Substance",
-        "effect2substance",
-        "Given an effect, retrieve the substance behind it.",
-        "Given a technical effect, retrieve the substance that has it",
-        "effect",
-        "substance",
-    ),
+RETRIEVAL = (
+    Spec("PatenTEBRetrievalIN", "retrieval_IN"),
+    Spec("PatenTEBRetrievalMIXED", "retrieval_MIXED"),
+    Spec("PatenTEBRetrievalOUT", "retrieval_OUT"),
+    Spec("PatenTEBTitle2Full", "title2full", "title", "full_text"),
+    Spec("PatenTEBProblem2Full", "problem2full", "problem", "full_text"),
+    Spec("PatenTEBProblem2Solution", "problem2solution", "problem", "solution"),
+    Spec("PatenTEBEffect2Full", "effect2full", "effect", "full_text"),
+    Spec("PatenTEBEffect2Substance", "effect2substance", "effect", "substance"),
 )
-
-CLASSES: tuple[Spec, ...] = (
-    ClassSpec(
-        "PatenTEBText2IPC3",
-        "class_text2ipc3",
-        "Classify a patent by its dominant IPC3 class.",
-        "Given a patent, find its IPC class",
-    ),
-    ClassSpec(
-        "PatenTEBBloom",
-        "class_bloom",
-        "Classify a patent by when its citations come: early, normal or late in its class.",
-        "Given a patent, tell whether it is cited early, late or as usual in its technical domain",
-    ),
-    ClassSpec(
-        "PatenTEBNLIOldNew",
-        "class_nli_oldnew",
-        "Tell which of two linked patents is the newer one.",
-        "Given two patents, one of which cites the other, tell which is the newer one",
-        ("q_text", "t_text"),
-    ),
+CLASSES = (
+    Spec("PatenTEBText2IPC3", "class_text2ipc3"),
+    Spec("PatenTEBBloom", "class_bloom"),
+    Spec("PatenTEBNLIOldNew", "class_nli_oldnew", texts=("q_text", "t_text")),
 )
-
-PARAPHRASES: tuple[Spec, ...] = (
-    ParaphraseSpec(
-        "PatenTEBParaProblem",
-        "para_problem",
-        "Tell whether two different patents share the problem they state (one cites the other), or are of different"
-        " domains.",
-        "Retrieve the statement of the same technical problem",
-    ),
-    ParaphraseSpec(
-        "PatenTEBParaSolution",
-        "para_solution",
-        "Tell whether two different patents share the solution they state (one cites the other), or are of different"
-        " domains.",
-        "Retrieve the statement of the same technical solution",
-    ),
+PARAPHRASES = (Spec("PatenTEBParaProblem", "para_problem"), Spec("PatenTEBParaSolution", "para_solution"))
+CLUSTERS = (
+    Spec("PatenTEBFullIPCClustering", "clusters_ext_full_ipc"),
+    Spec("PatenTEBInventorClustering", "clusters_inventor"),
 )
-
-CLUSTERS: tuple[Spec, ...] = (
-    ClusterSpec(
-        "PatenTEBFullIPCClustering",
-        "clusters_ext_full_ipc",
-        "Group patents with the same full list of IPC codes.",
-        "Identify the technology that the given patent belongs to",
-    ),
-    ClusterSpec(
-        "PatenTEBInventorClustering",
-        "clusters_inventor",
-        "Group patents of the same inventors.",
-        "Identify the inventors of the given patent",
-    ),
-)
-
 FACTS = Facts(
     name="PatenTEB",
     description=(
@@ -305,7 +176,7 @@ def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, p
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
         raise DataError("the table is empty", path=path, remedy="download the file again")
-    refuse_truncated(source, f"{split}/data.parquet", table.num_rows)
+    checks.refuse_truncated(source, f"{split}/data.parquet", table.num_rows)
     return path, table
 
 
@@ -317,26 +188,21 @@ class CitationRetrieval(PatentRetrieval):
     """
 
     facts = FACTS
-    spec: CitationSpec
+    spec: Spec
     slice_measures = ("ndcg@10",)
 
     def load_tables(self) -> RetrievalTables:
         path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
-        ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
-        alone = sum(query == document for query, document in zip(ids["q"], ids["pos"], strict=True))
-        log_counts(
-            path,
-            {
-                f"of {table.num_rows} rows have no negative": ids["neg"].count(""),
-                "rows judge a query by itself (ignored)": alone,
-            },
-        )
+        ids = {role: checks.ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
+        counts = Counter({f"of {table.num_rows} rows have no negative": ids["neg"].count("")})
+        counts["rows judge a query by itself (ignored)"] = sum(map(eq, ids["q"], ids["pos"]))
+        checks.log_counts(path, counts)
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         with_self: slices.Qrels = {}
         changed: Counter[str] = Counter()
         for role, target in (("q", queries), ("pos", corpus), ("neg", corpus)):
-            texts = texts_of(table, f"{role}_text", path) if any(ids[role]) else []
+            texts = checks.texts_of(table, f"{role}_text", path) if any(ids[role]) else []
             for key, text in zip(ids[role], texts, strict=False):
                 if key and not target.get(key):
                     target[key] = text
@@ -344,19 +210,11 @@ class CitationRetrieval(PatentRetrieval):
         for query, document in zip(ids["q"], ids["pos"], strict=True):
             with_self.setdefault(query, {})[document] = 1
         qrels = without_self(with_self)
-        refuse_unscorable(qrels, path, "every row has the query itself as its positive")
-        for role, number in changed.items():
-            if number:
-                logger.warning(
-                    "%s: %d rows have another text for a known id in column %s; the first is used", path, number, role
-                )
-        return RetrievalTables(
-            corpus=corpus,
-            queries=queries,
-            qrels=qrels,
-            hidden={query: frozenset((query,)) for query in queries if query in corpus},
-            paper_qrels=with_self,
-        )
+        checks.refuse_unscorable(qrels, path, "every row has the query itself as its positive")
+        other = "rows have another text for a known id in column {}; the first is used"
+        checks.log_counts(path, {other.format(role): number for role, number in changed.items()})
+        hidden = {query: frozenset((query,)) for query in queries if query in corpus}
+        return RetrievalTables(corpus, queries, qrels, hidden=hidden, paper_qrels=with_self)
 
 
 class FragmentRetrieval(PatentRetrieval):
@@ -368,14 +226,14 @@ class FragmentRetrieval(PatentRetrieval):
     """
 
     facts = FACTS
-    spec: FragmentSpec
+    spec: Spec
     slice_measures = ("ndcg@10",)
 
     def load_tables(self) -> RetrievalTables:
         spec = self.spec
         path, table = _table(self.source, "test", ("q", spec.query, spec.document))
-        keys = ids_of(table, "q", path)
-        fragments, documents = texts_of(table, spec.query, path), texts_of(table, spec.document, path)
+        keys = checks.ids_of(table, "q", path)
+        fragments, documents = checks.texts_of(table, spec.query, path), checks.texts_of(table, spec.document, path)
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         qrels: slices.Qrels = {}
@@ -385,8 +243,7 @@ class FragmentRetrieval(PatentRetrieval):
             query = _enter(queries, key, fragment)
             qrels.setdefault(query, {})[_enter(corpus, key, text)] = 1
             ipc3[query] = code
-        repeated = len(corpus) - len(set(corpus.values()))
-        if repeated:
+        if repeated := len(corpus) - len(set(corpus.values())):
             logger.warning("%s: %d of %d documents repeat the text of another one", path, repeated, len(corpus))
         parts = slices.by_query(qrels, lambda query: f"ipc3_{ipc3[query]}" if ipc3[query] else None)
         return RetrievalTables(corpus, queries, qrels, slices=dict(sorted(parts.items())))
@@ -412,9 +269,8 @@ class LabelledRows:
 
 
 def _ipc3_of(table: pa.Table) -> tuple[str, ...]:
-    if "first_ipcr3" not in table.column_names:
-        return ()
-    return tuple(str(code or "").lower() for code in table["first_ipcr3"].to_pylist())
+    codes = table["first_ipcr3"].to_pylist() if "first_ipcr3" in table.column_names else ()
+    return tuple(str(code or "").lower() for code in codes)
 
 
 class Classification(FrozenTask):
@@ -427,7 +283,7 @@ class Classification(FrozenTask):
 
     scoring = "classification 1"
     facts = FACTS
-    spec: ClassSpec
+    spec: Spec
 
     def load_split(self) -> LabelledRows:
         texts: dict[str, list[str]] = {}
@@ -435,25 +291,21 @@ class Classification(FrozenTask):
         roles: dict[str, str] = {}
         ipc3: tuple[str, ...] = ()
         ids: dict[str, list[tuple[str, ...]]] = {}
+        rows: dict[str, list[tuple[str, ...]]] = {}
         for split in ("train", "test"):
             path, table = _table(self.source, split, ("label", *self.spec.texts))
-            labels[split] = label_names(table["label"].to_pylist(), "label", path)
-            refuse_constant(labels[split], path, f"rows of the {split} split")
-            keys = [
-                ids_of(table, name, path) for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names
-            ]
-            ids[split] = list(zip(*keys, strict=True))
-            for column, role in zip(self.spec.texts, ("query", "document"), strict=False):
-                texts[f"{split} {column}"] = texts_of(table, column, path)
-                if len(self.spec.texts) > 1:
-                    roles[f"{split} {column}"] = role
+            labels[split] = checks.label_names(table["label"].to_pylist(), "label", path)
+            checks.refuse_constant(labels[split], path, f"rows of the {split} split")
+            names = [name for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names]
+            ids[split] = list(zip(*(checks.ids_of(table, name, path) for name in names), strict=True))
+            columns = {f"{split} {column}": checks.texts_of(table, column, path) for column in self.spec.texts}
+            rows[split] = list(zip(*columns.values(), strict=True))
+            texts |= columns
+            if len(columns) > 1:
+                roles |= dict(zip(columns, ("query", "document"), strict=True))
             ipc3 = _ipc3_of(table)
-        rows = {
-            split: list(zip(*(texts[f"{split} {column}"] for column in self.spec.texts), strict=True))
-            for split in labels
-        }
-        check_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
-        check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
+        checks.check_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
+        checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
         return LabelledRows(texts, labels, roles, ipc3)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
@@ -467,14 +319,10 @@ class Classification(FrozenTask):
         if not probe.converged:
             logger.warning("%s: the logistic regression did not converge", self.metadata.name)
         true, predicted = np.array(data.labels["test"]), np.array(probe.predicted)
+        matrices = [multi_hot([[one] for one in names], list(probe.f1)) for names in (true, predicted)]
         scores: dict[str, Any] = {
             "macro_f1": probe.macro_f1,
-            **limits(
-                "macro_f1",
-                macro_f1_interval(
-                    *(multi_hot([[one] for one in names], list(probe.f1)) for names in (true, predicted))
-                ),
-            ),
+            **limits("macro_f1", macro_f1_interval(*matrices)),
             "n_test": len(true),
             "n_classes": len(set(data.labels["test"])),
             "accuracy": float(accuracy_score(true, predicted)),
@@ -485,42 +333,54 @@ class Classification(FrozenTask):
             codes = np.array(data.ipc3)
             for code in sorted(set(data.ipc3) - {""}):
                 rows = codes == code
-                scores[f"ipc3_{code}_macro_f1"] = float(
-                    f1_score(true[rows], predicted[rows], average="macro", zero_division=0)
-                )
+                found = f1_score(true[rows], predicted[rows], average="macro", zero_division=0)
+                scores[f"ipc3_{code}_macro_f1"] = float(found)
                 scores[f"ipc3_{code}_n_pairs"] = int(rows.sum())
                 scores[f"ipc3_{code}_n_classes"] = len(set(true[rows]))
         return scores
 
 
-class Paraphrase(PairTask, AbsTaskSTS):
+class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     """Pearson correlation of cosine similarity with a binary label (eq. 9), computed by mteb's STS evaluation.
 
     ``cosine_pearson_low`` and ``_high`` are its 95% interval over pairs. If an IPC3 class has pairs of both labels,
     ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
 
+    scoring = "similarity 1"
     facts = FACTS
-    spec: ParaphraseSpec
+    spec: Spec
     min_score = 0
     max_score = 1
 
+    def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
+        return {"text": chain(data_split["sentence1"], data_split["sentence2"])}
+
+    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
+        return {**scores, KEY: {"texts": self.texts_evidence(data_split), **scores[KEY]}}
+
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        for name in ("sentence1", "sentence2"):
+            encode_texts(model, data_split[name], self.metadata, **arguments)
+
     def load_split(self) -> Dataset:
         path, table = _table(self.source, "test", ("text1", "text2", "label"))
-        labels = label_names(table["label"].to_pylist(), "label", path)
+        labels = checks.label_names(table["label"].to_pylist(), "label", path)
         for row, label in enumerate(labels, start=1):
             if label not in ("0", "1"):
                 raise DataError(f"label '{label}' is neither 0 nor 1", path=path, row=row, remedy="correct the label")
-        refuse_constant(labels, path, "pairs")
+        checks.refuse_constant(labels, path, "pairs")
         if {"q", "t"} <= set(table.column_names):
-            pairs = list(zip(ids_of(table, "q", path), ids_of(table, "t", path), strict=True))
-            refuse_contradictions(pairs, labels, path, "pair")
-        first, second = texts_of(table, "text1", path), texts_of(table, "text2", path)
+            pairs = list(zip(checks.ids_of(table, "q", path), checks.ids_of(table, "t", path), strict=True))
+            checks.refuse_contradictions(pairs, labels, path, "pair")
+        first, second = checks.texts_of(table, "text1", path), checks.texts_of(table, "text2", path)
         self._ipc3 = np.array(_ipc3_of(table))
         return Dataset.from_dict({"sentence1": first, "sentence2": second, "score": [float(label) for label in labels]})
 
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:
         found: dict[str, Any] = dict(super().score_pairs(scores, labels))
+        found[KEY] = {"predictions": predictions_record(scores["cosine_scores"])}
         of_pairs, cosines = np.array(labels), np.array(scores["cosine_scores"], dtype=float)
         found |= limits("cosine_pearson", pearson_interval(of_pairs, cosines))
         found |= {"n_test": len(labels), "n_classes": len(set(labels))}
@@ -541,13 +401,13 @@ class Clustering(FrozenTask):
 
     scoring = "clustering 1"
     facts = FACTS
-    spec: ClusterSpec
+    spec: Spec
 
     def load_split(self) -> LabelledRows:
         path, table = _table(self.source, "test", ("text", "cluster_id"))
-        labels = label_names(table["cluster_id"].to_pylist(), "cluster_id", path)
-        refuse_trivial_clusters(labels, path)
-        return LabelledRows({"test": texts_of(table, "text", path)}, {"test": labels})
+        labels = checks.label_names(table["cluster_id"].to_pylist(), "cluster_id", path)
+        checks.refuse_trivial_clusters(labels, path)
+        return LabelledRows({"test": checks.texts_of(table, "text", path)}, {"test": labels})
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
         found = minibatch_cluster(embeddings["test"], data.labels["test"])
@@ -562,33 +422,25 @@ class Clustering(FrozenTask):
         }
 
 
-_KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
-    CitationSpec: (CitationRetrieval, "Retrieval", "ndcg_at_10"),
-    FragmentSpec: (FragmentRetrieval, "Retrieval", "ndcg_at_10"),
-    ClassSpec: (Classification, "Classification", "macro_f1"),
-    ParaphraseSpec: (Paraphrase, "STS", "cosine_pearson"),
-    ClusterSpec: (Clustering, "Clustering", "v_measure"),
-}
-
-
-def _task(spec: Spec) -> type[PatentTask]:
-    base, kind, main_score = _KINDS[type(spec)]
-    prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
-    metadata = task_metadata(
-        FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt, text_parts=spec.parts
-    )
-    return make_task(base, __name__, metadata, data=spec.data, spec=spec)
+def _tasks(specs: Iterable[Spec], base: type[PatentTask], kind: str, main_score: str) -> tuple[type[PatentTask], ...]:
+    tasks = []
+    for spec in specs:
+        instruction = INSTRUCTIONS[spec.table]
+        more = {"prompt": {"query": instruction} if kind == "Retrieval" else instruction, "text_parts": spec.parts}
+        metadata = task_metadata(FACTS, spec.data, spec.name, kind, DESCRIPTIONS[spec.table], main_score, **more)
+        tasks.append(make_task(base, __name__, metadata, data=spec.data, spec=spec))
+    return tuple(tasks)
 
 
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
-        title: tuple(_task(spec) for spec in specs)
-        for title, specs in (
-            ("Retrieval", RETRIEVAL),
-            ("Classification", CLASSES),
-            ("Paraphrase", PARAPHRASES),
-            ("Clustering", CLUSTERS),
-        )
+        "Retrieval": (
+            *_tasks(RETRIEVAL[:3], CitationRetrieval, "Retrieval", "ndcg_at_10"),
+            *_tasks(RETRIEVAL[3:], FragmentRetrieval, "Retrieval", "ndcg_at_10"),
+        ),
+        "Classification": _tasks(CLASSES, Classification, "Classification", "macro_f1"),
+        "Paraphrase": _tasks(PARAPHRASES, Paraphrase, "STS", "cosine_pearson"),
+        "Clustering": _tasks(CLUSTERS, Clustering, "Clustering", "v_measure"),
     },
 )

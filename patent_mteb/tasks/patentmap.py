@@ -13,14 +13,13 @@ vectors.
 
 **Retrieval.** In the suite, X, Y and A citations of documents in the pool are relevant, a patent is hidden from its own
 ranking, and missing sections are not searched. In the authors' evaluation, every citation of any type is relevant, even
-of a document outside the pool, which cannot be retrieved. Nothing is hidden, missing sections are embedded like any
-other, and graded nDCG knows the types X, Y and A only. Documents of equal similarity are sorted by number here, and by
-the order of the file there.
+of a document outside the pool. Nothing is hidden, missing sections are embedded like any other, and graded nDCG knows
+the types X, Y and A only. Equal similarities are sorted by number here, and by the order of the file there.
 
 **Classification.** The authors hold out a tenth of the training part, drawn by scikit-learn with seed 42, to choose the
-number of neighbours among 1, 3, 5 and 10, and to stop the perceptron. It is trained with a weight decay of 1e-5,
-gradients clipped at a norm of 1, and full batches only. The paper's tables say k = 10, and its code chooses k; both are
-reported. One model, bert-for-patents, reads section tags for these scores only.
+number of neighbours among 1, 3, 5 and 10 (the paper's tables say k = 10; both are reported), and to stop the
+perceptron. It has a weight decay of 1e-5, gradients clipped at a norm of 1, and full batches only. One model,
+bert-for-patents, reads section tags for these scores only.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
-from numpy.typing import NDArray
+from mteb.models import MTEBModels
 
 from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, NotThereError
@@ -49,43 +48,29 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.memory_cache import cached_encoder
 from patent_mteb.search.passages import BestSection
 from patent_mteb.search.run import Run
+from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import (
-    check_leakage,
-    check_unseen_labels,
-    log_counts,
-    log_size,
-    need_part,
-    refuse_constant,
-)
 from patent_mteb.tasks.frozen import FrozenTask
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
 
 if TYPE_CHECKING:
-    from mteb.models import MTEBModels
-
-    from patent_mteb.protocols.mlp_probe import MLPProbe
+    from patent_mteb.protocols.knn import RankedKNN
 
 logger = logging.getLogger(__name__)
 PERF = "perf200"
 DEPTH = 100
 """The number of documents per query whose sections Fig. 4 counts."""
-
 CUTS = (10, 20, 50, 100)
 SLICES = ("xy", "a")
 
 
 @dataclass(frozen=True)
 class Search:
-    """The tables of ``perf200``.
+    """The tables of ``perf200``: sections by number, and gains by query and document of the pool.
 
-    Attributes:
-        documents, queries: their sections by number.
-        gains: by query and document of the pool (:data:`~patent_mteb.recipes.patentmap_content.GAINS`).
-        ungraded: pairs whose citations have no category.
-        cited: as the authors read ``gold.json``: every cited number, in the pool or not, with its gain; 0 for types
-            other than X, Y, A.
+    ``ungraded`` are pairs whose citations have no category. ``cited`` is ``gold.json`` as the authors read it: every
+    cited number, in the pool or not, with its gain, which is 0 for types other than X, Y and A.
     """
 
     documents: dict[str, Content]
@@ -104,10 +89,10 @@ class Search:
 @lru_cache(maxsize=1)
 def read_search(source: Source) -> Search:
     """Read and check the tables of a source."""
-    need_part(source, PERF)
+    checks.need_part(source, PERF)
     documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
     for name, patents in (("documents", documents), ("queries", queries)):
-        log_size(source, f"{PERF}/content/{name}.json", len(patents))
+        checks.log_size(source, f"{PERF}/content/{name}.json", len(patents))
     path = source.path(f"{PERF}/mapping/gold.json")
     counts: Counter[str] = Counter()
     gains: dict[str, dict[str, int]] = {}
@@ -132,21 +117,17 @@ def read_search(source: Source) -> Search:
         else:
             _add_gain(gains, query, document, GAINS[strongest])
             letters.setdefault((query, document), set()).add(strongest)
-    counts["pairs that are cited with two categories (the stronger counts)"] = sum(
-        len(found) > 1 for found in letters.values()
-    )
+    two_categories = sum(len(found) > 1 for found in letters.values())
+    without_text = sum(not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values())
+    counts["pairs that are cited with two categories (the stronger counts)"] = two_categories
     counts["queries without a relevant document (not scored)"] = len(queries.keys() - gains.keys())
-    counts["documents without any text"] = sum(
-        not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values()
-    )
-    log_counts(path.parent.parent, counts)
+    counts["documents without any text"] = without_text
+    checks.log_counts(path.parent.parent, counts)
     if not gains:
-        raise DataError(
-            "no judgement is positive", path=path, remedy="a query needs a cited document of the pool, type X, Y or A"
-        )
+        remedy = "a query needs a cited document of the pool, type X, Y or A"
+        raise DataError("no judgement is positive", path=path, remedy=remedy)
     ungraded = frozenset(pair for pair, found in letters.items() if found == {CITED})
-    if ungraded:
-        logger.warning("%s: %d relevant pairs have no category X, Y or A: one grade", path.parent.parent, len(ungraded))
+    checks.log_counts(path.parent.parent, {"relevant pairs have no category X, Y or A: one grade": len(ungraded)})
     return Search(documents, queries, gains, cited, ungraded)
 
 
@@ -171,20 +152,16 @@ class PatentMapRetrieval(PatentRetrieval):
     def load_tables(self) -> RetrievalTables:
         return self._tables(tags=False)
 
-    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """Return the data of the split, with section tags for a model that reads them."""
-        if not reads_section_tags(model.mteb_model_meta):
-            return data_split
+    def tagged_tables(self) -> RetrievalTables:
         tables = self._tables(tags=True)
-        return (tables.limited(self.limit) if self.limit else tables).split()
+        return tables.limited(self.limit) if self.limit else tables
 
     def texts_to_encode(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
-        paper = (
-            []
-            if self.limit
-            else [self.texts_by_role(self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta)))]
-        )
-        return super().texts_to_encode(model) + paper
+        encoded = super().texts_to_encode(model)
+        if not self.limit:
+            tags = reads_section_tags_in_paper(model.mteb_model_meta)
+            encoded.append(self.texts_by_role(self.paper_split(tags)))
+        return encoded
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
         """Return the sections of the queries that ``document_sections`` names."""
@@ -204,20 +181,12 @@ class PatentMapRetrieval(PatentRetrieval):
         texts = {query: found.queries[query].section(self.query_section, tags) for query in found.gains}
         queries = {query: text for query, text in texts.items() if text}
         if len(queries) < len(texts) and not tags:
-            logger.warning(
-                "%s: %d of %d queries have no %s and are skipped",
-                self.metadata.name,
-                len(texts) - len(queries),
-                len(texts),
-                self.query_section,
-            )
+            known = (self.metadata.name, len(texts) - len(queries), len(texts), self.query_section)
+            logger.warning("%s: %d of %d queries have no %s and are skipped", *known)
         if not queries:
             path = self.source.path(f"{PERF}/content/queries.json")
-            raise NotThereError(
-                f"no query has the section {self.query_section}",
-                path=path,
-                remedy="add the texts, or omit the task",
-            )
+            problem = f"no query has the section {self.query_section}"
+            raise NotThereError(problem, path=path, remedy="add the texts, or omit the task")
         qrels = {query: dict.fromkeys(found.gains[query], 1) for query in queries}
         parts = slices.by_judgement(qrels, found.degree)
         several = len(self.document_sections) > 1
@@ -262,11 +231,20 @@ class PatentMapRetrieval(PatentRetrieval):
         """Return the scores of every retrieval task, and the authors' from a second search over the same vectors."""
         model = cached_encoder(model)
         scores = super().evaluate_split(model, data_split, **arguments)
-        return (
-            scores
-            if self.limit or data_split["top_ranked"] is not None
-            else scores | self._paper_scores(model, arguments)
-        )
+        if self.limit or data_split["top_ranked"] is not None:
+            return scores
+        system, paper_split, context = self._paper_search(model, arguments)
+        system.ensure_indexed(paper_split["corpus"], context)
+        run = system.rank(paper_split["queries"], max(CUTS), context)
+        judged = Judged(run.docs, paper_split["relevant_docs"], run.query_ids, run.doc_ids)
+        binary = [f"{measure}@{k}" for measure in ("recall", "ndcg") for k in CUTS]
+        graded = judged.scores([f"ndcg@{k}" for k in CUTS], read_search(self.source).cited)
+        return {
+            **scores,
+            "paper_n_queries": float(len(run.query_ids)),
+            **named_means(judged.scores(binary), "paper_"),
+            **named_means(graded, "paper_graded_"),
+        }
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         super().encode_split(model, data_split, **arguments)
@@ -279,37 +257,17 @@ class PatentMapRetrieval(PatentRetrieval):
         data_split = self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta))
         return system, data_split, replace(self._context(arguments), hidden={})
 
-    def _paper_scores(self, model: MTEBModels, arguments: Mapping[str, Any]) -> dict[str, float]:
-        system, data_split, context = self._paper_search(model, arguments)
-        system.ensure_indexed(data_split["corpus"], context)
-        run = system.rank(data_split["queries"], max(CUTS), context)
-        judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
-        scores = {"paper_n_queries": float(len(run.query_ids))}
-        for name, measures, qrels in (
-            ("paper", [f"{measure}@{k}" for measure in ("recall", "ndcg") for k in CUTS], None),
-            ("paper_graded", [f"ndcg@{k}" for k in CUTS], read_search(self.source).cited),
-        ):
-            means = judged.scores(measures, qrels).means()
-            scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in means.items()}
-        return scores
-
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         gains = read_search(self.source).gains
-        found = judged.scores([f"ndcg@{k}" for k in CUTS], {query: gains[query] for query in run.query_ids})
-        scores = {f"graded_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
-        return scores | ({} if run.parts is None else section_shares(run.parts, self.document_sections))
-
-
-def section_shares(parts: NDArray[np.integer], names: Sequence[str]) -> dict[str, float]:
-    """Return the share of each section among the best sections of the first 100 documents (Fig. 4)."""
-    top = parts[:, :DEPTH]
-    counts = np.bincount(top[top >= 0], minlength=len(names))
-    total = counts.sum()
-    return (
-        {f"section_share_{name}": float(count / total) for name, count in zip(names, counts, strict=True)}
-        if total
-        else {}
-    )
+        graded = judged.scores([f"ndcg@{k}" for k in CUTS], {query: gains[query] for query in run.query_ids})
+        scores = named_means(graded, "graded_")
+        if run.parts is not None:  # the share of each section among the best sections of the first documents (Fig. 4)
+            top = run.parts[:, :DEPTH]
+            counts = np.bincount(top[top >= 0], minlength=len(self.document_sections))
+            if total := counts.sum():
+                shares = zip(self.document_sections, counts, strict=True)
+                scores |= {f"section_share_{name}": float(count / total) for name, count in shares}
+        return scores
 
 
 FOLDER = "IPC-Classification"
@@ -334,7 +292,7 @@ class ClassificationData:
 @lru_cache(maxsize=1)
 def read_classification(source: Source) -> dict[str, list[Labelled]]:
     """Read the patents of the training and the test part."""
-    need_part(source, FOLDER)
+    checks.need_part(source, FOLDER)
     return {part: read_labelled(source.path(f"{FOLDER}/{name}")) for part, name in FILES.items()}
 
 
@@ -373,17 +331,18 @@ class IPCClassification(FrozenTask):
         tested = [label for one in parts["test"] for label in one.labels]
         path = self.source.path(f"{FOLDER}/{FILES['train']}")
         if len(parts["train"]) <= self.neighbours or not parts["test"]:
-            raise DataError(
-                f"{len(parts['train'])} training and {len(parts['test'])} test patents are too few",
-                path=path,
-                remedy=f"a neighbourhood of {self.neighbours} needs more",
-            )
-        texts = {part: _texts(rows, tags) for part, rows in parts.items()}
+            problem = f"{len(parts['train'])} training and {len(parts['test'])} test patents are too few"
+            raise DataError(problem, path=path, remedy=f"a neighbourhood of {self.neighbours} needs more")
+        plain = {part: [one.text for one in rows] for part, rows in parts.items()}
+        tagged = {part: list(map(with_tag, texts)) for part, texts in plain.items()}
+        texts = dict(tagged if tags else plain)
         if paper_tags != tags:
-            texts |= {f"{_PAPER}{part}": _texts(rows, paper_tags) for part, rows in parts.items()}
-        refuse_constant(classes, path, "training patents")
-        check_unseen_labels(set(tested), known, path)
-        check_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
+            texts |= {f"{_PAPER}{part}": known for part, known in (tagged if paper_tags else plain).items()}
+        checks.refuse_constant(classes, path, "training patents")
+        checks.check_unseen_labels(set(tested), known, path)
+        checks.check_leakage(
+            {"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path
+        )
         labels = {
             part: multi_hot([[x for x in one.labels if x in known] for one in rows], classes)
             for part, rows in parts.items()
@@ -391,85 +350,60 @@ class IPCClassification(FrozenTask):
         return ClassificationData(texts, classes, labels, sum(label not in known for label in tested))
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: ClassificationData) -> dict[str, Any]:
+        from sklearn.model_selection import train_test_split
+
+        from patent_mteb.protocols.knn import WIPO_AT_KS
+        from patent_mteb.protocols.linear_probe import fit_logistic
+        from patent_mteb.protocols.mlp_probe import PAPER_SETTINGS, Settings, held_out
+
         train, test = ((embeddings[part], data.labels[part]) for part in ("train", "test"))
-        theirs = {
-            part: (embeddings.get(f"{_PAPER}{part}", embeddings[part]), data.labels[part]) for part in ("train", "test")
-        }
+        theirs, their_test = (
+            (embeddings.get(f"{_PAPER}{part}", embeddings[part]), data.labels[part]) for part in ("train", "test")
+        )
+        their_rows = train_test_split(np.arange(len(train[0])), test_size=PAPER_HELD_OUT, random_state=42)
+        decisions = fit_logistic(*train, 1.0).decide(test[0])
+        linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
+        plain, scores = self._probes("", train, test, held_out(len(train[0])), WIPO_AT_KS, Settings())
+        _, their_scores = self._probes(_PAPER, theirs, their_test, their_rows, PAPER_KS, PAPER_SETTINGS)
         return {
-            **self._suite(train, test),
-            **self._paper(theirs["train"], theirs["test"]),
+            **scores,
+            **limits("knn_precision_at_1", mean_interval(plain.of_each[1])),
+            **_named("linear", linear),
+            **their_scores,
             "n_classes": len(data.classes),
             "n_train": len(train[0]),
             "n_test": len(test[0]),
             "n_unseen_labels": data.unseen,
         }
 
-    def _suite(self, train: _Part, test: _Part) -> dict[str, Any]:
-        from patent_mteb.protocols.knn import WIPO_AT_KS, ranked_knn
-        from patent_mteb.protocols.linear_probe import fit_logistic
-        from patent_mteb.protocols.mlp_probe import held_out, mlp_probe
-
-        fitted, validation = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
-        plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        ks = [k for k in WIPO_AT_KS if k <= len(fitted[0])]
-        best_k = ranked_knn(fitted, validation, validation=validation, ks=ks).k
-        tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs)
-        decisions = fit_logistic(*train, 1.0).decide(test[0])
-        linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
-        return {
-            **_named("knn", plain.precision),
-            **limits("knn_precision_at_1", mean_interval(plain.of_each[1])),
-            **_named("knn_tuned", tuned.precision),
-            **_named("mlp", mlp.precision),
-            **_named("linear", linear),
-            "knn_tuned_k": tuned.k,
-            **self._training_record("mlp", mlp),
-        }
-
-    def _paper(self, train: _Part, test: _Part) -> dict[str, Any]:
-        from sklearn.model_selection import train_test_split
-
+    def _probes(
+        self, prefix: str, train: _Part, test: _Part, rows: Any, ks: Sequence[int], settings: Any
+    ) -> tuple[RankedKNN, dict[str, Any]]:
+        """Return kNN, and the scores of kNN, tuned kNN and the perceptron; ``rows`` are fitted and held-out rows."""
         from patent_mteb.protocols.knn import ranked_knn
-        from patent_mteb.protocols.mlp_probe import PAPER_SETTINGS, mlp_probe
+        from patent_mteb.protocols.mlp_probe import mlp_probe
 
-        rows = train_test_split(np.arange(len(train[0])), test_size=PAPER_HELD_OUT, random_state=42)
         fitted, validation = ((train[0][part], train[1][part]) for part in rows)
         plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        ks = [k for k in PAPER_KS if k <= len(fitted[0])]
-        best_k = ranked_knn(fitted, validation, validation=validation, ks=ks).k
+        known_ks = [k for k in ks if k <= len(fitted[0])]
+        best_k = ranked_knn(fitted, validation, validation=validation, ks=known_ks).k
         tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
-        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs, settings=PAPER_SETTINGS)
-        return {
-            **_named("paper_knn", plain.precision),
-            **_named("paper_knn_tuned", tuned.precision),
-            **_named("paper_mlp", mlp.precision),
-            "paper_knn_tuned_k": tuned.k,
-            **self._training_record("paper_mlp", mlp),
-        }
-
-    def _training_record(self, name: str, probe: MLPProbe) -> dict[str, int]:
-        """Return the record of the probe's training, and log a warning if it did not stop early."""
-        if not probe.stopped_early:
-            logger.warning(
-                "%s: the training of %s ended after %d steps, before its loss stopped falling; the score depends on"
-                " that limit",
-                self.metadata.name,
-                name,
-                probe.steps,
-            )
-        return {
-            f"{name}_epoch": probe.epoch,
-            f"{name}_steps": probe.steps,
-            f"{name}_stopped_early": int(probe.stopped_early),
+        mlp = mlp_probe(fitted, validation, test, cutoffs=self.cutoffs, settings=settings)
+        if not mlp.stopped_early:
+            message = "%s: the training of %smlp ended after %d steps, before its loss stopped falling"
+            logger.warning(f"{message}; the score depends on that limit", self.metadata.name, prefix, mlp.steps)
+        return plain, {
+            **_named(f"{prefix}knn", plain.precision),
+            **_named(f"{prefix}knn_tuned", tuned.precision),
+            **_named(f"{prefix}mlp", mlp.precision),
+            f"{prefix}knn_tuned_k": tuned.k,
+            f"{prefix}mlp_epoch": mlp.epoch,
+            f"{prefix}mlp_steps": mlp.steps,
+            f"{prefix}mlp_stopped_early": int(mlp.stopped_early),
         }
 
 
 _Part = tuple[np.ndarray, np.ndarray]
-
-
-def _texts(rows: list[Labelled], tags: bool) -> list[str]:
-    return [with_tag(one.text) if tags else one.text for one in rows]
 
 
 def _named(protocol: str, precision: Mapping[int, float]) -> dict[str, float]:
@@ -495,60 +429,36 @@ FACTS = Facts(
 )
 
 
-def _retrieval(name: str, query: str, sections: tuple[str, ...], description: str) -> type[PatentMapRetrieval]:
-    prompt = {"query": description.partition(", by ")[0]}
-    metadata = task_metadata(
-        FACTS,
-        DATA,
-        name,
-        "Retrieval",
-        description,
-        "recall_at_100",
-        annotations_creators="expert-annotated",
-        prompt=prompt,
-    )
-    return make_task(
-        PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, query_section=query, document_sections=sections
-    )
+def _retrieval(name: str, query: str, sections: tuple[str, ...], given: str, found: str) -> type[PatentMapRetrieval]:
+    instruction = f"Given a patent application {given}, retrieve the patents that its search report cites"
+    described = (name, "Retrieval", f"{instruction}, {found}.", "recall_at_100")
+    more = {"annotations_creators": "expert-annotated", "prompt": {"query": instruction}}
+    metadata = task_metadata(FACTS, DATA, *described, **more)
+    attributes = {"query_section": query, "document_sections": sections}
+    return make_task(PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, **attributes)
 
 
+_CLASSIFICATION = task_metadata(
+    FACTS,
+    DATA,
+    "PatentMapIPCClassification",
+    "MultilabelClassification",
+    "Classify a patent by title and abstract into IPC subclasses.",
+    "knn_precision_at_1",
+    annotations_creators="expert-annotated",
+    prompt="Given a patent, find all IPC subclasses that it belongs to",
+    task_subtypes=["Topic classification"],
+)
+_TITLE = "by title and abstract"
+_ALL = ("abstract", "claim", "invention")
+_CLOSEST = "by abstract, claims or description, whichever is closest"
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
         "Retrieval": (
-            _retrieval(
-                "PatentMapAbsToAbsRetrieval",
-                "abstract",
-                ("abstract",),
-                "Given a patent application by title and abstract, retrieve the patents that its search report cites, "
-                "by title and abstract.",
-            ),
-            _retrieval(
-                "PatentMapClmToAllRetrieval",
-                "claim",
-                ("abstract", "claim", "invention"),
-                "Given a patent application by its claims, retrieve the patents that its search report cites, "
-                "by abstract, claims or description, whichever is closest.",
-            ),
+            _retrieval("PatentMapAbsToAbsRetrieval", "abstract", ("abstract",), _TITLE, _TITLE),
+            _retrieval("PatentMapClmToAllRetrieval", "claim", _ALL, "by its claims", _CLOSEST),
         ),
-        "Classification": (
-            make_task(
-                IPCClassification,
-                __name__,
-                task_metadata(
-                    FACTS,
-                    DATA,
-                    "PatentMapIPCClassification",
-                    "MultilabelClassification",
-                    "Classify a patent by title and abstract into IPC subclasses.",
-                    "knn_precision_at_1",
-                    annotations_creators="expert-annotated",
-                    prompt="Given a patent, find all IPC subclasses that it belongs to",
-                    task_subtypes=["Topic classification"],
-                ),
-                data=DATA,
-                facts=FACTS,
-            ),
-        ),
+        "Classification": (make_task(IPCClassification, __name__, _CLASSIFICATION, data=DATA, facts=FACTS),),
     },
 )

@@ -1,10 +1,8 @@
 """PatentMatch: pairs of a claim and a paragraph that is cited as X or as A.
 
-The claims are those of European applications, the citations those of search reports (Risch et al. 2021). Users download
-the files from the authors' page into ``PATENT_MTEB_DATA/PatentMatch`` and keep their names,
-``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``. They are tab-separated, with a heading and these columns
-(others are ignored):
-
+The claims are those of European applications, the citations those of search reports (Risch et al. 2021). Users put
+``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv`` from the authors' page into ``PATENT_MTEB_DATA/PatentMatch``.
+The files have a heading and these columns, separated by tabs (others are ignored):
 =========================  =============================================================================================
 column                     content
 =========================  =============================================================================================
@@ -18,13 +16,10 @@ column                     content
 
 **Leak-clean split.** Training and test file have no common claims, but common applications, cited documents and texts:
 a third party found 8.9% of the test pairs connected with the training file. A test pair is *clean* if no chain of
-common applications, cited documents, claims or paragraphs leads to a training pair. The main score ``ap`` and all
-others are over clean pairs; ``official_ap`` is over the whole test file, and ``n_leaking`` is the number of other
-pairs.
-
-Pairs are ranked by the cosine of claim and paragraph. ``ap`` is the average precision of X among them. ``roc_auc`` is
-the share of pairs of an X and an A in the right order; ``claim_auc`` is the same within a claim, averaged over claims
-that have both.
+common applications, cited documents, claims or paragraphs leads to a training pair. The main score ``ap``, the average
+precision of X by cosine, and all others are over clean pairs; ``official_ap`` is over the whole test file, and
+``n_leaking`` is the number of other pairs. ``roc_auc`` is the share of pairs of an X and an A in the right order;
+``claim_auc`` is the same within a claim, averaged over claims that have both.
 """
 
 from __future__ import annotations
@@ -32,6 +27,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -94,19 +90,17 @@ def read_pairs(path: Path) -> list[Pair]:
         if missing := [name for name in COLUMNS if name not in heading]:
             raise DataError(f"the column '{missing[0]}' is missing", path=path, row=1, remedy=_REMEDY)
         for cells in reader:
-            row = reader.line_num
+            problem = ""
+            fields = dict(zip(heading, cells, strict=False))
+            values = [fields.get(name, "").strip() for name in COLUMNS]
             if len(cells) != len(heading):
-                raise DataError(
-                    f"the row has {len(cells)} cells, the heading {len(heading)}", path=path, row=row, remedy=_REMEDY
-                )
-            fields = dict(zip(heading, cells, strict=True))
-            values = [fields[name].strip() for name in COLUMNS]
-            if "" in values:
-                raise DataError(f"'{COLUMNS[values.index('')]}' is empty", path=path, row=row, remedy=_REMEDY)
-            if values[-1] not in LABELS:
-                raise DataError(
-                    f"the label '{values[-1]}' is neither 1 (X) nor 0 (A)", path=path, row=row, remedy=_REMEDY
-                )
+                problem = f"the row has {len(cells)} cells, the heading {len(heading)}"
+            elif "" in values:
+                problem = f"'{COLUMNS[values.index('')]}' is empty"
+            elif values[-1] not in LABELS:
+                problem = f"the label '{values[-1]}' is neither 1 (X) nor 0 (A)"
+            if problem:
+                raise DataError(problem, path=path, row=reader.line_num, remedy=_REMEDY)
             claim, paragraph = (clean(text, boilerplate=False) for text in values[3:5])
             pairs.append(Pair(values[0], values[1], values[2], claim, paragraph, LABELS[values[-1]]))
     except csv.Error as error:
@@ -116,18 +110,18 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def clean_pairs(test: Sequence[Pair], train: Sequence[Pair]) -> list[bool]:
     """Return for each test pair whether it is clean: no chain of common items leads to a training pair."""
+
+    def items(pair: Pair) -> tuple[str, ...]:
+        claim, paragraph = (" ".join(text.split()) for text in (pair.claim, pair.paragraph))
+        return f"a {pair.application}", f"i {pair.claim_id}", f"d {pair.document}", f"c {claim}", f"p {paragraph}"
+
     groups = Groups()
     for pair in (*test, *train):
-        first, *others = _items(pair)
+        first, *others = items(pair)
         for other in others:
             groups.connect(first, other)
-    known = {groups.of(_items(pair)[0]) for pair in train}
-    return [groups.of(_items(pair)[0]) not in known for pair in test]
-
-
-def _items(pair: Pair) -> tuple[str, ...]:
-    claim, paragraph = (" ".join(text.split()) for text in (pair.claim, pair.paragraph))
-    return f"a {pair.application}", f"i {pair.claim_id}", f"d {pair.document}", f"c {claim}", f"p {paragraph}"
+    known = {groups.of(f"a {pair.application}") for pair in train}
+    return [groups.of(f"a {pair.application}") not in known for pair in test]
 
 
 @dataclass(frozen=True)
@@ -151,19 +145,9 @@ class PatentMatchPairs(FrozenTask):
         paths = {part: self.source.path(f"patentmatch_{part}_{self.variant.lower()}.tsv") for part in ("train", "test")}
         train, test = (read_pairs(paths[part]) for part in ("train", "test"))
         cleans = clean_pairs(test, train)
-        log_counts(
-            paths["test"],
-            {
-                f"of {len(test)} pairs are connected with a training pair; only official_ap counts them": cleans.count(
-                    False
-                )
-            },
-        )
-        refuse_constant(
-            [str(pair.label) for pair, is_clean in zip(test, cleans, strict=True) if is_clean],
-            paths["test"],
-            "clean pairs",
-        )
+        leaking = f"of {len(test)} pairs are connected with a training pair; only official_ap counts them"
+        log_counts(paths["test"], {leaking: cleans.count(False)})
+        refuse_constant([str(pair.label) for pair in compress(test, cleans)], paths["test"], "clean pairs")
         return PairRows(
             {"claims": [pair.claim for pair in test], "paragraphs": [pair.paragraph for pair in test]},
             tuple(pair.label for pair in test),
@@ -183,30 +167,26 @@ class PatentMatchPairs(FrozenTask):
         for place in np.flatnonzero(is_clean):
             of_claim.setdefault(data.claims[place], []).append(int(place))
         both = [places for places in of_claim.values() if len(set(labels[places])) > 1]
-        return {
+        scores: dict[str, Any] = {
             "ap": float(average_precision_score(labels[is_clean], cosines[is_clean])),
             "roc_auc": float(roc_auc_score(labels[is_clean], cosines[is_clean])),
-            **(
-                {"claim_auc": float(np.mean([roc_auc_score(labels[places], cosines[places]) for places in both]))}
-                if both
-                else {}
-            ),
             "official_ap": float(average_precision_score(labels, cosines)),
             "n_test": int(is_clean.sum()),
             "n_leaking": int((~is_clean).sum()),
             "n_claims": len(both),
         }
+        if both:
+            scores["claim_auc"] = float(np.mean([roc_auc_score(labels[places], cosines[places]) for places in both]))
+        return scores
 
 
 def _task(variant: str, what: str) -> type[PatentMatchPairs]:
-    name = f"PatentMatch{variant}Pairs"
     description = (
         f"Given a claim and a cited paragraph, tell X from A citations by their cosine ({what}); leak-clean test pairs."
     )
-    instruction = {"query": "Given a claim of a patent application, retrieve paragraphs that take its novelty"}
-    metadata = task_metadata(
-        FACTS, DATA, name, "PairClassification", description, "ap", prompt=instruction, category="t2t"
-    )
+    prompt = {"query": "Given a claim of a patent application, retrieve paragraphs that take its novelty"}
+    described = (f"PatentMatch{variant}Pairs", "PairClassification", description, "ap")
+    metadata = task_metadata(FACTS, DATA, *described, prompt=prompt, category="t2t")
     return make_task(PatentMatchPairs, __name__, metadata, data=DATA, facts=FACTS, variant=variant)
 
 

@@ -1,14 +1,8 @@
-"""Per-query scores: one parquet file next to each retrieval result.
+"""Per-query scores: one parquet file ``<Task>.queries.parquet`` next to each retrieval result, in mteb's folders.
 
-The files are in mteb's folder structure,
-``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``. The columns are ``query``, the
-measures of :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the main score of the
-query against the judgements of the slice (null outside). The metadata of the file names task, model, revision, data set
-revision and subset, and contains the digest of the ranking. A report rejects a file that does not belong to its result.
-
-A task passes every evaluation to the receiver of :func:`receiving`: a run of ``patent-mteb`` saves it next to its
-results, and :func:`patent_mteb.evaluate` uses it. Without a receiver (the plain ``mteb`` command has none) it is saved
-in ``$PATENT_MTEB_QUERY_SCORES``, or in ``query_scores`` in the user cache.
+The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
+main score of the query against the judgements of the slice (null outside). The metadata of the file name task, model,
+revisions and subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
 """
 
 from __future__ import annotations
@@ -16,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -41,34 +35,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
 RUNS_VARIABLE = "PATENT_MTEB_RUNS"
-MEASURES = (
-    "ndcg@10",
-    "ndcg@100",
-    "map@1000",
-    "mrr@1000",
-    "recall@10",
-    "recall@20",
-    "recall@50",
-    "recall@100",
-    "pres@100",
-)
+MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", *(f"recall@{k}" for k in (10, 20, 50, 100)), "pres@100")
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """The evaluation of one model on one retrieval task.
 
-    Attributes:
-        task, subset: the task; its metadata name the revision of the data.
-        model: identity of the model.
-        run: the rankings.
-        qrels: the judgements of all queries.
-        judged: the judged documents of the run.
-        slices: the judgements of each slice.
-        members: slice -> its queries.
-        scores: the scores of the result that are not mteb's.
-        prompts: the prompts by role (:func:`~patent_mteb.models.prompt_record.prompts_put`).
-        by_slice: slice -> the scores of its queries against its judgements.
+    ``qrels`` are the judgements of all queries, ``judged`` the judged documents of the run, ``slices`` the judgements
+    of each slice and ``by_slice`` its scores by query; ``scores`` are those of the result that are not mteb's.
     """
 
     task: TaskMetadata
@@ -78,10 +53,9 @@ class Evaluation:
     qrels: Qrels
     judged: Judged
     slices: Mapping[str, Qrels]
-    members: Mapping[str, Set[str]]
+    by_slice: Mapping[str, QueryScores]
     scores: Mapping[str, float]
     prompts: Mapping[str, Any] = field(default_factory=dict)
-    by_slice: Mapping[str, QueryScores] = field(default_factory=dict)
 
     @cached_property
     def per_query(self) -> QueryScores:
@@ -97,10 +71,10 @@ class Evaluation:
         """Return the table of the file."""
         values = self.per_query
         columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
-        columns |= {
-            f"slice:{name}": [query in members for query in values.queries] for name, members in self.members.items()
-        }
         main = self.task.main_score.replace("_at_", "@")
+        for name, found in self.by_slice.items():
+            members = set(found.queries)
+            columns[f"slice:{name}"] = [query in members for query in values.queries]
         for name, found in self.by_slice.items():
             if main in found.scores:
                 of_query = dict(zip(found.queries, found.scores[main].tolist(), strict=True))
@@ -157,19 +131,10 @@ def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
 
 
 def publish(evaluation: Evaluation) -> None:
-    """Pass an evaluation to the receiver, or save it in :func:`folder`.
-
-    A file that cannot be written is a warning: the score of the task stays valid.
-    """
-    receiver = _RECEIVER.get()
+    """Pass an evaluation to the receiver, or save it in :func:`folder`; if that fails, the score stays valid."""
+    receiver = _RECEIVER.get() or (lambda unreceived: save(unreceived, folder()))
     try:
-        if receiver is None:
-            save(evaluation, folder())
-        else:
-            receiver(evaluation)
+        receiver(evaluation)
     except (OSError, DataError) as error:
-        logger.warning(
-            "%s: the per-query scores or the run could not be written; the score is valid (%s)",
-            evaluation.task.name,
-            error,
-        )
+        problem = "the per-query scores or the run could not be written; the score is valid"
+        logger.warning("%s: %s (%s)", evaluation.task.name, problem, error)

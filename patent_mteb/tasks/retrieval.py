@@ -1,59 +1,51 @@
-"""Retrieval tasks: all scores are computed on the run of one search.
+"""Retrieval tasks: all scores are computed on the :class:`~patent_mteb.search.run.Run` of one search.
 
-A ranking is a :class:`~patent_mteb.search.run.Run` from the search to the per-query scores. The scores equal mteb's,
-but mteb represents a ranking as a dictionary of dictionaries, which is several times slower and larger. mteb computes
-them with ``PATENT_MTEB_FAST=0``, when it saves predictions, and when it reranks given candidates. Slices, per-query
-scores and the rest are computed on the run in any case. ``tests/tasks/test_retrieval.py`` compares both ways.
+mteb computes its scores itself, over dictionaries and slower, with ``PATENT_MTEB_FAST=0``, when it saves predictions
+and when it reranks given candidates. ``tests/tasks/test_retrieval.py`` compares both ways.
 
-**The paper's protocol.** In the suite, the family of a query is hidden from its ranking and from its judgements. The
-evaluators of the papers have no such rule: sentence-transformers' ``InformationRetrievalEvaluator`` (PatenTEB §5.1),
-mteb's eighteen DAPFAM tasks, and the rankings over "all corpus embeddings" of WIPO-AT §3.3.1. Every retrieval task of a
-paper therefore also stores the scores of the ranking with nothing hidden, as ``paper_...`` and from the same search.
-They are present even if no query has a hidden document, so that every comparison with a printed number reads the same
-names. They are mteb's scores (:func:`patent_mteb.metrics.measures.mean_scores`, rounded alike) and the measures of each
-slice; ``paper_n_queries`` counts the queries. Reports treat ``paper`` and ``paper_<slice>`` as slices, so they are in
-no mean.
-
-A query whose only relevant document is itself is never searched, and is scored by neither protocol. The papers'
-evaluators score it, so ``paper_n_queries`` is less than the paper's number by the count in the log
-(:func:`only_themselves`).
+**The paper's protocol.** The suite hides the family of a query from its ranking and its judgements. The evaluators of
+the papers have no such rule: sentence-transformers' ``InformationRetrievalEvaluator`` (PatenTEB §5.1), mteb's eighteen
+DAPFAM tasks, and the rankings over "all corpus embeddings" of WIPO-AT §3.3.1. Every retrieval task of a paper therefore
+also stores, as ``paper_...``, the scores of the same search with nothing hidden, even if no query has a hidden
+document. ``paper_n_queries`` is less than the paper's number by the queries whose only relevant document is
+themselves: they are not searched, and the log counts them. Reports treat ``paper`` and ``paper_<slice>`` as slices, so
+they are in no mean.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from mteb.models import MTEBModels
 from mteb.types import PromptType
 
 from patent_mteb.data.roots import switched_on
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
-from patent_mteb.metrics.slices import Qrels, positive
+from patent_mteb.metrics.slices import Qrels, own_family, positive
 from patent_mteb.models.robustness import reads_section_tags, section_tags
 from patent_mteb.patents import views
-from patent_mteb.patents.corpus import Texts, text_column, text_dataset
+from patent_mteb.patents.corpus import Composed, Texts, text_column, text_dataset
 from patent_mteb.protocols.intervals import limits
+from patent_mteb.recipes import beir
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext, query_texts
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.cost import COST
-from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
+from patent_mteb.tasks.evidence import KEY, document_texts
 from patent_mteb.tasks.perquery import Evaluation, publish
 
-if TYPE_CHECKING:
-    from mteb.models import MTEBModels
-
-__all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables", "gated"]
 logger = logging.getLogger(__name__)
 
 
@@ -77,28 +69,18 @@ PAPER_PREFIX = "paper"
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
 DEPTHS = (100, 500, 1000)
 """The ranks down to which patent searchers read."""
-
 DISTRACTORS = 20
 """Documents per query of a limited task, in addition to the judged ones."""
 
 
 @dataclass(frozen=True)
 class RetrievalTables:
-    """The texts and judgements of a retrieval task.
+    """The texts and judgements of a retrieval task, by id; the texts of the corpus exist once, also in mteb's form.
 
-    The texts of the corpus exist once (:class:`~patent_mteb.patents.corpus.Texts`), here and in mteb's form.
-
-    Attributes:
-        corpus, queries: texts by id.
-        qrels: the judgements.
-        slices: the judgements of each slice.
-        hidden: the documents that a query must not retrieve, which are its own family.
-        unformed: slices that the data do not support, with the reason.
-        document_codes, query_codes: IPC codes, where they are known.
-        document_columns: further columns of the corpus, by name and document.
-        categories: citation categories of judged pairs, where they are known.
-        paper_qrels, paper_slices: the judgements of the paper's evaluator, if they differ (those of a query on itself).
-        gate: dates of documents and queries, if a query sees only documents public before its priority date.
+    ``hidden`` are the documents that a query must not retrieve, its own family, and ``unformed`` the slices that the
+    data do not support, with the reason. ``document_columns`` are further columns of the corpus, by name and document.
+    ``paper_qrels`` and ``paper_slices`` are the judgements of the paper's evaluator, if they differ (those of a query
+    on itself). With a ``gate``, a query sees only documents that were public before its priority date.
     """
 
     corpus: Mapping[str, str]
@@ -118,23 +100,19 @@ class RetrievalTables:
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", Texts.of(self.corpus))
 
-    def limited(self, queries: int) -> RetrievalTables:
-        """Return the tables of at most ``queries`` queries, evenly spaced.
+    @property
+    def scored(self) -> Qrels:
+        """The judgements of the queries with a relevant document."""
+        return {query: judged for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())}
 
-        The corpus has their judged documents, and :data:`DISTRACTORS` others per query.
-        """
-        scored = [query for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())]
-        selected = set(_evenly_spaced(scored, queries))
+    def limited(self, queries: int) -> RetrievalTables:
+        """Return the tables of at most n queries, with their judged documents and :data:`DISTRACTORS` per query."""
+        selected = set(_evenly_spaced(list(self.scored), queries))
 
         def restricted(qrels: Qrels) -> Qrels:
             return {query: judged for query, judged in qrels.items() if query in selected}
 
-        judged = {
-            document
-            for query in selected
-            for part in (self.qrels, self.paper_qrels)
-            for document in part.get(query, ())
-        }
+        judged = {document for query in selected for document in (*self.qrels[query], *self.paper_qrels.get(query, ()))}
         others = _evenly_spaced([document for document in self.corpus if document not in judged], DISTRACTORS * queries)
         documents = judged | set(others)
         return replace(
@@ -153,7 +131,7 @@ class RetrievalTables:
         columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
         for name, values in self.document_columns.items():
             columns[name] = [values[key] for key in self.corpus]
-        scored = {query: judged for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())}
+        scored = self.scored
         return RetrievalSplitData(
             corpus=text_dataset(columns),
             queries=text_dataset({"id": list(scored), "text": text_column(self.queries[query] for query in scored)}),
@@ -162,16 +140,44 @@ class RetrievalTables:
         )
 
 
+@dataclass(frozen=True)
+class Folder:
+    """A BEIR directory, read once for several tasks: tables, families, IPC codes, and slices of the benchmark."""
+
+    tables: beir.BeirFolder
+    rows: Any
+    documents: Texts
+    hidden: Mapping[str, frozenset[str]]
+    codes: Mapping[str, list[str]]
+    slices: Mapping[str, Qrels] = field(default_factory=dict)
+    unformed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, place: Path) -> tuple[Self, Counter[str]]:
+        """Read a directory, and return it with the counts of unusual rows; the benchmark adds the slices."""
+        tables = beir.read_beir(place)
+        rows, counts = beir.metadata_rows(place, tables)
+        families = {key: family or "" for key, family in rows.column("family_id")}
+        hidden = own_family(families, tables.queries, tables.corpus)
+        codes = Composed(rows, lambda row: list(row.get("ipc") or ()))
+        return cls(tables, rows, tables.corpus.joined(), hidden, codes), Counter(counts)
+
+    def retrieval_tables(self, corpus: Mapping[str, str], queries: Mapping[str, str]) -> RetrievalTables:
+        """Return the tables of a task with these texts."""
+        tables = RetrievalTables(corpus, queries, self.tables.qrels, self.slices, self.hidden, self.unformed)
+        return replace(tables, document_codes=self.codes, query_codes=self.codes)
+
+
 def _evenly_spaced(items: Sequence[str], number: int) -> list[str]:
     """Return ``number`` of the items, evenly spaced; all if there are fewer."""
     return [items[place * len(items) // number] for place in range(number)] if number < len(items) else list(items)
 
 
-def gated(tables: RetrievalTables) -> tuple[RetrievalTables, int]:
-    """Drop the judgements of documents that a query may not see, and return the tables with their number."""
+def gated(tables: RetrievalTables) -> RetrievalTables:
+    """Return the tables without the judgements of documents that a query may not see."""
     gate = tables.gate
     if gate is None:
-        return tables, 0
+        return tables
 
     def admitted(qrels: Qrels) -> Qrels:
         return {
@@ -179,16 +185,9 @@ def gated(tables: RetrievalTables) -> tuple[RetrievalTables, int]:
             for query, judged in qrels.items()
         }
 
-    qrels = admitted(tables.qrels)
-    dropped = sum(map(len, tables.qrels.values())) - sum(map(len, qrels.values()))
     parts = {name: positive(admitted(part)) for name, part in tables.slices.items()}
-    return replace(tables, qrels=qrels, slices={name: part for name, part in parts.items() if part}), dropped
-
-
-def only_themselves(qrels: Qrels) -> list[str]:
-    """Return the queries whose only relevant document is themselves, sorted."""
-    relevant = {query: {document for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
-    return sorted(query for query, documents in relevant.items() if documents == {query})
+    slices = {name: part for name, part in parts.items() if part}
+    return replace(tables, qrels=admitted(tables.qrels), slices=slices)
 
 
 def without_self(qrels: Qrels) -> Qrels:
@@ -227,31 +226,22 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         raise NotImplementedError
 
     def load_split(self) -> RetrievalSplitData:
-        ungated = self.load_tables()
-        self.tables, _ = gated(ungated)
-        if self.limit:
-            self.tables = self.tables.limited(self.limit)
+        ungated, name = self.load_tables(), self.metadata.name
+        tables = gated(ungated)
+        self.tables = tables.limited(self.limit) if self.limit else tables
         self.n_gated_judgements = sum(
             len(ungated.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items()
         )
         if self.n_gated_judgements:
-            logger.warning(
-                "%s: %d judgements are of documents that were not public before the priority date of their query; they"
-                " do not count",
-                self.metadata.name,
-                self.n_gated_judgements,
-            )
-        for name, reason in self.tables.unformed.items():
-            logger.warning(
-                "%s: slice %s cannot be formed: %s", self.own.name if self.own else self.source.data.key, name, reason
-            )
-        if alone := only_themselves(self.tables.paper_qrels):
-            logger.warning(
-                "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them",
-                self.metadata.name,
-                len(alone),
-                alone[0],
-            )
+            message = "%s: %d judgements are of documents that were not public before the priority date of their query"
+            logger.warning(f"{message}; they do not count", name, self.n_gated_judgements)
+        place = self.own.name if self.own else self.source.data.key
+        for part, reason in self.tables.unformed.items():
+            logger.warning("%s: slice %s cannot be formed: %s", place, part, reason)
+        relevant = positive(self.tables.paper_qrels)
+        if alone := sorted(query for query, judged in relevant.items() if judged.keys() == {query}):
+            message = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
+            logger.warning(message, name, len(alone), alone[0])
         return self.tables.split()
 
     def limit_to(self, queries: int) -> Self:
@@ -275,11 +265,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return engine(model)
 
     def rank(self, model: MTEBModels, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
-        """Return the ranking that the scores are computed on, without computing them.
-
-        Raises:
-            DataError: the data are not available or not usable.
-        """
+        """Return the ranking that the scores are computed on, without computing them."""
         system, queries, context = self.searching(model, encode_kwargs)
         return replace(system.rank(queries, max(self.k_values), context), task=self.metadata.name)
 
@@ -300,10 +286,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         candidates = data_split["top_ranked"]
         system, data_split = self.system(model), self.texts_for(model, data_split)
         texts, data_split = self.texts_evidence(data_split), {**data_split, "top_ranked": candidates}
-        if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
-            run, judged, scores, papers = self._evaluate(
-                system, data_split, self._context(arguments), arguments["timer"]
-            )
+        plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values
+        if on_arrays() and plain and candidates is None and arguments.get("prediction_folder") is None:
+            context = self._context(arguments)
+            run, judged, scores, papers = self._evaluate(system, data_split, context, arguments["timer"])
         else:
             recorder = AsMteb(system, self.tables.hidden, self.tables.gate)
             scores = super().evaluate_split(recorder, data_split, **arguments)
@@ -312,15 +298,13 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             papers = {} if recorder.unfiltered is None else self.paper_scores(recorder.unfiltered)
         found = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         publish(evaluation := replace(found, prompts=self.prompts(model, data_split, **arguments)))
-        ranking = ranking_record(evaluation.run, evaluation.ranking)
-        effort = {"effort": dict(run.effort)} if run.effort else {}
-        index = {"index_mb": round(system.index_bytes / 1e6, 3)} if system.index_bytes else {}
-        return {
-            **scores,
-            **papers,
-            **evaluation.scores,
-            KEY: {"texts": texts, "ranking": ranking, COST: index, **effort},
+        evidence = {
+            "texts": texts,
+            "ranking": {"queries": len(run.query_ids), "depth": run.depth, "digest": evaluation.ranking},
+            COST: {"index_mb": round(system.index_bytes / 1e6, 3)} if system.index_bytes else {},
+            **({"effort": dict(run.effort)} if run.effort else {}),
         }
+        return {**scores, **papers, **evaluation.scores, KEY: evidence}
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         candidates, data_split = data_split["top_ranked"], self.texts_for(model, data_split)
@@ -349,51 +333,40 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
         """Return the data of the split, with section tags for a model that reads them, where sections are known."""
-        parts = getattr(self.metadata, "text_parts", {})
-        if not parts or not reads_section_tags(model.mteb_model_meta):
-            return data_split
-        corpus, queries = (
-            tagged_texts(self.tables.corpus, parts.get("document")),
-            tagged_texts(self.tables.queries, parts.get("query")),
-        )
-        return replace(self.tables, corpus=corpus, queries=queries).split()
+        tables = self.tagged_tables() if reads_section_tags(model.mteb_model_meta) else None
+        return data_split if tables is None else tables.split()
+
+    def tagged_tables(self) -> RetrievalTables | None:
+        """Return the tables with section tags in the texts; None if the sections are not known."""
+        if not (parts := getattr(self.metadata, "text_parts", {})):
+            return None
+        corpus = tagged_texts(self.tables.corpus, parts.get("document"))
+        return replace(self.tables, corpus=corpus, queries=tagged_texts(self.tables.queries, parts.get("query")))
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
         return (PromptType.query, PromptType.document)
 
-    def _on_arrays(self, prediction_folder: Path | None) -> bool:
-        plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values
-        return on_arrays() and prediction_folder is None and plain
-
     def _context(self, arguments: Mapping[str, Any], top_ranked: Any = None) -> SearchContext:
-        return SearchContext(
-            self.metadata,
-            arguments["hf_split"],
-            arguments["hf_subset"],
-            dict(arguments["encode_kwargs"]),
-            top_ranked,
-            arguments.get("num_proc"),
-            self.tables.hidden,
-            self.tables.gate,
-        )
+        split, subset, settings = (arguments[name] for name in ("hf_split", "hf_subset", "encode_kwargs"))
+        where, workers = (self.metadata, split, subset), arguments.get("num_proc")
+        return SearchContext(*where, dict(settings), top_ranked, workers, self.tables.hidden, self.tables.gate)
 
     def _evaluate(
         self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any
     ) -> tuple[Run, Judged, dict[str, Any], dict[str, float]]:
         """Rank and score on arrays: the run, its judgements, mteb's scores and those of the paper's protocol."""
         queries, depth = data_split["queries"], max(self.k_values)
+        phase = {"split": context.hf_split, "subset": context.hf_subset}
         if isinstance(system, DenseSearch):
             system.timer = timer
             system.ensure_indexed(data_split["corpus"], context)
             run, unfiltered = system.rank_both(queries, depth, context)
         else:
-            phase = {"split": context.hf_split, "subset": context.hf_subset}
             with timer("Encoding corpus", **phase):
                 system.ensure_indexed(data_split["corpus"], context)
             with timer("Encoding queries", **phase):
                 run, unfiltered = system.rank_both(queries, depth, context)
-        message = "Running retrieval task - Evaluating retrieval scores..."
-        with timer("Scoring", split=context.hf_split, subset=context.hf_subset, log_message=message):
+        with timer("Scoring", **phase, log_message="Running retrieval task - Evaluating retrieval scores..."):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
         logger.info("Running retrieval task - Finished.")
@@ -413,65 +386,45 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return found
 
     def judge(self, run: Run, qrels: Qrels, model_meta: Any, judged: Judged | None = None) -> Evaluation:
-        """Compute what mteb does not: the scores of slices, of the benchmark, and per query.
-
-        ``qrels`` are the judgements of all queries, and ``judged`` is the run with them, if it exists already.
-        """
+        """Compute what mteb does not: the scores of slices, of the benchmark, and per query."""
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
+        slices, gate = self.tables.slices, self.tables.gate
         overlap = sum(query in self.tables.corpus for query in qrels)
         scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
-        if (gate := self.tables.gate) is not None:
-            scores["gated_documents"] = (
-                float(gate.n_excluded(run.query_ids, run.doc_ids).mean()) if run.query_ids else 0.0
-            )
+        if gate is not None:
+            excluded = gate.n_excluded(run.query_ids, run.doc_ids)
+            scores["gated_documents"] = float(excluded.mean()) if run.query_ids else 0.0
             scores["n_gated_judgements"] = self.n_gated_judgements
-        by_slice: dict[str, QueryScores] = {}
-        for name, part in self.tables.slices.items():
-            by_slice[name] = judged.scores((*self.slice_measures, "pres@100"), part)
-            scores |= _slice_scores(name, by_slice[name])
-        scores |= self.benchmark_scores(run, judged) | self.deep_scores(judged) | self._small_intervals(judged, scores)
+        by_slice = {name: judged.scores((*self.slice_measures, "pres@100"), part) for name, part in slices.items()}
+        for name, found in by_slice.items():
+            scores |= _slice_scores(name, found)
+        scores |= self.benchmark_scores(run, judged) | self._deep_scores(judged) | self._small_intervals(judged, scores)
         if run.first_stage is not None:
-            first, measure = run.first_stage, f"recall@{run.first_stage.k}"
-            stage = Judged(first.run.docs, qrels, first.run.query_ids, first.run.doc_ids).scores([measure])
-            scores[f"first_stage_recall_at_{first.k}"] = stage.means()[measure]
-        members = {name: set(found.queries) for name, found in by_slice.items()}
-        slices = self.tables.slices
-        return Evaluation(
-            self.metadata,
-            self.source.subset,
-            model_meta,
-            run,
-            qrels,
-            judged,
-            slices,
-            members,
-            scores,
-            by_slice=by_slice,
-        )
+            first, k = run.first_stage.run, run.first_stage.k
+            stage = Judged(first.docs, qrels, first.query_ids, first.doc_ids).scores([f"recall@{k}"])
+            scores |= named_means(stage, "first_stage_")
+        return Evaluation(self.metadata, self.source.subset, model_meta, run, qrels, judged, slices, by_slice, scores)
 
     def _small_intervals(self, judged: Judged, counts: Mapping[str, float]) -> dict[str, float]:
         """Return intervals of the main score over too few queries; none if all queries have the same score."""
         main: str = self.metadata.main_score
-        if main.partition("_at_")[0] not in MEASURES:
-            return {}
+        measure = main.replace("_at_", "@")
         found: dict[str, float] = {}
         for name, part in {"": None, **self.tables.slices}.items():
-            if too_small(counts, name):
-                measure = main.replace("_at_", "@")
+            if main.partition("_at_")[0] in MEASURES and too_small(counts, name):
                 values = judged.scores([measure], part).scores[measure]
                 if len(set(values.tolist())) > 1:
                     low, high = bootstrap(values[:, None]).intervals()[0].tolist()
                     found |= limits(f"{name}_{main}" if name else main, (low, high))
         return found
 
-    def deep_scores(self, judged: Judged) -> dict[str, float]:
+    def _deep_scores(self, judged: Judged) -> dict[str, float]:
         """Return PRES at the :data:`DEPTHS` of the ranking, and recall and hit rate where mteb has none."""
         depths = [depth for depth in DEPTHS if depth <= max(self.k_values)]
+        missing = [depth for depth in depths if depth not in self.k_values]
         wanted = [f"pres@{depth}" for depth in depths]
-        wanted += [
-            f"{name}@{depth}" for depth in depths if depth not in self.k_values for name in ("recall", "hit_rate")
-        ]
-        return {measure.replace("@", "_at_"): value for measure, value in judged.scores(wanted).means().items()}
+        wanted += [f"{name}@{depth}" for depth in missing for name in ("recall", "hit_rate")]
+        return named_means(judged.scores(wanted))
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Return further scores of the benchmark: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data have codes."""
@@ -488,6 +441,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return inscope_scores(run.docs, run.query_ids, run.doc_ids, self.tables.query_codes, self.tables.document_codes)
 
 
+def named_means(found: QueryScores, prefix: str = "") -> dict[str, float]:
+    """Return the means of measures by their name in a result, ``<prefix>ndcg_at_10``."""
+    return {f"{prefix}{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
+
+
 def _slice_scores(name: str, found: QueryScores) -> dict[str, float]:
-    means = {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
-    return {f"{name}_n_queries": len(found.queries), **means}
+    return {f"{name}_n_queries": len(found.queries), **named_means(found, f"{name}_")}

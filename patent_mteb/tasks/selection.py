@@ -19,7 +19,6 @@ from patent_mteb.tasks.catalogue import enter_own
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
-_NAMES = "see 'patent-mteb list' for the names"
 
 
 def choose(
@@ -33,13 +32,13 @@ def choose(
 ) -> list[AbsTask]:
     """Return the tasks that satisfy all arguments: the named tasks of the benchmarks that pass every filter."""
     if not any((names, benchmarks, types, categories, languages, splits)):
-        raise DataError(
-            "no task was chosen", remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'"
-        )
+        remedy = "name tasks with -t or a benchmark with -b; see 'patent-mteb list'"
+        raise DataError("no task was chosen", remedy=remedy)
     enter_own()  # PATENT_MTEB_DATA may have changed since mteb was imported
     _refuse_unknown("task type", types, get_args(TaskType))
     _refuse_unknown("category", categories, get_args(TaskCategory))
-    _refuse_unknown("language", languages, _known_languages())
+    kinds = _mteb.registered("tasks").values()
+    _refuse_unknown("language", languages, set().union(*map(_languages, kinds)) if languages else ())
     # copies, because filters change a task and the benchmark returns the same objects again
     candidates = [copy.copy(task) for name in benchmarks for task in _benchmark(name).tasks]
     if not benchmarks:
@@ -55,16 +54,14 @@ def choose(
         and (not splits or set(splits) & set(task.metadata.eval_splits))
     ]
     if not fitting:
-        kinds = {task.metadata.type for task in candidates}
+        known_types = {task.metadata.type for task in candidates}
         known_splits = {split for task in candidates for split in task.metadata.eval_splits}
-        available = f"there are tasks of type {_few(kinds)}, on the splits {_few(known_splits)}"
+        available = f"there are tasks of type {_few(known_types)}, on the splits {_few(known_splits)}"
         raise DataError(f"none of {len(candidates)} tasks fits", remedy=f"{available}; remove a filter")
     if splits:
         _refuse_unknown("split", splits, {split for task in fitting for split in task.metadata.eval_splits})
-        fitting = [
-            task.filter_eval_splits([split for split in splits if split in task.metadata.eval_splits])
-            for task in fitting
-        ]
+        known = [[split for split in splits if split in task.metadata.eval_splits] for task in fitting]
+        fitting = [task.filter_eval_splits(some) for task, some in zip(fitting, known, strict=True)]
     return [task.filter_languages(languages) for task in fitting] if languages else fitting
 
 
@@ -82,16 +79,16 @@ def task_named(name: str) -> AbsTask:
     """Return mteb's task of this name."""
     known = _mteb.registered("tasks")
     if name not in known:
-        raise DataError(f"there is no task '{name}'{did_you_mean(name, known)}", remedy=_NAMES)
+        problem = f"there is no task '{name}'{did_you_mean(name, known)}"
+        raise DataError(problem, remedy="see 'patent-mteb list' for the names")
     return mteb.get_task(name)
 
 
 def _benchmark(name: str) -> Benchmark:
     known = _mteb.registered("benchmarks")
     if name not in known:
-        raise DataError(
-            f"there is no benchmark '{name}'{did_you_mean(name, known)}", remedy="see 'patent-mteb list benchmarks'"
-        )
+        problem = f"there is no benchmark '{name}'{did_you_mean(name, known)}"
+        raise DataError(problem, remedy="see 'patent-mteb list benchmarks'")
     return mteb.get_benchmark(name)
 
 
@@ -107,9 +104,8 @@ def _among(name: str, tasks: Sequence[AbsTask]) -> list[AbsTask]:
 def _refuse_unknown(what: str, words: Sequence[str], known: Collection[str]) -> None:
     for word in words:
         if word not in known:
-            raise DataError(
-                f"there is no {what} '{word}'{did_you_mean(word, known)}", remedy=f"choose among {_few(known)}"
-            )
+            problem = f"there is no {what} '{word}'{did_you_mean(word, known)}"
+            raise DataError(problem, remedy=f"choose among {_few(known)}")
 
 
 def _few(words: Collection[str]) -> str:
@@ -117,14 +113,6 @@ def _few(words: Collection[str]) -> str:
     return ", ".join(first) + (", ..." if len(words) > len(first) else "")
 
 
-def _languages(task: AbsTask) -> set[str]:
+def _languages(task: AbsTask | type[AbsTask]) -> set[str]:
     """Return the languages of a task, with and without their scripts."""
     return {*task.metadata.bcp47_codes, *task.metadata.languages}
-
-
-def _known_languages() -> set[str]:
-    return {
-        code
-        for kind in _mteb.registered("tasks").values()
-        for code in (*kind.metadata.languages, *kind.metadata.bcp47_codes)
-    }

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,13 @@ from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
-from patent_mteb.patents.corpus import Composed, Texts
-from patent_mteb.recipes import beir
-from patent_mteb.recipes.beir import metadata_rows
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.retrieval import PAPER_PREFIX, PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.retrieval import PAPER_PREFIX, Folder, PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 DATA = DataSet("Sophia", "sophia")
@@ -66,12 +65,8 @@ MIN_QUERIES = 100
 
 JURISDICTIONS: dict[str, tuple[str, ...]] = {
     **slices.JURISDICTION_GROUPS,
-    "kr": ("KR",),
-    "it": ("IT",),
-    "nl": ("NL",),
     "pt": ("PT", "BR"),
-    "no": ("NO",),
-    "cz": ("CZ",),
+    **{office.lower(): (office,) for office in ("KR", "IT", "NL", "NO", "CZ")},
 }
 """Offices by filing jurisdiction, grouped by language as in the paper. Any other office is a group by itself."""
 
@@ -101,63 +96,28 @@ PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": (
 
 
 @dataclass(frozen=True)
-class Folder:
-    """The benchmark's directory with document texts and slices, computed once for all tasks.
+class SophiaFolder(Folder):
+    """The benchmark's directory; ``representations`` are the columns of ``queries.parquet``, read one at a time."""
 
-    ``representations`` are the columns of ``queries.parquet``, which are read one at a time.
-    """
-
-    tables: beir.BeirFolder
-    documents: Texts
-    representations: tuple[str, ...]
-    hidden: dict[str, frozenset[str]]
-    slices: dict[str, slices.Qrels]
-    unformed: dict[str, str]
-    codes: Mapping[str, list[str]]
+    representations: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
-def read_folder(folder: Path, revision: str) -> Folder:
+def read_folder(folder: Path, revision: str) -> SophiaFolder:
     """Read and check the benchmark's directory; ``revision`` distinguishes two states of one directory."""
-    tables = beir.read_beir(folder)
-    counts: Counter[str] = Counter()
-    names = _representations(folder / "queries.parquet", tables, counts)
-    rows, odd = metadata_rows(folder, tables)
-    counts.update(odd)
-    positive = slices.positive(tables.qrels)
-    parts, unformed = _slices(folder, positive, rows, counts)
-    log_counts(folder, counts)
-    return Folder(
-        tables,
-        tables.corpus.joined(),
-        names,
-        slices.own_family(
-            {key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus
-        ),
-        parts,
-        unformed,
-        Composed(rows, lambda row: list(row.get("ipc") or ())),
-    )
-
-
-def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> tuple[str, ...]:
+    found, counts = SophiaFolder.read(folder)
+    path = folder / "queries.parquet"
     names = files.parquet_schema(path).names
-    table = files.read_keyed(
-        path, {name: pa.string() for name in REPRESENTATIONS if name in names}, without=set(names) - {"_id"}
-    )
-    for row, key in enumerate(table["_id"].to_pylist(), start=1):
-        if key not in tables.queries:
-            raise DataError(
-                f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row"
-            )
-    if without := len(tables.queries) - table.num_rows:
-        counts["queries without a row in queries.parquet"] = without
-    return tuple(names)
-
-
-def _representation(path: Path, name: str) -> Iterator[tuple[str, str]]:
-    for batch in files.read_batches(path, ["_id", name]):
-        yield from zip(batch["_id"].to_pylist(), (text or "" for text in batch[name].to_pylist()), strict=True)
+    columns = {name: pa.string() for name in REPRESENTATIONS if name in names}
+    keys = files.read_keyed(path, columns, without=set(names) - {"_id"})["_id"].to_pylist()
+    for row, key in enumerate(keys, start=1):
+        if key not in found.tables.queries:
+            remedy = "add it to queries.jsonl or delete the row"
+            raise DataError(f"unknown query '{key}'", path=path, row=row, remedy=remedy)
+    counts["queries without a row in queries.parquet"] = len(found.tables.queries) - len(keys)
+    parts, unformed = _slices(folder, slices.positive(found.tables.qrels), found.rows, counts)
+    log_counts(folder, counts)
+    return replace(found, representations=tuple(names), slices=parts, unformed=unformed)
 
 
 def _slices(
@@ -172,12 +132,11 @@ def _slices(
             parts[name] = found[name]
         else:
             unformed[name] = "no judgement has a citation of this category in citations.parquet"
+    row_of = {query: rows.get(query, {}) for query in positive}
     groups = {
-        "ipc": {query: _section(rows.get(query, {}).get("ipc") or (), counts) for query in positive},
-        "jurisdiction": jurisdictions({query: rows.get(query, {}).get("jurisdiction") or "" for query in positive}),
-        "year": {
-            query: str(year) if (year := rows.get(query, {}).get("publication_year")) else None for query in positive
-        },
+        "ipc": {query: _section(row.get("ipc") or (), counts) for query, row in row_of.items()},
+        "jurisdiction": jurisdictions({query: row.get("jurisdiction") or "" for query, row in row_of.items()}),
+        "year": {query: str(row.get("publication_year") or "") or None for query, row in row_of.items()},
     }
     for kind, group in groups.items():
         formed = slices.by_query(positive, group.get)
@@ -185,9 +144,8 @@ def _slices(
         if not formed:
             unformed[f"{kind}_*"] = "no query has it in metadata.parquet"
         elif without := sum(name is None for name in group.values()):
-            unformed[f"{kind}_* for part of the queries"] = (
-                f"{without} of {len(group)} queries lack it in metadata.parquet"
-            )
+            reason = f"{without} of {len(group)} queries lack it in metadata.parquet"
+            unformed[f"{kind}_* for part of the queries"] = reason
     return parts, unformed
 
 
@@ -201,16 +159,12 @@ def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[t
     edges = zip(*(table[name].to_pylist() for name in columns), strict=True)
     for row, (query, document, direction, category) in enumerate(edges, start=1):
         if direction not in ("cited", "citing"):
-            raise DataError(
-                f"direction '{direction}' is neither 'cited' nor 'citing'", path=path, row=row, remedy="correct the row"
-            )
+            problem = f"direction '{direction}' is neither 'cited' nor 'citing'"
+            raise DataError(problem, path=path, row=row, remedy="correct the row")
         if document not in positive.get(query, {}):
-            raise DataError(
-                f"the pair '{query}', '{document}' is not judged relevant",
-                path=path,
-                row=row,
-                remedy="add it to qrels/test.tsv with score 1, or delete the row",
-            )
+            problem = f"the pair '{query}', '{document}' is not judged relevant"
+            remedy = "add it to qrels/test.tsv with score 1, or delete the row"
+            raise DataError(problem, path=path, row=row, remedy=remedy)
         try:
             relevance = degree(category or "")
         except ValueError:
@@ -241,12 +195,11 @@ def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[
 
 
 class SophiaRetrieval(PatentRetrieval):
-    """Citation retrieval with one representation of the query (§4.2).
+    """Citation retrieval with one representation of the query (§4.2), over title, abstract, claims and description.
 
-    The corpus text is title, abstract, claims and description. The documents of all four citation relations (§3.2) are
-    relevant, each with gain 1. A query without the representation is skipped in this task and its slices, and counted
-    (``n_queries_left_out``). The IPC slice of a query is that of its first code, the main classification. The query's
-    own family is hidden.
+    The documents of all four citation relations (§3.2) are relevant, each with gain 1. A query without the
+    representation is skipped in this task and its slices, and counted (``n_queries_left_out``). The IPC slice of a
+    query is that of its first code, the main classification. The query's own family is hidden.
     """
 
     data = DATA
@@ -257,54 +210,38 @@ class SophiaRetrieval(PatentRetrieval):
     def load_tables(self) -> RetrievalTables:
         path = self.source.path()
         folder = read_folder(path, self.source.revision)
-        queries = self._queries(folder, path)
-        parts = {
-            name: {query: judged for query, judged in part.items() if query in queries}
-            for name, part in folder.slices.items()
-        }
-        return RetrievalTables(
-            corpus=folder.documents,
-            queries=queries,
-            qrels={query: judged for query, judged in folder.tables.qrels.items() if query in queries},
-            slices={name: part for name, part in parts.items() if part},
-            hidden=folder.hidden,
-            unformed=folder.unformed,
-            document_codes=folder.codes,
-            query_codes=folder.codes,
-        )
+        queries = self._queries(folder, path / "queries.parquet")
 
-    def _queries(self, folder: Folder, path: Path) -> Texts:
-        name = self.representation
+        def restricted(qrels: slices.Qrels) -> slices.Qrels:
+            return {query: judged for query, judged in qrels.items() if query in queries}
+
+        tables = folder.retrieval_tables(folder.documents, queries)
+        parts = {name: restricted(part) for name, part in folder.slices.items()}
+        formed = {name: part for name, part in parts.items() if part}
+        return replace(tables, qrels=restricted(folder.tables.qrels), slices=formed)
+
+    def _queries(self, folder: SophiaFolder, path: Path) -> Texts:
+        name, task = self.representation, self.metadata.name
         judged = [query for query, found in folder.tables.qrels.items() if any(gain > 0 for gain in found.values())]
         if name == "Tacd":
             texts = folder.tables.queries
         elif name in folder.representations:
-            texts = Texts.collected(_representation(path / "queries.parquet", name))
-        else:
-            raise NotThereError(
-                f"the query representation {name} is missing",
-                path=path / "queries.parquet",
-                remedy=f"write column '{name}', or omit the task {self.metadata.name}",
+            batches = files.read_batches(path, ["_id", name])
+            rows = chain.from_iterable(
+                zip(*(batch[column].to_pylist() for column in ("_id", name)), strict=True) for batch in batches
             )
+            texts = Texts.collected((query, text or "") for query, text in rows)
+        else:
+            remedy = f"write column '{name}', or omit the task {task}"
+            raise NotThereError(f"the query representation {name} is missing", path=path, remedy=remedy)
         queries = Texts.collected((query, text) for query in judged if (text := texts.get(query, "").strip()))
         if not queries:
-            raise NotThereError(
-                f"no query has the representation {name}",
-                path=path / "queries.parquet",
-                remedy=(
-                    f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or omit the task"
-                    f" {self.metadata.name}"
-                ),
-            )
+            remedy = f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or omit the task {task}"
+            raise NotThereError(f"no query has the representation {name}", path=path, remedy=remedy)
         self.n_left_out = len(judged) - len(queries)
         if self.n_left_out:
-            logger.warning(
-                "%s: %d of %d queries have no %s and are skipped",
-                self.metadata.name,
-                self.n_left_out,
-                len(judged),
-                name,
-            )
+            counts = (self.n_left_out, len(judged))
+            logger.warning("%s: %d of %d queries have no %s and are skipped", task, *counts, name)
         return queries
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
@@ -314,39 +251,26 @@ class SophiaRetrieval(PatentRetrieval):
         """Add InScope as in eq. 1, in which queries without a code count as 0."""
         found = self.inscope(unfiltered)
         share = {key: value / len(unfiltered.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
-        means = {
-            key: value * share[f"{key.rpartition('_at_')[0]}_n_queries"]
-            for key, value in found.items()
-            if key not in share
-        }
-        return super().paper_scores(unfiltered) | {f"{PAPER_PREFIX}_{key}": value for key, value in means.items()}
+        scores = super().paper_scores(unfiltered)
+        for key in (key for key in found if key not in share):
+            scores[f"{PAPER_PREFIX}_{key}"] = found[key] * share[f"{key.rpartition('_at_')[0]}_n_queries"]
+        return scores
 
 
-def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
-    return tuple(
-        make_task(
-            SophiaRetrieval,
-            __name__,
-            task_metadata(
-                FACTS,
-                DATA,
-                f"Sophia{name}Retrieval",
-                "Retrieval",
-                f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A.",
-                "ndcg_at_10",
-                prompt={"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"},
-                text_parts={"query": PARTS[name]} if name in PARTS else {},
-            ),
-            representation=name,
-        )
-        for name, text in group.items()
-    )
+def _task(name: str, text: str) -> type[SophiaRetrieval]:
+    description = f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A."
+    more = {
+        "prompt": {"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"},
+        "text_parts": sections_of(PARTS, query=name),
+    }
+    metadata = task_metadata(FACTS, DATA, f"Sophia{name}Retrieval", "Retrieval", description, "ndcg_at_10", **more)
+    return make_task(SophiaRetrieval, __name__, metadata, representation=name)
 
 
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
-        "Structured fields": _tasks(STRUCTURED),
-        "Machine summaries": _tasks(SUMMARIES),
+        "Structured fields": tuple(_task(*item) for item in STRUCTURED.items()),
+        "Machine summaries": tuple(_task(*item) for item in SUMMARIES.items()),
     },
 )

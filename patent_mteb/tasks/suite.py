@@ -14,19 +14,7 @@ from patent_mteb.tasks.own_data import benchmark_of_results, own_data_set, task_
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """A task as reports need it.
-
-    Attributes:
-        name: of the task on the real data.
-        benchmark: its benchmark, the first registered one if it is in several.
-        group: its group there.
-        kind: mteb's task type.
-        main_score: name of its main score.
-        scoring: version of its scoring.
-        split: the split it is scored on.
-        data: its data set at the present revision.
-        order: its position among all tasks, from 0.
-    """
+    """A task on the real data as reports need it; ``kind`` is mteb's type, ``order`` the position among all tasks."""
 
     name: str
     benchmark: str
@@ -41,29 +29,18 @@ class SuiteTask:
 
 def suite_tasks() -> dict[str, SuiteTask]:
     """Return the registered tasks by name, in the order of benchmarks, groups and tasks."""
-    tasks: dict[str, dict[str, Any]] = {}
+    tasks: dict[str, SuiteTask] = {}
     for benchmark in catalogue.benchmarks():
         for group, members in benchmark.groups.items():
             for task in members:
-                tasks.setdefault(
-                    task.metadata.name, _row(task, group, task.data, len(tasks)) | {"benchmark": benchmark.name}
-                )
-    return {name: SuiteTask(**row) for name, row in tasks.items()}
+                row = _suite_task(task, benchmark.name, group, task.data, len(tasks))
+                tasks.setdefault(task.metadata.name, row)
+    return tasks
 
 
-def _row(task: type[PatentTask], group: str, data: DataSet, order: int) -> dict[str, Any]:
-    meta = task.metadata
-    return {
-        "name": meta.name,
-        "benchmark": task.facts.name,
-        "group": group,
-        "kind": meta.type,
-        "main_score": meta.main_score,
-        "scoring": task.scoring,
-        "split": task.facts.split,
-        "data": data,
-        "order": order,
-    }
+def _suite_task(task: type[PatentTask], benchmark: str, group: str, data: DataSet, order: int) -> SuiteTask:
+    meta, split = task.metadata, task.facts.split
+    return SuiteTask(meta.name, benchmark, group, meta.type, meta.main_score, task.scoring, split, data, order)
 
 
 class TasksOnOwnData:
@@ -87,14 +64,13 @@ class TasksOnOwnData:
         original = task.published_as or task
         data = own_data_set(published.facts, task.data, str(record["name"]))
         order = [*published.task_classes, original].index(original)
-        return SuiteTask(**_row(task, published.group_of(original), data, order))
+        return _suite_task(task, task.facts.name, published.group_of(original), data, order)
 
     @property
     def benchmarks(self) -> tuple[PatentBenchmark, ...]:
         """The benchmarks of these tasks, by name."""
-        return tuple(
-            benchmark_of_results([*self._found[name].values(), *self._declared(name)]) for name in sorted(self._found)
-        )
+        known = {name: [*self._found[name].values(), *self._declared(name)] for name in sorted(self._found)}
+        return tuple(map(benchmark_of_results, known.values()))
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -110,12 +86,9 @@ class TasksOnOwnData:
         """Return the tasks of the data set in ``PATENT_MTEB_DATA``, if it has the version of the results."""
         task, published = next(iter(self._found[name].values()))
         present = next((one for one in catalogue.own_benchmarks() if one.name == name), None)
-        return [(one, published) for one in present.task_classes if _same_data(one, task)] if present else []
+        declared = [one for one in present.task_classes if one.own] if present else []
+        return [(one, published) for one in declared if _version(one) == _version(task)]
 
 
-def _same_data(one: type[PatentTask], other: type[PatentTask]) -> bool:
-    return (
-        one.own is not None
-        and other.own is not None
-        and (one.own.name, one.own.version) == (other.own.name, other.own.version)
-    )
+def _version(task: type[PatentTask]) -> tuple[str, str] | None:
+    return (task.own.name, task.own.version) if task.own else None

@@ -1,16 +1,9 @@
 """Verification of results, before any command prints, writes or compares their numbers.
 
-A result is compared with
-
-* itself: its main score is the task's main score, and all its numbers are finite;
-* its evidence (:mod:`patent_mteb.tasks.evidence`), which is required: the checksum of its numbers, and the model, task
-  and data, which must be those of its place in the results folder;
-* the version of the scoring: numbers of another version are stale;
-* the per-query scores next to it, if there are any: their means, the queries, the ranking;
-* the model, if one is loaded (:func:`check_model`): its behaviour, its weights and the libraries.
-
-Digests are not signatures. The per-query scores detect a forged checksum. If they are forged or deleted as well, the
-scores of a sample of queries do: ``patent-mteb doctor RESULTS --recompute 5%``.
+A result is compared with itself, with its evidence (:mod:`patent_mteb.tasks.evidence`) and its place in the results
+folder, with the version of the scoring, with the per-query scores next to it, if there are any, and with the model, if
+one is loaded. Digests are not signatures. The per-query scores detect a forged checksum. If they are forged or deleted
+as well, the scores of a sample of queries do: ``patent-mteb doctor RESULTS --recompute 5%``.
 """
 
 from __future__ import annotations
@@ -49,12 +42,8 @@ class ContradictionError(DataError):
 class Place:
     """The place of a result, which determines what it must be a result of.
 
-    Attributes:
-        path: the file.
-        task: name with the state of the data (``.sample``).
-        main_score, scoring: of the task as it is now.
-        model, revision, experiment: from mteb's folders; ``experiment`` is empty without settings.
-        data_revision, subset: the data.
+    ``main_score`` and ``scoring`` are those of the task as it is now; ``task`` has the state of the data (``.sample``).
+    ``model``, ``revision`` and ``experiment`` (empty without settings) come from mteb's folders.
     """
 
     path: Path
@@ -82,52 +71,38 @@ def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
     """Verify an entry of scores, and return its numbers."""
-    found = evidence_of(entry)
-    scores = _numbers(entry, place)
-    if not found:
-        raise _contradiction(place, "the evidence is missing: the result is of an older version, or was changed")
-    if found.get("seal") != checksum(entry):
-        raise _contradiction(
-            place, "the scores are not those that were measured: the result or its evidence was changed afterwards"
-        )
-    if differing := list(_differences(found, place)):
-        raise _contradiction(place, f"a result of another place ({'; '.join(differing)})")
-    if (scoring := found.get("scoring")) != place.scoring:
-        raise _contradiction(place, f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ")
-    return scores
+    for problem in _contradictions(entry, place):
+        raise ContradictionError(problem, path=place.path, remedy="run the task again")
+    return _numbers(entry)
 
 
-def _contradiction(place: Place, problem: str) -> ContradictionError:
-    return ContradictionError(problem, path=place.path, remedy="run the task again")
+def _numbers(entry: Mapping[str, Any]) -> dict[str, float]:
+    numbers = {key: value for key, value in entry.items() if isinstance(value, (int, float))}
+    return {key: float(value) for key, value in numbers.items() if not isinstance(value, bool)}
 
 
-def _numbers(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
+def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
+    """Yield how an entry contradicts itself, its evidence, or the place of its file; only the first is used."""
     try:
-        scores = {
-            key: float(value)
-            for key, value in entry.items()
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
-        }
+        scores = _numbers(entry)
     except OverflowError:
-        raise _contradiction(place, "a score is too large for a number") from None
+        yield "a score is too large for a number"
+        return
     for key, value in scores.items():
         if key.endswith(_COUNTS) and not (0 <= value <= _MAX_COUNT and value == int(value)):
-            raise _contradiction(place, f"{key} is {value}, not a count")
+            yield f"{key} is {value}, not a count"
         if math.isinf(value) and not key.startswith("nauc_"):
-            raise _contradiction(place, f"{key} is {value}, not a score")
-    main = entry.get("main_score")
+            yield f"{key} is {value}, not a score"
     if not math.isfinite(scores.get("main_score", math.nan)):
-        raise _contradiction(place, f"the main score is {main!r}, not a number")
+        yield f"the main score is {entry.get('main_score')!r}, not a number"
     if not abs(scores.get(place.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
-        raise _contradiction(
-            place,
-            f"the main score is not {place.main_score}, the task's main score (the result was changed, or is older)",
-        )
-    return scores
-
-
-def _differences(found: Mapping[str, Any], place: Place) -> Iterator[str]:
-    """Yield the differences between the evidence and the place of the file."""
+        what = f"{place.main_score}, the task's main score (the result was changed, or is older)"
+        yield f"the main score is not {what}"
+    found = evidence_of(entry)
+    if not found:
+        yield "the evidence is missing: the result is of an older version, or was changed"
+    if found.get("seal") != checksum(entry):
+        yield "the scores are not those that were measured: the result or its evidence was changed afterwards"
     model, data = part_of(found, "model"), part_of(found, "data")
     pairs = {
         "model": (_as_folder(str(model.get("name"))), _as_folder(place.model)),
@@ -137,9 +112,11 @@ def _differences(found: Mapping[str, Any], place: Place) -> Iterator[str]:
     }
     if "data_revision" not in place.experiment:  # a run moves a result on other data to such an experiment
         pairs["settings"] = (model.get("experiment") or "", place.experiment)
-    for what, (measured, found_at) in pairs.items():
-        if measured != found_at:
-            yield f"{what} {measured!r}, found at {found_at!r}"
+    differing = [f"{what} {ours!r}, found at {theirs!r}" for what, (ours, theirs) in pairs.items() if ours != theirs]
+    if differing:
+        yield f"a result of another place ({'; '.join(differing)})"
+    if (scoring := found.get("scoring")) != place.scoring:
+        yield f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ"
 
 
 def _as_folder(model: str) -> str:
@@ -186,7 +163,7 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
             identity = json.loads((file.schema_arrow.metadata or {}).get(b"patent_mteb", b"null"))
             if not isinstance(identity, dict):
                 raise ValueError("it does not say which run it is of")
-            if not _is_text(file.schema_arrow.field("query").type):
+            if file.schema_arrow.field("query").type not in (pa.string(), pa.large_string()):
                 raise ValueError("query ids that are not text")
             columns = [name for name in file.schema_arrow.names if "@" in name or name.startswith("score:")]
             if not pa.types.is_floating(file.schema_arrow.field(measure).type):
@@ -195,9 +172,8 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
         queries = table["query"].to_pylist()
         means = {name: _mean(table[name]) for name in columns}
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DataError(
-            f"corrupt per-query scores ({error}); not used", path=path, remedy="delete the file and run the task again"
-        ) from error
+        problem = f"corrupt per-query scores ({error}); not used"
+        raise DataError(problem, path=path, remedy="delete the file and run the task again") from error
     remedy = "delete result and per-query scores and run the task again"
     if problem := _other_run(place, identity):
         raise DataError(f"{problem}; not used", path=path, remedy=remedy)
@@ -212,10 +188,6 @@ def _mean(column: Any) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _other_run(place: Place, identity: dict[str, Any]) -> str:
     expected = {
         "task": place.task,
@@ -227,22 +199,18 @@ def _other_run(place: Place, identity: dict[str, Any]) -> str:
         "subset": place.subset,
     }
     found = identity | {"model_revision": identity.get("model_revision") or _NO_REVISION}
-    differing = [
-        f"{key} {found.get(key)!r} instead of {value!r}" for key, value in expected.items() if found.get(key) != value
-    ]
+    pairs = [(key, found.get(key), value) for key, value in expected.items()]
+    differing = [f"{key} {theirs!r} instead of {ours!r}" for key, theirs, ours in pairs if theirs != ours]
     return f"per-query scores of another run ({'; '.join(differing)})" if differing else ""
 
 
 def _incomplete(entry: Mapping[str, Any], queries: list[str]) -> str:
     expected, distinct = entry.get("n_queries", len(queries)), len(set(queries))
-    if len(queries) == expected and distinct == expected:
+    if len(queries) == distinct == expected:
         return ""
-    missing = expected - distinct
-    problem = (
-        f"{missing:.0f} of {expected:.0f} queries are missing"
-        if missing > 0
-        else "queries occur twice, or do not belong to the result"
-    )
+    problem = "queries occur twice, or do not belong to the result"
+    if distinct < expected:
+        problem = f"{expected - distinct:.0f} of {expected:.0f} queries are missing"
     return f"incomplete per-query scores: {problem}"
 
 

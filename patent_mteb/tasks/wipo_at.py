@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, product
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,37 +27,24 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
-from patent_mteb.models.robustness import reads_section_tags
 from patent_mteb.patents import views
-from patent_mteb.patents.corpus import Composed, Texts
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
 from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
-from patent_mteb.recipes import beir
-from patent_mteb.recipes.beir import metadata_rows
+from patent_mteb.recipes import beir, label_sets
 from patent_mteb.recipes.dataset import FileRecord
-from patent_mteb.recipes.label_sets import (
-    LABEL_SETS,
-    SPLITS,
-    LabelSet,
-    camel_case,
-    label_files,
-    label_names,
-    read_labels,
-)
+from patent_mteb.recipes.label_sets import LABEL_SETS, SPLITS, LabelSet
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, check
-from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
+from patent_mteb.tasks.base import PatentTask, make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import check_unseen_labels, log_counts, refuse_constant, refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
 from patent_mteb.tasks.frozen import FrozenTask
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
-
-if TYPE_CHECKING:
-    from mteb.models import MTEBModels
+from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
 
 logger = logging.getLogger(__name__)
 _FIELDS = (*DWPI_FIELDS, *PUBLIC_FIELDS)
@@ -83,39 +71,32 @@ def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[
 @lru_cache(maxsize=2)
 def _families(path: Path, revision: str) -> dict[str, str]:
     """Return the family of each document; empty where ``metadata.parquet`` has none."""
-    if not path.exists():
-        return {}
-    table = files.read_keyed(path)
-    if "family_id" not in table.column_names:
+    table = files.read_keyed(path) if path.exists() else None
+    if table is None or "family_id" not in table.column_names:
         return {}
     check_columns(table, {"family_id": pa.string()}, path)
-    return {
-        key: family or "" for key, family in zip(table["_id"].to_pylist(), table["family_id"].to_pylist(), strict=True)
-    }
+    families = (family or "" for family in table["family_id"].to_pylist())
+    return dict(zip(table["_id"].to_pylist(), families, strict=True))
 
 
 def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
     """Return the texts and labels of a label set with the given text fields, by split."""
     path = source.path(f"labels/{label_set}.parquet")
     families = _families(source.path("metadata.parquet"), source.revision)
-    rows = read_labels(source.path(), label_set, families)
+    rows = label_sets.read_labels(source.path(), label_set, families)
     known, fields_of = _fields(source.path("fields.parquet"), source.revision)
     wanted = [name for name in fields if name in known]
     if not wanted:
-        raise NotThereError(
-            f"no column of {', '.join(fields)}",
-            path=source.path("fields.parquet"),
-            remedy="add text of DWPI, or omit the task",
-        )
+        problem, remedy = f"no column of {', '.join(fields)}", "add text of DWPI, or omit the task"
+        raise NotThereError(problem, path=source.path("fields.parquet"), remedy=remedy)
     texts: dict[str, list[str]] = {split: [] for split in SPLITS}
     labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
     first_with: dict[tuple[str, ...], tuple[str, str]] = {}
     for number, row in enumerate(rows, start=1):
         found = fields_of.get(row.key)
         if found is None:
-            raise DataError(
-                f"document '{row.key}' has no row in fields.parquet", path=path, row=number, remedy="add the row"
-            )
+            problem = f"document '{row.key}' has no row in fields.parquet"
+            raise DataError(problem, path=path, row=number, remedy="add the row")
         words = tuple(found[name] or "" for name in known)
         first, split = first_with.setdefault(words, (row.key, row.split))
         if split != row.split and any(words):
@@ -125,30 +106,22 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         labels[row.split].append(row.labels)
     empty = sum(not text for part in texts.values() for text in part)
     if empty == len(rows) > 0:
-        raise DataError(
-            f"no document has text in {', '.join(wanted)}",
-            path=source.path("fields.parquet"),
-            remedy="fill these columns",
-        )
+        problem = f"no document has text in {', '.join(wanted)}"
+        raise DataError(problem, path=source.path("fields.parquet"), remedy="fill these columns")
     without = sum(not families.get(row.key) for row in rows)
-    log_counts(
-        path,
-        {
-            f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
-            f"of {len(rows)} documents have no family_id: their families may be in two splits": without,
-        },
-    )
+    counts = {
+        f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
+        f"of {len(rows)} documents have no family_id: their families may be in two splits": without,
+    }
+    log_counts(path, counts)
     for split, part in texts.items():
         if not part:
-            raise DataError(
-                f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents"
-            )
+            remedy = "the protocol needs train, validation and test documents"
+            raise DataError(f"split '{split}' is empty", path=path, remedy=remedy)
     refuse_constant([", ".join(sorted(found)) for found in labels["train"]], path, "training documents")
-    tested, trained = ({label for found in labels[split] for label in found} for split in ("test", "train"))
-    check_unseen_labels(tested, trained, path)
-    return LabelledTexts(
-        texts, labels, tuple(sorted({label for part in labels.values() for found in part for label in found}))
-    )
+    known_labels = {split: set(chain.from_iterable(labels[split])) for split in SPLITS}
+    check_unseen_labels(known_labels["test"], known_labels["train"], path)
+    return LabelledTexts(texts, labels, tuple(sorted(set().union(*known_labels.values()))))
 
 
 SILHOUETTE_VARIABLE = "PATENT_MTEB_SILHOUETTE"
@@ -161,12 +134,12 @@ class LabelTask(FrozenTask):
     fields: tuple[str, ...]
 
     def load_split(self) -> LabelledTexts:
-        folder = self.source.path()
-        names = label_files(folder)
-        if self.label_set.name not in names:
-            problem = f"there is no label set {self.label_set.name} (there are {', '.join(names.values())})"
+        folder, name = self.source.path(), self.label_set.name
+        names = label_sets.label_files(folder)
+        if name not in names:
+            problem = f"there is no label set {name} (there are {', '.join(names.values())})"
             raise NotThereError(problem if names else "there are no label sets", path=folder / "labels", remedy=LAYOUT)
-        return labelled_texts(self.source, names[self.label_set.name], self.fields)
+        return labelled_texts(self.source, names[name], self.fields)
 
 
 class LabelClassification(LabelTask):
@@ -189,25 +162,17 @@ class LabelClassification(LabelTask):
         probe = linear_probe(splits["train"], splits["validation"], splits["test"], data.classes)
         neighbours = knn(splits["train"], splits["test"], data.classes)
         tuned = knn(splits["train"], splits["validation"], data.classes).best_k
+        name = self.metadata.name
         for c, label, residual in probe.unconverged:
-            logger.warning(
-                "%s: the probe of label %s did not converge at C=%g (residual %.1e)",
-                self.metadata.name,
-                label,
-                c,
-                residual,
-            )
+            message = "%s: the probe of label %s did not converge at C=%g (residual %.1e)"
+            logger.warning(message, name, label, c, residual)
         if probe.at_edge:
-            logger.warning(
-                "%s: the best C, %g, is at an edge of the probe's grid: a value outside may be better",
-                self.metadata.name,
-                probe.c,
-            )
+            message = "%s: the best C, %g, is at an edge of the probe's grid: a value outside may be better"
+            logger.warning(message, name, probe.c)
         if probe.untrained:
-            logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
+            logger.warning("%s: labels without a training example: %s", name, ", ".join(probe.untrained))
         return {
-            "macro_f1": probe.macro_f1,
-            **limits("macro_f1", macro_f1_interval(splits["test"][1], probe.predicted)),
+            **_label_scores(data, probe.macro_f1, probe.predicted, probe.f1),
             "c": probe.c,
             "c_at_edge": int(probe.at_edge),
             "validation_macro_f1": probe.validation_f1[probe.c],
@@ -217,12 +182,9 @@ class LabelClassification(LabelTask):
             "knn_tuned_macro_f1": neighbours.macro_f1[tuned],
             "knn_tuned_k": tuned,
             **{f"knn_{k}_macro_f1": value for k, value in neighbours.macro_f1.items()},
-            "n_test": len(data.labels["test"]),
-            "n_classes": len({label for labels in data.labels["test"] for label in labels}),
             "n_untrained_labels": len(probe.untrained),
             "n_untested_labels": len(probe.untested),
             "n_unconverged_fits": len(probe.unconverged),
-            **{f"f1_{label}": value for label, value in probe.f1.items()},
         }
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
@@ -232,19 +194,26 @@ class LabelClassification(LabelTask):
 
     def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:
         """Score zero-shot labels (§4.4): label names are hypotheses, and the threshold is tuned on validation."""
-        splits = {
-            name: (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")
-        }
-        found = zero_shot(scorer, splits["validation"], splits["test"], data.classes)
+        validation, test = (
+            (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")
+        )
+        found = zero_shot(scorer, validation, test, data.classes)
         return {
-            "macro_f1": found.macro_f1,
-            **limits("macro_f1", macro_f1_interval(splits["test"][1], found.predicted)),
-            "n_test": len(data.labels["test"]),
-            "n_classes": len({label for labels in data.labels["test"] for label in labels}),
+            **_label_scores(data, found.macro_f1, found.predicted, found.f1),
             "threshold": found.threshold,
             "validation_macro_f1": found.validation_f1,
-            **{f"f1_{label}": value for label, value in found.f1.items()},
         }
+
+
+def _label_scores(data: LabelledTexts, macro_f1: float, predicted: Any, f1: Mapping[str, float]) -> dict[str, Any]:
+    """Return the scores of predicted labels of the test split, with their interval and sizes."""
+    return {
+        "macro_f1": macro_f1,
+        **limits("macro_f1", macro_f1_interval(multi_hot(data.labels["test"], data.classes), predicted)),
+        "n_test": len(data.labels["test"]),
+        "n_classes": len(set(chain.from_iterable(data.labels["test"]))),
+        **{f"f1_{label}": value for label, value in f1.items()},
+    }
 
 
 class LabelClustering(LabelTask):
@@ -273,7 +242,7 @@ class LabelClustering(LabelTask):
         frequent = agreement(_test_classes(data, most_frequent_label), found.assigned)
         labels, rows = every_label(data.labels["test"])
         every = agreement(labels, [found.assigned[row] for row in rows])
-        scores = {
+        return {
             "v_measure": found.v_measure,
             **limits("v_measure", v_measure_interval(classes, found.assigned)),
             "v_measure_seeds_mean": seeds.mean,
@@ -289,8 +258,8 @@ class LabelClustering(LabelTask):
             "n_test": len(classes),
             "n_seeds": seeds.seeds,
             "n_multi_label": sum(len(set(labels)) > 1 for labels in data.labels["test"]),
+            **({} if found.silhouette is None else {"silhouette": found.silhouette}),
         }
-        return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
 
     def lacks_scores(self, scores: Mapping[str, Any]) -> bool:
         return switched_on(SILHOUETTE_VARIABLE) and "silhouette" not in scores
@@ -298,9 +267,8 @@ class LabelClustering(LabelTask):
 
 def _test_classes(data: LabelledTexts, rule: Callable[[list[list[str]], Mapping[str, int]], list[str]]) -> list[str]:
     """Return the class of each test document by a rule on the frequency of labels in the whole set."""
-    return rule(
-        data.labels["test"], Counter(label for rows in data.labels.values() for labels in rows for label in labels)
-    )
+    everywhere = chain.from_iterable(data.labels.values())
+    return rule(data.labels["test"], Counter(chain.from_iterable(everywhere)))
 
 
 DATA = DataSet("WIPO-AT", "wipo_at")
@@ -321,15 +289,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        if self.query == self.corpus == "TAC":
-            return "PatentCitationRetrieval"
-        return f"WIPOAT{self.query}To{self.corpus}Retrieval"
-
-    @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        """The sections of views with one section, by role."""
-        views = {"query": self.query, "document": self.corpus}
-        return {role: PARTS_OF_VIEW[view] for role, view in views.items() if view in PARTS_OF_VIEW}
+        headline = self.query == self.corpus == "TAC"
+        return "PatentCitationRetrieval" if headline else f"WIPOAT{self.query}To{self.corpus}Retrieval"
 
     @property
     def description(self) -> str:
@@ -368,9 +329,7 @@ FACTS = Facts(
     ),
     paper="wipo_at",
     paper_queries=46_069,  # §1
-    section_grid={
-        Cell(query, corpus).name: (query, corpus) for query in QUERY_VIEWS for corpus in CORPUS_VIEWS
-    },  # §3.4
+    section_grid={Cell(*pair).name: pair for pair in product(QUERY_VIEWS, CORPUS_VIEWS)},  # §3.4
     replaced=("WIPOAT", "WIPO-AT", "Patent"),
     subject="assistive-technology ",
     known_by=("corpus.jsonl", "qrels", "labels"),
@@ -378,60 +337,30 @@ FACTS = Facts(
 )
 
 HEADLINE = Cell("TAC", "TAC")
-
 CELLS = (
     HEADLINE,
-    *(cell for query in QUERY_VIEWS for corpus in CORPUS_VIEWS if (cell := Cell(query, corpus)) != HEADLINE),
+    *(cell for pair in product(QUERY_VIEWS, CORPUS_VIEWS) if (cell := Cell(*pair)) != HEADLINE),
     Cell("DWPIFull", "DWPIFull"),
     Cell("DWPITA", "DWPITA"),
 )
 """The 5 x 6 grid of §3.4 and the two symmetric DWPI cells: 32 tasks."""
 
 
-@dataclass(frozen=True)
-class Folder:
-    """The benchmark's directory with document texts (title and text) and slices, computed once for all tasks."""
-
-    tables: beir.BeirFolder
-    documents: Texts
-    hidden: dict[str, frozenset[str]]
-    slices: dict[str, slices.Qrels]
-    unformed: dict[str, str]
-    codes: Mapping[str, list[str]]
-
-
 @lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read the benchmark's directory; ``revision`` distinguishes two states of one directory."""
-    if label_names(folder) and not any((folder / name).exists() for name in ("corpus.jsonl", "queries.jsonl", "qrels")):
+    if label_sets.label_names(folder) and not any(
+        (folder / name).exists() for name in ("corpus.jsonl", "queries.jsonl", "qrels")
+    ):
         raise NotThereError("there are label sets only: no corpus, queries and judgements", path=folder, remedy=LAYOUT)
-    tables = beir.read_beir(folder)
-    rows, counts = metadata_rows(folder, tables)
-    documents = tables.corpus.joined()
-    log_counts(folder, counts | _without_claims(folder, tables.views, documents))
-    parts, unformed = _slices(tables, rows)
-    return Folder(
-        tables,
-        documents,
-        slices.own_family(
-            {key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus
-        ),
-        parts,
-        unformed,
-        Composed(rows, lambda row: list(row.get("ipc") or ())),
-    )
-
-
-def _without_claims(folder: Path, names: Collection[str], documents: Texts) -> dict[str, int]:
-    """Count the documents if none has claims, so that the TAC text is title and abstract."""
-    if "TA" not in names or {"Claims", "Claim1"} & set(names):
-        return {}
-    equal = all(documents.get(key, text) == text for key, text in beir.view_rows(folder, "TA"))
-    return {
-        "documents, of which none has claims: TAC, the headline's text, is title and abstract": (
-            len(documents) if equal else 0
-        )
-    }
+    found, counts = Folder.read(folder)
+    if "TA" in found.tables.views and not {"Claims", "Claim1"} & set(found.tables.views):
+        alike = all(found.documents.get(key, text) == text for key, text in beir.view_rows(folder, "TA"))
+        what = "documents, of which none has claims: TAC, the headline's text, is title and abstract"
+        counts[what] = len(found.documents) if alike else 0
+    log_counts(folder, counts)
+    parts, unformed = _slices(slices.positive(found.tables.qrels), found.rows)
+    return replace(found, slices=parts, unformed=unformed)
 
 
 def _domain(row: Mapping[str, Any]) -> str:
@@ -439,36 +368,29 @@ def _domain(row: Mapping[str, Any]) -> str:
 
 
 def _slices(
-    tables: beir.BeirFolder, rows: Mapping[str, Mapping[str, Any]]
+    positive: slices.Qrels, rows: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
-    positive = slices.positive(tables.qrels)
-    parts: dict[str, slices.Qrels] = {}
     unformed: dict[str, str] = {}
-    judged = positive.keys() | {document for documents in positive.values() for document in documents}
+    judged = positive.keys() | set(chain.from_iterable(positive.values()))
     domains = {key: _domain(rows[key]) for key in judged if key in rows}
-    split, dropped = slices.in_and_out(positive, domains, domains)
-    if split:
-        parts |= split
-        if dropped:
-            unformed["in/out for part of the judgements"] = (
-                f"{dropped} pairs have a side without coarse label and IPC code"
-            )
-    else:
+    parts, dropped = slices.in_and_out(positive, domains, domains)
+    if not parts:
         known = sum(bool(_domain(row)) for row in rows.values())
         unformed["in, out"] = (
             f"no judged pair has a coarse label or an IPC code on both sides in metadata.parquet ({known} of"
             f" {len(rows)} rows have one)"
         )
-    groups = slices.by_query(
-        positive, lambda query: slices.jurisdiction_group(rows.get(query, {}).get("jurisdiction") or "")
-    )
-    if groups:
-        parts |= {f"jurisdiction_{name}": groups[name] for name in slices.JURISDICTION_GROUPS if name in groups}
-        missing = [name for name in slices.JURISDICTION_GROUPS if name not in groups]
-        if missing:
-            unformed["jurisdiction_" + ", jurisdiction_".join(missing)] = "no query was filed there"
-    else:
+    elif dropped:
+        reason = f"{dropped} pairs have a side without coarse label and IPC code"
+        unformed["in/out for part of the judgements"] = reason
+    offices = {query: rows.get(query, {}).get("jurisdiction") or "" for query in positive}
+    groups = slices.by_query(positive, lambda query: slices.jurisdiction_group(offices[query]))
+    parts |= {f"jurisdiction_{name}": groups[name] for name in slices.JURISDICTION_GROUPS if name in groups}
+    missing = [f"jurisdiction_{name}" for name in slices.JURISDICTION_GROUPS if name not in groups]
+    if not groups:
         unformed["jurisdiction_*"] = "no query has a jurisdiction in metadata.parquet"
+    elif missing:
+        unformed[", ".join(missing)] = "no query was filed there"
     return parts, unformed
 
 
@@ -485,40 +407,24 @@ class CitationRetrieval(PatentRetrieval):
     cell: Cell
 
     def load_tables(self) -> RetrievalTables:
-        folder = read_folder(self.source.path(), self.source.revision)
-        corpus = _view(folder, self.cell.corpus, folder.tables.corpus, self.source.path())
-        queries = _view(folder, self.cell.query, folder.tables.queries, self.source.path())
-        return RetrievalTables(
-            corpus=corpus,
-            queries=queries,
-            qrels=folder.tables.qrels,
-            slices=folder.slices,
-            hidden=folder.hidden,
-            unformed=folder.unformed,
-            document_codes=folder.codes,
-            query_codes=folder.codes,
-        )
+        place = self.source.path()
+        folder = read_folder(place, self.source.revision)
+        corpus = _view(folder, self.cell.corpus, folder.tables.corpus, place)
+        return folder.retrieval_tables(corpus, _view(folder, self.cell.query, folder.tables.queries, place))
 
-    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """Return the data of the split, with section tags for a model that reads them; texts of DWPI have none."""
-        if not reads_section_tags(model.mteb_model_meta):
-            return data_split
+    def tagged_tables(self) -> RetrievalTables:
+        """Return the tables with section tags in the texts; texts of DWPI have none."""
         corpus = self._tagged(self.tables.corpus, self.cell.corpus)
-        return replace(self.tables, corpus=corpus, queries=self._tagged(self.tables.queries, self.cell.query)).split()
+        return replace(self.tables, corpus=corpus, queries=self._tagged(self.tables.queries, self.cell.query))
 
     def _tagged(self, texts: Mapping[str, str], view: str) -> dict[str, str]:
         if view in PARTS_OF_VIEW:
             return tagged_texts(texts, PARTS_OF_VIEW[view])
         place = self.source.path()
         folder = read_folder(place, self.source.revision)
-        known = {
-            name: _view(folder, column, texts, place)
-            for name, column in BEHIND_THE_TITLE.get(view, {}).items()
-            if column in folder.tables.views
-        }
-        return {
-            key: tagged_by_ends(text, {name: part[key] for name, part in known.items()}) for key, text in texts.items()
-        }
+        behind = BEHIND_THE_TITLE.get(view, {}).items()
+        known = {name: _view(folder, other, texts, place) for name, other in behind if other in folder.tables.views}
+        return {key: tagged_by_ends(texts[key], {name: part[key] for name, part in known.items()}) for key in texts}
 
 
 def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Texts:
@@ -527,71 +433,32 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
         return folder.documents if keys is folder.tables.corpus else folder.tables.queries
     path = place / "views.parquet"
     if name not in folder.tables.views:
-        raise NotThereError(
-            f"the text view {name} is missing",
-            path=path,
-            remedy=f"write column '{name}', or omit the tasks that need it",
-        )
+        remedy = f"write column '{name}', or omit the tasks that need it"
+        raise NotThereError(f"the text view {name} is missing", path=path, remedy=remedy)
     texts = Texts.collected((key, text) for key, text in beir.view_rows(place, name) if key in keys)
-    missing = [key for key in keys if key not in texts]
-    if missing:
-        raise DataError(
-            f"{len(missing)} documents or queries have no row, first '{missing[0]}'",
-            path=path,
-            remedy="write one row for each",
-        )
-    log_counts(
-        path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())}
-    )
+    if missing := [key for key in keys if key not in texts]:
+        problem = f"{len(missing)} documents or queries have no row, first '{missing[0]}'"
+        raise DataError(problem, path=path, remedy="write one row for each")
+    empty = sum(not text.strip() for text in texts.values())
+    log_counts(path, {f"of {len(texts)} rows have an empty view {name}": empty})
     return texts.ordered(keys)
 
 
-INSTRUCTION = "Given a patent, retrieve patents that it cites"
+def _retrieval_task(cell: Cell) -> type[CitationRetrieval]:
+    described = (cell.name, "Retrieval", cell.description, "ndcg_at_10")
+    parts = sections_of(PARTS_OF_VIEW, query=cell.query, document=cell.corpus)
+    prompt = {"query": "Given a patent, retrieve patents that it cites"}
+    metadata = task_metadata(FACTS, DATA, *described, prompt=prompt, text_parts=parts)
+    return make_task(CitationRetrieval, __name__, metadata, cell=cell)
 
-RETRIEVAL_TASKS = tuple(
-    make_task(
-        CitationRetrieval,
-        __name__,
-        task_metadata(
-            FACTS,
-            DATA,
-            cell.name,
-            "Retrieval",
-            cell.description,
-            "ndcg_at_10",
-            prompt={"query": INSTRUCTION},
-            text_parts=cell.parts,
-        ),
-        cell=cell,
-    )
-    for cell in CELLS
-)
 
+RETRIEVAL_TASKS = tuple(map(_retrieval_task, CELLS))
 VARIANTS: dict[str, tuple[str, ...]] = {
     "": (*DWPI_FIELDS, *PUBLIC_FIELDS),
     ".DWPIOnly": DWPI_FIELDS,
     ".NoDWPI": PUBLIC_FIELDS,
 }
 """Text fields by suffix of the task name (§3.6): Combined, DWPIonly and noDWPI."""
-
-LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())
-
-
-def _label_task(
-    base: type[LabelTask], kind: str, what: str, main_score: str, variant: tuple[LabelSet, str, tuple[str, ...]]
-) -> type[LabelTask]:
-    label_set, suffix, fields = variant
-    within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
-    of_which = f"{label_set.landscape} {FACTS.subject}patents by the {within}"
-    if label_set not in LABEL_SETS:
-        of_which = f"patents by the labels of the set {label_set.name}"
-    description = f"{what} of {of_which} (text: {', '.join(fields)})."
-    name = _label_task_name(label_set.name, kind, suffix)
-    what_it_has = f"{FACTS.subject}categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
-    instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
-    metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
-    return make_task(base, __name__, metadata, data=DATA, facts=FACTS, label_set=label_set, fields=fields)
-
 
 _LABEL_KINDS: dict[str, tuple[type[LabelTask], str, str]] = {
     "MultilabelClassification": (LabelClassification, "Multi-label classification", "macro_f1"),
@@ -600,16 +467,28 @@ _LABEL_KINDS: dict[str, tuple[type[LabelTask], str, str]] = {
 
 
 def _label_task_name(label_set: str, kind: str, suffix: str) -> str:
-    return f"WIPOAT{camel_case(label_set)}{kind.removeprefix('Multilabel')}{suffix}"
+    return f"WIPOAT{label_sets.camel_case(label_set)}{kind.removeprefix('Multilabel')}{suffix}"
 
 
-def _label_tasks(kind: str) -> tuple[type[LabelTask], ...]:
+def _label_task(kind: str, label_set: LabelSet, suffix: str) -> type[LabelTask]:
     base, what, main_score = _LABEL_KINDS[kind]
-    return tuple(_label_task(base, kind, what, main_score, variant) for variant in LABEL_VARIANTS)
+    within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
+    of_which = f"{label_set.landscape} {FACTS.subject}patents by the {within}"
+    if label_set not in LABEL_SETS:
+        of_which = f"patents by the labels of the set {label_set.name}"
+    description = f"{what} of {of_which} (text: {', '.join(VARIANTS[suffix])})."
+    name = _label_task_name(label_set.name, kind, suffix)
+    what_it_has = f"{FACTS.subject}categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
+    instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
+    metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
+    attributes = {"data": DATA, "facts": FACTS, "label_set": label_set, "fields": VARIANTS[suffix]}
+    return make_task(base, __name__, metadata, **attributes)
 
 
-CLASSIFICATION_TASKS = _label_tasks("MultilabelClassification")
-CLUSTERING_TASKS = _label_tasks("Clustering")
+CLASSIFICATION_TASKS, CLUSTERING_TASKS = (
+    tuple(_label_task(kind, label_set, suffix) for label_set, suffix in product(LABEL_SETS, VARIANTS))
+    for kind in _LABEL_KINDS
+)
 
 
 @lru_cache(maxsize=256)
@@ -619,35 +498,25 @@ def _task_named(name: str) -> type[PatentTask] | None:
     if found is None or (found[3] or "") not in VARIANTS:
         return None
     kind = next(kind for kind in _LABEL_KINDS if kind.endswith(found[2]))
-    base, what, main_score = _LABEL_KINDS[kind]
-    return _label_task(
-        base, kind, what, main_score, (LabelSet(found[1], found[1]), found[3] or "", VARIANTS[found[3] or ""])
-    )
+    return _label_task(kind, LabelSet(found[1], found[1]), found[3] or "")
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """Return the tasks that the files support: cells whose views have text, and the tasks of each label set.
-
-    Tasks on expert texts need texts of DWPI.
-    """
+    """Return the tasks that the files support; those on expert texts need texts of DWPI."""
     filled = {file: {name for name, count in (record.filled or {}).items() if count} for file, record in files.items()}
     present = {"TAC"} | filled.get("views.parquet", set())
     cells = [cell.name for cell in CELLS if {cell.query, cell.corpus} <= present and "qrels/test.tsv" in files]
     expert = bool(filled.get("fields.parquet", set()) & set(DWPI_FIELDS))
     sets = [PurePosixPath(file).stem for file in sorted(files) if PurePosixPath(file).match("labels/*.parquet")]
-    suffixes = list(VARIANTS) if expert else [""]
+    suffixes = VARIANTS if expert else [""]
     return cells + [
-        _label_task_name(name, kind, suffix) for kind in _LABEL_KINDS for name in sets for suffix in suffixes
+        _label_task_name(name, kind, suffix) for kind, name, suffix in product(_LABEL_KINDS, sets, suffixes)
     ]
 
 
 BENCHMARK = PatentBenchmark(
     FACTS,
-    {
-        "Retrieval": RETRIEVAL_TASKS,
-        "Classification": CLASSIFICATION_TASKS,
-        "Clustering": CLUSTERING_TASKS,
-    },
+    {"Retrieval": RETRIEVAL_TASKS, "Classification": CLASSIFICATION_TASKS, "Clustering": CLUSTERING_TASKS},
     names_in=_names_in,
     task_named=_task_named,
 )

@@ -53,15 +53,10 @@ def naive_ranking(results):
 
 def test_a_set_of_strings_has_no_order():
     strings = [f"text {i % 1700} é" for i in np.random.default_rng(0).integers(0, 5000, 4000)]
-    whole, halves = evidence.StringSet(), evidence.StringSet()
-    whole.add(strings)
-    halves.add(reversed(strings[2000:]))
-    halves.add(strings[:2000])
-    assert whole.record() == halves.record() == {"n": len(set(strings)), "digest": naive_set(strings)}
-    assert evidence.StringSet().record() == {"n": 0, "digest": naive_set([])}
-    other = evidence.StringSet()
-    other.add([*strings[1:], strings[0] + "."])
-    assert other.record()["digest"] != whole.record()["digest"]
+    whole, halves = evidence.set_record(strings), evidence.set_record([*reversed(strings[2000:]), *strings[:2000]])
+    assert whole == halves == {"n": len(set(strings)), "digest": naive_set(strings)}
+    assert evidence.set_record([]) == {"n": 0, "digest": naive_set([])}
+    assert evidence.set_record([*strings[1:], strings[0] + "."])["digest"] != whole["digest"]
 
 
 def test_the_digest_of_a_ranking_is_that_of_its_ids_in_order():

@@ -124,8 +124,8 @@ def test_an_evaluation_is_given_to_whoever_receives_it_and_saved_where_nobody_do
     assert evaluation.run.task == evaluation.task.name == f"PatentDAPFAMTACToTARetrieval.{result.dataset_revision}"
     assert evaluation.model.name == "tests/hash-encoder"
     assert evaluation.subset == result.dataset_revision
-    assert evaluation.members.keys() == evaluation.slices.keys() == {"in", "out"}
-    assert {name: set(members) for name, members in evaluation.members.items()} == {
+    assert evaluation.by_slice.keys() == evaluation.slices.keys() == {"in", "out"}
+    assert {name: set(found.queries) for name, found in evaluation.by_slice.items()} == {
         name: set(part) for name, part in evaluation.slices.items()
     }
 
@@ -163,7 +163,7 @@ def test_values_of_queries_and_slices_are_those_of_a_naive_evaluation(run):
         )
         for query, value in zip(table["query"].to_pylist(), table[f"score:{name}"].to_pylist(), strict=True):
             assert value == (
-                pytest.approx(theirs[query]["ndcg_cut_100"]) if query in evaluation.members[name] else None
+                pytest.approx(theirs[query]["ndcg_cut_100"]) if query in evaluation.by_slice[name].queries else None
             )
         rows = [
             query
