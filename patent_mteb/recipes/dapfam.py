@@ -225,10 +225,7 @@ class _Families:
             record = self.record(key)
             texts = frozenset(name for name in _TEXTS if getattr(record, name))
             found[key] = _Outline(
-                key,
-                record.earliest_claim,
-                shared.setdefault(record.ipc3, record.ipc3),
-                shared.setdefault(texts, texts),
+                key, record.earliest_claim, shared.setdefault(record.ipc3, record.ipc3), shared.setdefault(texts, texts)
             )
         return found
 
@@ -246,10 +243,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in publications(patents)})
     log.step(
-        "silver: citation links",
-        len(citations),
-        graph.n_pairs,
-        f"pairs of families, either direction; {graph.dropped}",
+        "silver: citation links", len(citations), graph.n_pairs, f"pairs of families, either direction; {graph.dropped}"
     )
 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))

@@ -202,16 +202,17 @@ def _read(annotation: Any, text: str) -> Any:
 
 
 def _descriptions(params: type) -> dict[str, str]:
-    """Return the ``Attributes`` of a docstring; ``first, second: text`` is for both."""
-    _, _, section = inspect.cleandoc(params.__doc__ or "").partition("Attributes:\n")
+    """Return the ``Attributes`` of the docstrings of a class and its bases; ``first, second: text`` is for both."""
     descriptions: dict[str, str] = {}
-    names: list[str] = []
-    for line in section.splitlines():
-        if head := re.fullmatch(r" {4}(\w+(?:, \w+)*): (.+)", line):
-            names = head[1].split(", ")
-            descriptions |= dict.fromkeys(names, head[2])
-        elif line.startswith(" " * 5):
-            descriptions |= {name: f"{descriptions[name]} {line.strip()}" for name in names}
-        else:
-            names = []
+    for parent in reversed(params.__mro__):
+        _, _, section = inspect.cleandoc(parent.__doc__ or "").partition("Attributes:\n")
+        names: list[str] = []
+        for line in section.splitlines():
+            if head := re.fullmatch(r" {4}(\w+(?:, \w+)*): (.+)", line):
+                names = head[1].split(", ")
+                descriptions |= dict.fromkeys(names, head[2])
+            elif line.startswith(" " * 5):
+                descriptions |= {name: f"{descriptions[name]} {line.strip()}" for name in names}
+            else:
+                names = []
     return descriptions

@@ -188,15 +188,7 @@ class Params:
     seed: int = 42
     require: tuple[
         Literal["title", "abstract", "claims", "description", "publication_date", "ipc", "category"], ...
-    ] = (
-        "title",
-        "abstract",
-        "claims",
-        "description",
-        "publication_date",
-        "ipc",
-        "category",
-    )
+    ] = ("title", "abstract", "claims", "description", "publication_date", "ipc", "category")
     summaries: str = ""
     summariser: Summariser | None = None
     summary_cache: Path | None = None

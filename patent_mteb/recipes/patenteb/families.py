@@ -345,12 +345,7 @@ def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
 
 def _graph(known: Sketched, citations: Sequence[Citation], log: BuildLog) -> FamilyGraph:
     graph = family_graph(citations, {number: patent.family_id for number, patent in known.items()})
-    log.step(
-        "citations between families",
-        len(citations),
-        graph.n_edges,
-        graph.dropped,
-    )
+    log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
     return graph
 
 
