@@ -153,6 +153,11 @@ class Funnel:
         return problem, f"add {' and '.join(lacking)}, or waive the missing fields with --set require={rest}"
 
 
+def within(year: int | None, first: int | None, last: int | None) -> bool:
+    """Whether a year is between two, of which None is no limit; an unknown year is."""
+    return year is None or ((first is None or year >= first) and (last is None or year <= last))
+
+
 def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:
     """Record a deviation if citations without a category count."""
     if ungraded:
