@@ -47,7 +47,7 @@ from patent_mteb.recipes.open_citations import (
 )
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.sampling import fill_up, sample_queries
-from patent_mteb.sample.office_actions import examined
+from patent_mteb.sample import examined
 
 NAME = "PatentOpenUS"
 EACH_CITATION = True
@@ -98,11 +98,7 @@ class Params:
 
 
 SAMPLE = Params()
-
-
-def sample_records() -> tuple[list[Patent], list[Citation]]:
-    """Return the records of the built-in sample with their office actions."""
-    return examined()
+sample_records = examined
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
