@@ -256,9 +256,10 @@ class Prose:
         """Write the six expert fields; the technology focus is sometimes missing, as in the original index."""
         rng = self._rng("expert")
         slots, phrases = self._slots(rng, turn=1), self._phrases["expert"]
-        names = ("title", "detail", "novelty", "use", "advantage")
-        texts = [self._say(phrases[name], slots, rng) for name in names]
-        return ExpertSummary(*texts, "" if rng.chance(0.15) else self._say(phrases["focus"], slots, rng))
+        sections = ("title", "detail", "novelty", "use", "advantage")
+        title, detail, novelty, use, advantage = (self._say(phrases[name], slots, rng) for name in sections)
+        focus = "" if rng.chance(0.15) else self._say(phrases["focus"], slots, rng)
+        return ExpertSummary(title, detail, novelty, use, advantage, focus)
 
     def summaries(self, variant: int = 0) -> MachineSummaries:
         """Write the five machine summaries; a few publications lack one of them."""
