@@ -288,8 +288,8 @@ class Params:
     seed: int = 42
 
 
-_ANY_QUERY = {"query_offices": (), "query_first_year": None, "query_last_year": None}
-_ANY_PATENT = {"ipc_offices": (), "ipc_first_year": None, "ipc_last_year": None}
+_ANY_QUERY: dict[str, Any] = {"query_offices": (), "query_first_year": None, "query_last_year": None}
+_ANY_PATENT: dict[str, Any] = {"ipc_offices": (), "ipc_first_year": None, "ipc_last_year": None}
 SAMPLE = Params(queries=25, small=5, mlt=6, same_subclass=2, ipc_per_year=25, **_ANY_QUERY, **_ANY_PATENT)
 
 
