@@ -34,29 +34,10 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import MatchReport
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import dataset
-from patent_mteb.recipes.log import BuildLog, Step
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 from patent_mteb.recipes.preparation import Common, prepare
-
-__all__ = [
-    "OPEN_RECIPES",
-    "PUBLIC_RECIPES",
-    "RECIPES",
-    "BuildLog",
-    "Need",
-    "Setting",
-    "Step",
-    "check_settings",
-    "find",
-    "memory_of",
-    "needs",
-    "refuse_beyond_budget",
-    "run",
-    "run_on",
-    "settings",
-    "source_file",
-]
 
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
 """Recipes of the papers' benchmarks."""
@@ -67,17 +48,16 @@ OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")
 PUBLIC_RECIPES = ("novelty",)
 """Recipes that apply a published ground truth to a user's own records."""
 
+_NAMES = (*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES)
+
 
 def _module_name(recipe: str) -> str:
     short = recipe.lower().replace("-", "_")
-    return f"{__name__}.{short}" if short in (*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES) else recipe
+    return f"{__name__}.{short}" if short in _NAMES else recipe
 
 
 def _unknown(recipe: str) -> DataError:
-    remedy = (
-        f"choose one of {', '.join((*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES))}, or give the dotted name of a module of"
-        " your own"
-    )
+    remedy = f"choose one of {', '.join(_NAMES)}, or give the dotted name of a module of your own"
     return DataError(f"there is no recipe '{recipe}'", remedy=remedy)
 
 
@@ -98,8 +78,7 @@ def find(recipe: str) -> Any:
         raise
     if missing := [wanted for wanted in ("build", "SAMPLE") if not hasattr(module, wanted)]:
         raise DataError(
-            f"the module {name} is not a recipe: it has no {' and no '.join(missing)}",
-            remedy="see patent_mteb.recipes",
+            f"the module {name} is not a recipe: it has no {' and no '.join(missing)}", remedy="see patent_mteb.recipes"
         )
     return module
 
@@ -134,23 +113,17 @@ def needs(recipe: str) -> tuple[Need, ...]:
 
 def settings(recipe: str) -> list[Setting]:
     """Return the settings of a recipe, then those of every recipe."""
-    return [*_specific_settings(recipe), *_common_settings(recipe)]
-
-
-def _specific_settings(recipe: str) -> list[Setting]:
     params = getattr(find(recipe), "Params", None)
-    return [] if params is None else settings_of(params)
-
-
-def _common_settings(recipe: str) -> list[Setting]:
-    """Return the settings of every recipe that the recipe does not redefine."""
-    specific = {setting.name for setting in _specific_settings(recipe)}
-    return [setting for setting in settings_of(Common) if setting.name not in specific]
+    specific = [] if params is None else settings_of(params)
+    redefined = {setting.name for setting in specific}
+    return [*specific, *(setting for setting in settings_of(Common) if setting.name not in redefined)]
 
 
 def _split_settings(recipe: str, assignments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split assignments into those of the recipe and those of every recipe."""
-    names = {setting.name for setting in _common_settings(recipe)}
+    params = getattr(find(recipe), "Params", None)
+    names = {setting.name for setting in settings_of(Common)}
+    names -= {setting.name for setting in settings_of(params)} if params else set()
     common = [one for one in assignments if one.partition("=")[0].strip() in names]
     return [one for one in assignments if one not in common], common
 
@@ -164,8 +137,7 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
         return (read_params(module.Params, specific, recipe, [setting.name for setting in settings_of(Common)]),)
     if specific:
         raise DataError(
-            f"recipe {recipe} has no settings of its own",
-            remedy="remove them, or give its module a dataclass Params",
+            f"recipe {recipe} has no settings of its own", remedy="remove them, or give its module a dataclass Params"
         )
     return ()
 
@@ -230,19 +202,21 @@ def run_on(
             log: BuildLog = module.build(ready.patents, ready.citations, folder, *params)
         except DataError as error:
             raise _located(error, folder, root, report) from error
-        _complete_log(log, preparation, params, needs(recipe))
-        built = _build_record(log, (*params, common), digest, folder)
+        changed = [one for given in params for one in deviations(given, needs(recipe)) if one not in log.deviations]
+        log.steps[:0] = preparation.steps
+        log.deviations[:0] = [*preparation.deviations, *changed]
+        values = {
+            one.name: written(getattr(given, one.name))
+            for given in (*params, common)
+            for one in settings_of(type(given))
+        }
+        counts = {step.name: step.rows_out for step in log.steps}
+        files = {file: dataset.file_record(folder / file) for file in log.files}
+        built = dataset.Built(values, log.deviations, digest, counts, files=files)
         # read again: another recipe may have finished meanwhile
         record = dataset.with_identity(root, dataset.read(root), identity)
         write_json(folder / dataset.FILE, dataset.to_json(record, name, built))
     return log
-
-
-def _complete_log(log: BuildLog, preparation: BuildLog, params: Sequence[Any], needs: Sequence[Need]) -> None:
-    """Add the steps of the preparation and all changed settings to the log."""
-    changed = [one for given in params for one in deviations(given, needs) if one not in log.deviations]
-    log.steps[:0] = preparation.steps
-    log.deviations[:0] = [*preparation.deviations, *changed]
 
 
 def _located(error: DataError, folder: Path, root: Path, report: MatchReport) -> DataError:
@@ -252,14 +226,3 @@ def _located(error: DataError, folder: Path, root: Path, report: MatchReport) ->
     if error.path is not None or report.matched == report.citations:
         return error
     return DataError(f"{error.problem}; citations: {report}", row=error.row, remedy=error.remedy)
-
-
-def _build_record(log: BuildLog, params: Sequence[Any], digest: str, folder: Path) -> dataset.Built:
-    """Return the entry of a build in ``dataset.json``."""
-    return dataset.Built(
-        settings={one.name: written(getattr(given, one.name)) for given in params for one in settings_of(type(given))},
-        deviations=log.deviations,
-        input=digest,
-        counts={step.name: step.rows_out for step in log.steps},
-        files={file: dataset.file_record(folder / file) for file in log.files},
-    )

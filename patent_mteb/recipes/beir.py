@@ -47,6 +47,7 @@ from patent_mteb.patents.corpus import Texts, TitledTexts
 from patent_mteb.patents.records import Patent
 
 logger = logging.getLogger(__name__)
+_FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 _HEADER = ["query-id", "corpus-id", "score"]
 _GREATEST_GAIN = 100
 
@@ -75,40 +76,23 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
     for number, line in text_lines(path):
         if number == 1:
             if line.split("\t") != _HEADER:
-                raise DataError(
-                    f"the header is {line!r}",
-                    path=path,
-                    row=1,
-                    remedy="the first line must be: query-id<TAB>corpus-id<TAB>score",
-                )
+                remedy = "the first line must be: query-id<TAB>corpus-id<TAB>score"
+                raise DataError(f"the header is {line!r}", path=path, row=1, remedy=remedy)
             continue
         if not line.strip():
             continue
         fields = line.split("\t")
         if len(fields) != 3:
-            raise DataError(
-                f"{len(fields)} columns instead of 3",
-                path=path,
-                row=number,
-                remedy="separate the three columns with tabs",
-            )
+            problem, remedy = f"{len(fields)} columns instead of 3", "separate the three columns with tabs"
+            raise DataError(problem, path=path, row=number, remedy=remedy)
         query, document, score = fields
+        remedy = "write 1 for relevant, 0 for not relevant"
         try:
             gain = int(score)
         except ValueError as error:
-            raise DataError(
-                f"the score {score!r} is not an integer",
-                path=path,
-                row=number,
-                remedy="write 1 for relevant, 0 for not relevant",
-            ) from error
+            raise DataError(f"the score {score!r} is not an integer", path=path, row=number, remedy=remedy) from error
         if abs(gain) > _GREATEST_GAIN:
-            raise DataError(
-                f"the score {score} is not a grade of relevance",
-                path=path,
-                row=number,
-                remedy="write 1 for relevant, 0 for not relevant",
-            )
+            raise DataError(f"the score {score} is not a grade of relevance", path=path, row=number, remedy=remedy)
         refuse_repeat(rows, (query, document), number, path=path, what="the pair", remedy="keep one judgement a pair")
         qrels.setdefault(query, {})[document] = gain
     return qrels, rows
@@ -140,18 +124,10 @@ def _unicode_remedy(key: str, known: Iterable[str]) -> str:
     return "the id is known in another Unicode form: write all files in one, such as NFC" if alike else ""
 
 
-def _keyed_table(path: Path, known: set[str], counts: dict[str, int], without: Container[str] = ()) -> pa.Table | None:
-    if not path.exists():
-        return None
+def _keyed_table(path: Path, known: set[str], counts: dict[str, int], without: Container[str] = ()) -> pa.Table:
     table = read_keyed(path, without=without)
     counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in table["_id"].to_pylist())
     return table
-
-
-def _views(path: Path, known: set[str], counts: dict[str, int]) -> tuple[str, ...]:
-    names = tuple(name for name in parquet_schema(path).names if name != "_id") if path.exists() else ()
-    _keyed_table(path, known, counts, without=names)
-    return names
 
 
 def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
@@ -164,12 +140,7 @@ def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
 
 def read_beir(folder: Path) -> BeirFolder:
     """Read and check a directory."""
-    corpus_path, queries_path, qrels_path = (
-        folder / "corpus.jsonl",
-        folder / "queries.jsonl",
-        folder / "qrels" / "test.tsv",
-    )
-    counts: dict[str, int] = {}
+    corpus_path, queries_path, qrels_path = (folder / name for name in _FILES)
     empty: Counter[str] = Counter()
     corpus = TitledTexts(_documents(corpus_path, empty))
     if not corpus:
@@ -180,37 +151,34 @@ def read_beir(folder: Path) -> BeirFolder:
     qrels, rows = read_qrels(qrels_path)
     for (query, document), number in rows.items():
         if document not in corpus:
-            raise DataError(
-                f"judgement of the unknown document '{document}'",
-                path=qrels_path,
-                row=number,
-                remedy=_unicode_remedy(document, corpus) or f"add the document to {corpus_path.name} or delete the row",
-            )
+            remedy = _unicode_remedy(document, corpus) or f"add the document to {corpus_path.name} or delete the row"
+            problem = f"judgement of the unknown document '{document}'"
+            raise DataError(problem, path=qrels_path, row=number, remedy=remedy)
         if query not in queries:
-            raise DataError(
-                f"judgement for the unknown query '{query}'",
-                path=qrels_path,
-                row=number,
-                remedy=_unicode_remedy(query, queries) or f"add the query to {queries_path.name} or delete the row",
-            )
+            remedy = _unicode_remedy(query, queries) or f"add the query to {queries_path.name} or delete the row"
+            raise DataError(f"judgement for the unknown query '{query}'", path=qrels_path, row=number, remedy=remedy)
     self_judged = [(query, document) for query, document in rows if query == document]
     for query, document in self_judged:
         del qrels[query][document]
-    if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
+    gains = [gain for judged in qrels.values() for gain in judged.values()]
+    if not any(gain > 0 for gain in gains):
         problem = "no judgement is positive" + (" but those of a document for itself" if self_judged else "")
         raise DataError(problem, path=qrels_path, remedy="a relevant pair needs a score of at least 1")
-    counts["judgements with a score above 1 (gains of graded relevance)"] = sum(
-        gain > 1 for judged in qrels.values() for gain in judged.values()
-    )
-    counts["judgements of a document for itself (ignored)"] = len(self_judged)
-    counts["documents with an empty text"] = empty["document"]
-    counts["queries with an empty text"] = empty["query"]
-    counts["queries without a positive judgement (not scored)"] = sum(
-        not any(gain > 0 for gain in qrels.get(query, {}).values()) for query in queries
-    )
+    unscored = sum(not any(gain > 0 for gain in qrels.get(query, {}).values()) for query in queries)
+    counts = {
+        "judgements with a score above 1 (gains of graded relevance)": sum(gain > 1 for gain in gains),
+        "judgements of a document for itself (ignored)": len(self_judged),
+        "documents with an empty text": empty["document"],
+        "queries with an empty text": empty["query"],
+        "queries without a positive judgement (not scored)": unscored,
+    }
     known = corpus.keys() | queries.keys()
-    metadata = _keyed_table(folder / "metadata.parquet", known, counts)
-    views = _views(folder / "views.parquet", known, counts)
+    metadata_path, views_path = folder / "metadata.parquet", folder / "views.parquet"
+    metadata = _keyed_table(metadata_path, known, counts) if metadata_path.exists() else None
+    views: tuple[str, ...] = ()
+    if views_path.exists():
+        views = tuple(name for name in parquet_schema(views_path).names if name != "_id")
+        _keyed_table(views_path, known, counts, without=views)
     counts = {what: number for what, number in counts.items() if number}
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
@@ -229,18 +197,16 @@ def write_beir(
     qrels: Mapping[str, Mapping[str, int]],
     metadata: pa.Table | None = None,
     views: pa.Table | None = None,
-) -> list[Path]:
+) -> None:
     """Write a directory that :func:`read_beir` reads."""
     _refuse_breaks(chain(corpus, queries), folder)
-    files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
-    write_qrels(files[2], qrels)
-    write_jsonl(files[0], ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
-    write_jsonl(files[1], ({"_id": key, "text": text} for key, text in queries.items()))
+    corpus_path, queries_path, qrels_path = (folder / name for name in _FILES)
+    write_qrels(qrels_path, qrels)
+    write_jsonl(corpus_path, ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
+    write_jsonl(queries_path, ({"_id": key, "text": text} for key, text in queries.items()))
     for name, table in (("metadata.parquet", metadata), ("views.parquet", views)):
         if table is not None:
             write_parquet(folder / name, table)
-            files.append(folder / name)
-    return files
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -306,19 +272,15 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[
     table = tables.metadata
     if table is None:
         table = pa.table({"_id": pa.array([], pa.string())})
-    check_columns(
-        table,
-        {name: kind for name, kind in _METADATA.items() if name in table.column_names},
-        folder / "metadata.parquet",
-    )
+    present = {name: kind for name, kind in _METADATA.items() if name in table.column_names}
+    check_columns(table, present, folder / "metadata.parquet")
     if nulls := sum(pc.list_flatten(column).null_count for column in table.columns if _is_list(column.type)):
         counts["null items in lists of metadata.parquet (left out)"] = nulls
     rows = MetadataRows(table)
     keys = tables.corpus.keys() | tables.queries.keys()
     if "family_id" not in table.column_names:
-        counts[f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"] = len(
-            tables.queries
-        )
+        what = f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"
+        counts[what] = len(tables.queries)
     elif without := len(keys) - sum(bool(family) and key in keys for key, family in rows.column("family_id")):
         counts["documents and queries without family_id (their own family is not removed)"] = without
     return rows, counts

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +92,9 @@ NEEDS = (
 """Use of each field, and what the recipe drops where a family lacks it (§3.3, §4.2)."""
 
 
+Required = Literal["title", "abstract", "claims", "description", "filing_date"]
+
+
 @dataclass(frozen=True)
 class Params:
     """Settings of the recipe; the defaults are the paper's.
@@ -115,13 +118,7 @@ class Params:
     negatives: Count = 20
     keywords: Count = 10
     queries: Positive | None = None
-    require: tuple[Literal["title", "abstract", "claims", "description", "filing_date"], ...] = (
-        "title",
-        "abstract",
-        "claims",
-        "description",
-        "filing_date",
-    )
+    require: tuple[Required, ...] = get_args(Required)
     seed: int = 42
 
 
@@ -153,14 +150,11 @@ def consolidate(members: Sequence[Patent]) -> FamilyRecord:
     values of all members, in their order. Each text comes from the most recent member that has it.
     """
     by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
-    by_publication = sorted(
-        members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number)
+    newest_first = sorted(
+        members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number), reverse=True
     )
     codes = tuple(dict.fromkeys(code for patent in by_claim for code in patent.ipc))
-
-    def newest(view: str) -> str:
-        return next((text for patent in reversed(by_publication) if (text := _text(patent, view))), "")
-
+    texts = {name: next(filter(None, map(text_of, newest_first)), "") for name, text_of in _TEXTS.items()}
     return FamilyRecord(
         id=by_claim[0].family_id,
         primary_jurisdiction=by_claim[0].jurisdiction,
@@ -168,11 +162,8 @@ def consolidate(members: Sequence[Patent]) -> FamilyRecord:
         ipcr_codes=codes,
         ipc3=ipc.codes_at(codes, "ipc3", errors="skip").codes,
         earliest_claim=_claim_date(by_claim[0]),
-        title=newest("Title"),
-        abstract=newest("Abstract"),
-        claims=newest("Claims"),
-        description=newest("Description"),
         keywords=tuple(dict.fromkeys(word for patent in by_claim for word in patent.keywords)),
+        **texts,
     )
 
 
@@ -180,10 +171,12 @@ def _claim_date(patent: Patent) -> dt.date | None:
     return patent.priority_date or patent.application_date
 
 
-def _text(patent: Patent, view: str) -> str:
-    if view == "Claims":
-        return "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims)
-    return views.VIEWS[view](patent)
+_TEXTS: Mapping[str, Callable[[Patent], str]] = {
+    "title": views.VIEWS["Title"],
+    "abstract": views.VIEWS["Abstract"],
+    "claims": lambda patent: "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims),
+    "description": views.VIEWS["Description"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +188,6 @@ class _Outline:
     ipc3: tuple[str, ...]
     texts: frozenset[str]
 
-
-_TEXTS = ("title", "abstract", "claims", "description")
 
 _HAS: Mapping[str, Callable[[_Outline], bool]] = {
     **{name: lambda family, name=name: name in family.texts for name in _TEXTS},  # type: ignore[misc]
@@ -224,12 +215,8 @@ class _Families:
         for key in sorted(self._members):
             record = self.record(key)
             texts = frozenset(name for name in _TEXTS if getattr(record, name))
-            found[key] = _Outline(
-                key,
-                record.earliest_claim,
-                shared.setdefault(record.ipc3, record.ipc3),
-                shared.setdefault(texts, texts),
-            )
+            ipc3, texts = (shared.setdefault(value, value) for value in (record.ipc3, texts))
+            found[key] = _Outline(key, record.earliest_claim, ipc3, texts)
         return found
 
 
@@ -245,12 +232,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     complete = funnel(outlines, filters_of(NEEDS, params.require, _HAS))
 
     graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in publications(patents)})
-    log.step(
-        "silver: citation links",
-        len(citations),
-        graph.n_pairs,
-        f"pairs of families, either direction; {graph.dropped}",
-    )
+    note = f"pairs of families, either direction; {graph.dropped}"
+    log.step("silver: citation links", len(citations), graph.n_pairs, note)
 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))
     draw = random.Random(params.seed)
@@ -258,34 +241,26 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     keys = list(complete)
     position_of = {key: position for position, key in enumerate(keys)}
     relations = [
-        relation
-        for query in queries
-        for relation in _relations(query, complete, keys, position_of, graph, params, draw)
+        one for query in queries for one in _relations(query, complete, keys, position_of, graph, params, draw)
     ]
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
-    log.step(
-        "gold: relations",
-        len(queries),
-        len(relations),
-        f"{n_positive} positive, {len(relations) - n_positive} negative",
-    )
+    note = f"{n_positive} positive, {len(relations) - n_positive} negative"
+    log.step("gold: relations", len(queries), len(relations), note)
     log.step("gold: targets", len(complete), len(targets))
 
     folder = root / DATA_SET
     records = {key: families.record(key) for key in queries}
     words = keywords_of(records, lambda: (families.record(key).abstract for key in complete), params.keywords)
-    write_rows(
-        folder / "corpus.parquet",
-        (_row("relevant_id", families.record(key)) for key in targets),
-        _schema("relevant_id"),
-    )
-    rows = ({**_row("query_id", record), "abstract_keywords": words[key]} for key, record in records.items())
-    write_rows(folder / "queries.parquet", rows, _schema("query_id").append(pa.field("abstract_keywords", pa.string())))
-    columns = list(zip(*relations, strict=True))
+    targets_of = ({"relevant_id": key, **_row(families.record(key))} for key in targets)
+    write_rows(folder / "corpus.parquet", targets_of, _schema("relevant_id"))
+    rows = ({"query_id": key, **_row(one), "abstract_keywords": words[key]} for key, one in records.items())
+    write_rows(folder / "queries.parquet", rows, _schema("query_id", "abstract_keywords"))
     names = ("query_id", "relevant_id", "relevance_score", "domain_rel")
-    write_parquet(folder / "qrels_all.parquet", pa.table(dict(zip(names, map(list, columns), strict=True))))
-    log.files = [f"{DATA_SET}/{name}.parquet" for name in ("corpus", "qrels_all", "queries")]
+    write_parquet(
+        folder / "qrels_all.parquet", pa.table(dict(zip(names, map(list, zip(*relations, strict=True)), strict=True)))
+    )
+    log.record_files(root, DATA_SET)
     return log
 
 
@@ -302,11 +277,10 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
     most = max((len(graph.linked(key)) for key in complete), default=0)
     lower = f"lower min_citations (the most that a family has is {most})"
     dated = filters_of(NEEDS, params.require, {"filing_date": lambda family: family.earliest_claim is not None})
+    since = f"with an earliest claim since {params.earliest_claim}"
     return [
         *dated,
-        Filter(
-            f"with an earliest claim since {params.earliest_claim}", late_enough, "set earliest_claim to an earlier day"
-        ),
+        Filter(since, late_enough, "set earliest_claim to an earlier day"),
         Filter(f"with at least {params.min_citations} citations", cited, lower if most else MATCH_THEM),
     ]
 
@@ -323,18 +297,13 @@ def _queries(
         for _, keys in sorted(domains.items())
         for key in draw.sample(keys, min(params.queries_per_domain, len(keys)))
     )
-    log.step(
-        f"gold: {params.queries_per_domain} queries a domain",
-        len(candidates),
-        len(queries),
-        f"{len(domains)} IPC3 domains",
-    )
-    return sample_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
-
-
-def _stratum(family: _Outline) -> tuple[str, str]:
-    """Return year of the earliest claim and IPC section."""
-    return str(family.earliest_claim.year) if family.earliest_claim else "", family.ipc3[0][0]
+    step = f"gold: {params.queries_per_domain} queries a domain"
+    log.step(step, len(candidates), len(queries), f"{len(domains)} IPC3 domains")
+    strata = {}
+    for key in queries:
+        family = complete[key]
+        strata[key] = str(family.earliest_claim.year) if family.earliest_claim else "", family.ipc3[0][0]
+    return sample_queries(strata, params.queries, params.seed, log)
 
 
 def _relations(
@@ -351,11 +320,8 @@ def _relations(
     cited = sorted(linked & complete.keys())
     positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
     others = AllBut(keys, sorted(position_of[key] for key in {query, *cited}))
-    unlinked = (
-        list(others)
-        if len(complete) <= len(linked) + 1 + params.negatives
-        else sorted(draw.sample(others, params.negatives))
-    )
+    few = len(complete) <= len(linked) + 1 + params.negatives
+    unlinked = list(others) if few else sorted(draw.sample(others, params.negatives))
     query_domains = set(complete[query].ipc3)
     return [
         *((query, key, 1.0, "IN" if query_domains & set(complete[key].ipc3) else "OUT") for key in positives),
@@ -363,37 +329,25 @@ def _relations(
     ]
 
 
-def _schema(key: str) -> pa.Schema:
-    strings = pa.list_(pa.string())
-    return pa.schema(
-        [
-            (key, pa.string()),
-            ("earliest_claim_jurisdiction", pa.string()),
-            ("jurisdiction", strings),
-            ("ipcr_codes_str", pa.string()),
-            ("earliest_claim_date", pa.string()),
-            ("earliest_claim_year", pa.int64()),
-            ("classifications_ipcr_list_first_three_chars_list", strings),
-            ("title_en", pa.string()),
-            ("abstract_en", pa.string()),
-            ("claims_text", pa.string()),
-            ("description_en", pa.string()),
-        ]
-    )
+_COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[FamilyRecord], Any]]] = {
+    "earliest_claim_jurisdiction": (pa.string(), lambda one: one.primary_jurisdiction),
+    "jurisdiction": (pa.list_(pa.string()), lambda one: list(one.jurisdictions)),
+    "ipcr_codes_str": (pa.string(), lambda one: "; ".join(one.ipcr_codes)),
+    "earliest_claim_date": (pa.string(), lambda one: one.earliest_claim and one.earliest_claim.isoformat()),
+    "earliest_claim_year": (pa.int64(), lambda one: one.earliest_claim and one.earliest_claim.year),
+    "classifications_ipcr_list_first_three_chars_list": (pa.list_(pa.string()), lambda one: list(one.ipc3)),
+    "title_en": (pa.string(), lambda one: one.title),
+    "abstract_en": (pa.string(), lambda one: one.abstract),
+    "claims_text": (pa.string(), lambda one: one.claims),
+    "description_en": (pa.string(), lambda one: one.description),
+}
+"""Published columns of a family, with type and value."""
 
 
-def _row(key: str, family: FamilyRecord) -> dict[str, Any]:
-    date = family.earliest_claim
-    return {
-        key: family.id,
-        "earliest_claim_jurisdiction": family.primary_jurisdiction,
-        "jurisdiction": list(family.jurisdictions),
-        "ipcr_codes_str": "; ".join(family.ipcr_codes),
-        "earliest_claim_date": date.isoformat() if date else None,
-        "earliest_claim_year": date.year if date else None,
-        "classifications_ipcr_list_first_three_chars_list": list(family.ipc3),
-        "title_en": family.title,
-        "abstract_en": family.abstract,
-        "claims_text": family.claims,
-        "description_en": family.description,
-    }
+def _schema(first: str, *last: str) -> pa.Schema:
+    columns = {name: kind for name, (kind, _) in _COLUMNS.items()}
+    return pa.schema({first: pa.string()} | columns | dict.fromkeys(last, pa.string()))
+
+
+def _row(family: FamilyRecord) -> dict[str, Any]:
+    return {name: value_of(family) for name, (_, value_of) in _COLUMNS.items()}

@@ -65,16 +65,7 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Built:
-    """The build of one recipe.
-
-    Attributes:
-        settings: every setting of the recipe, as a command line gives it.
-        deviations: differences from the paper, one phrase each.
-        input: hash of the records.
-        counts: number of rows that each step left.
-        built_with: version of patent-mteb.
-        files: by path, relative to the root.
-    """
+    """The build of one recipe: settings as on a command line, hash of the input, rows that each step left."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     deviations: Sequence[str] = ()
@@ -114,11 +105,9 @@ def with_identity(root: Path, before: DataSetRecord | None, identity: Identity) 
     if before is None:
         before = DataSetRecord(identity.name or default_name(root))
     elif identity.name and identity.name != before.name:
-        raise DataError(
-            f"this directory holds the data set {before.name}, not {identity.name}",
-            path=root / FILE,
-            remedy=f"build {identity.name} into another directory, or omit --name",
-        )
+        problem = f"this directory holds the data set {before.name}, not {identity.name}"
+        remedy = f"build {identity.name} into another directory, or omit --name"
+        raise DataError(problem, path=root / FILE, remedy=remedy)
     given = {name: value for name, value in dataclasses.asdict(identity).items() if value}
     return dataclasses.replace(before, **given)
 
@@ -127,10 +116,8 @@ def _check_name(name: str, path: Path | None) -> None:
     if not _NAME.fullmatch(name):
         raise DataError(f"'{name}' cannot be the name of a data set", path=path, remedy=_NAME_REMEDY)
     if name.lower() in _RESERVED:
-        problem = f"'{name}' is a name of the suite's own tasks"
-        raise DataError(
-            problem, path=path, remedy="choose another name: results would look like the published benchmark's"
-        )
+        remedy = "choose another name: results would look like the published benchmark's"
+        raise DataError(f"'{name}' is a name of the suite's own tasks", path=path, remedy=remedy)
 
 
 def input_hash(*records: Iterable[object]) -> str:
@@ -211,9 +198,8 @@ def read(root: Path) -> DataSetRecord | None:
     if not isinstance(schema, int) or schema < 1:
         raise _invalid(path, f"the schema is {schema!r}, not {SCHEMA}")
     if schema > SCHEMA:
-        raise DataError(
-            f"written by a newer version of patent-mteb (schema {schema})", path=path, remedy="upgrade patent-mteb"
-        )
+        problem = f"written by a newer version of patent-mteb (schema {schema})"
+        raise DataError(problem, path=path, remedy="upgrade patent-mteb")
     words = {name: content.get(name, "") for name in ("name", "version", "owner", "licence")}
     if wrong := [name for name, value in words.items() if not isinstance(value, str)]:
         raise _invalid(path, f"{wrong[0]} is {words[wrong[0]]!r}, not a text")
@@ -242,6 +228,5 @@ def _built(entry: Mapping[str, Any]) -> Built:
 
 
 def _invalid(path: Path, problem: str) -> DataError:
-    return DataError(
-        problem, path=path, remedy='build again, or write {"schema": 1, "name": "Acme"} for tables made by hand'
-    )
+    remedy = 'build again, or write {"schema": 1, "name": "Acme"} for tables made by hand'
+    return DataError(problem, path=path, remedy=remedy)

@@ -30,6 +30,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 Role = Literal["problem", "solution", "field", "substance", "effect"]
@@ -109,15 +111,9 @@ def _segments(abstract: str) -> list[tuple[str, str]]:
         segments.append((name, abstract[start : marker.start()]))
         name, start = _clean(word or "".join(marker["bracketed"].split())).lower(), marker.end()
     segments.append((name, abstract[start:]))
-    merged: list[tuple[str, str]] = []
-    for name, text in ((name, _clean(text)) for name, text in segments):
-        if not text:
-            continue
-        if merged and merged[-1][0] == name:
-            merged[-1] = (name, f"{merged[-1][1]} {text}")
-        else:
-            merged.append((name, text))
-    return merged
+    cleaned = ((name, _clean(text)) for name, text in segments)
+    groups = groupby(((name, text) for name, text in cleaned if text), key=itemgetter(0))
+    return [(name, " ".join(text for _, text in group)) for name, group in groups]
 
 
 def _match(names: list[str], pattern: tuple[tuple[str, Role], ...]) -> dict[int, Role] | None:

@@ -47,23 +47,16 @@ class _Neighbours(Mapping[str, frozenset[str]]):
 
 @dataclass(frozen=True)
 class FamilyGraph:
-    """The citations between families.
-
-    Attributes:
-        cites: families that a family cites.
-        cited_by: families that cite a family.
-        n_edges: number of directed edges.
-        n_pairs: number of pairs of families with an edge in either direction.
-        n_unknown: number of citations of or by an unknown publication.
-        n_self: number of families that cite themselves.
-    """
+    """The citations between families: numbers of directed edges, and of pairs with an edge in either direction."""
 
     cites: Mapping[str, frozenset[str]]
     cited_by: Mapping[str, frozenset[str]]
     n_edges: int
     n_pairs: int
     n_unknown: int
+    """Number of citations of or by an unknown publication."""
     n_self: int
+    """Number of families that cite themselves."""
 
     def linked(self, family: str) -> frozenset[str]:
         """Return the families that cite the family or are cited by it."""

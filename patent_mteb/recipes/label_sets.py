@@ -72,26 +72,17 @@ def camel_case(words: str) -> str:
 
 def label_sets(patents: Sequence[HasLabels], fine_documents: int, log: BuildLog) -> list[LabelSet]:
     """Return the label sets of some patents; labels outside every set are logged."""
-    coarse = _coarse(patents)
+    coarse: dict[str, set[str]] = {}
+    for label in (label for patent in patents for label in patent.labels if label.coarse):
+        coarse.setdefault(label.landscape, set()).add(label.coarse)
     papers = {name for name in _PAPER_LANDSCAPES & coarse.keys() if coarse[name] <= _PAPER_LABELS}
     found = [one for one in LABEL_SETS if one.landscape in papers]
     for landscape in sorted(coarse.keys() - papers):
-        found += _landscape_sets(
-            landscape, sorted(coarse[landscape]), patents, fine_documents, {one.name for one in found}, log
-        )
+        used = {one.name for one in found}
+        found += _landscape_sets(landscape, sorted(coarse[landscape]), patents, fine_documents, used, log)
     if nameless := sum(not label.coarse for patent in patents for label in patent.labels):
         log.step("0.8b labels with a coarse category", nameless, 0, "labels without one are in no set")
     return found
-
-
-def _coarse(patents: Sequence[HasLabels]) -> dict[str, set[str]]:
-    """Return the coarse labels of each landscape."""
-    coarse: dict[str, set[str]] = {}
-    for patent in patents:
-        for label in patent.labels:
-            if label.coarse:
-                coarse.setdefault(label.landscape, set()).add(label.coarse)
-    return coarse
 
 
 def _landscape_sets(
@@ -110,9 +101,8 @@ def _landscape_sets(
             used.add(one.name)
             chosen.append(one)
         else:
-            why = (
-                "all have one label" if enough else f"fewer than {least} documents: fine_documents={len(rows)} takes it"
-            )
+            too_few = f"fewer than {least} documents: fine_documents={len(rows)} takes it"
+            why = "all have one label" if enough else too_few
             log.step(f"0.8b labels {one.name}", len(rows), 0, f"no set: {why}")
     return chosen
 
@@ -159,11 +149,8 @@ def label_files(folder: Path) -> dict[str, str]:
     for name in label_names(folder):
         path, task = folder / "labels" / f"{name}.parquet", camel_case(name)
         if not task:
-            raise DataError(
-                "no task can be named after this label set",
-                path=path,
-                remedy="give the file a name of letters and digits",
-            )
+            problem, remedy = "no task can be named after this label set", "give the file a name of letters and digits"
+            raise DataError(problem, path=path, remedy=remedy)
         if task in found:
             problem = f"the tasks of the label sets {found[task]} and {name} would both be named {task}"
             raise DataError(problem, path=path, remedy="give one of the two files another name")
@@ -178,14 +165,12 @@ def read_taxonomy(folder: Path) -> dict[str, list[str]]:
         return {}
     taxonomy = load_json(path)
     if not isinstance(taxonomy, dict):
-        raise DataError(
-            f"a JSON {type(taxonomy).__name__} where an object is expected", path=path, remedy="correct the file"
-        )
+        problem = f"a JSON {type(taxonomy).__name__} where an object is expected"
+        raise DataError(problem, path=path, remedy="correct the file")
     for name, allowed in taxonomy.items():
         if not isinstance(allowed, list) or not all(isinstance(label, str) for label in allowed):
-            raise DataError(
-                f"the labels of {name} are not a list of strings", path=path, remedy='write {"SET": ["label", ...]}'
-            )
+            problem = f"the labels of {name} are not a list of strings"
+            raise DataError(problem, path=path, remedy='write {"SET": ["label", ...]}')
     return taxonomy
 
 

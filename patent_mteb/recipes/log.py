@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +38,16 @@ class BuildLog:
         self.steps.append(Step(name, rows_in, rows_out, note))
         logger.info("%s: %s: %d -> %d%s", self.benchmark, name, rows_in, rows_out, f" ({note})" if note else "")
 
+    def record_files(self, root: Path, folder: str) -> None:
+        """Record all files of a folder below the root."""
+        self.files = sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*") if path.is_file())
+
     def deviate(self, phrase: str) -> None:
         """Record a deviation from the paper's rules and log it."""
         self.deviations.append(phrase)
         logger.info("%s: differs from the paper: %s", self.benchmark, phrase)
+
+
+def counts_note(counts: Mapping[str, int], separator: str = "; ") -> str:
+    """Return the counts above zero as a note: ``2 within a family; 1 without a date``."""
+    return separator.join(f"{number} {what}" for what, number in counts.items() if number)

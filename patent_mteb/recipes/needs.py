@@ -55,13 +55,10 @@ CATEGORIES = (
 
 @dataclass(frozen=True)
 class Need:
-    """A field that a recipe reads.
+    """A field of :data:`FIELDS` or :data:`CITATION_FIELDS` that a recipe reads, and the tables or tasks that use it.
 
-    Attributes:
-        field: one of :data:`FIELDS` or :data:`CITATION_FIELDS`.
-        serves: tables or tasks that use it.
-        drops: the items that the recipe drops where the field is missing; empty: none.
-        fixed: whether the need cannot be waived.
+    ``drops`` names the items that the recipe drops where the field is missing, if any. A ``fixed`` need cannot be
+    waived.
     """
 
     field: str
@@ -131,14 +128,13 @@ class Funnel:
             self.log.step(self.prefix + one.name, len(left), len(passing))
             self.trail.append(Step(one.name, len(left), len(passing)))
             if not passing:
-                problem, remedy = self._without_field(items, filters) if one.field else self._without(one, len(left))
+                problem, remedy = f"0 of {len(left)} {self.what} left are {one.name}", one.remedy
+                if one.field:
+                    problem, remedy = self._without_field(items, filters)
                 order = "; ".join(f"{step.name}: {step.rows_in} -> {step.rows_out}" for step in self.trail)
                 raise DataError(f"{self.log.benchmark}: {problem} (in order: {order})", remedy=remedy)
             left = passing
         return left
-
-    def _without(self, one: Filter[_Item], number: int) -> tuple[str, str]:
-        return f"0 of {number} {self.what} left are {one.name}", one.remedy
 
     def _without_field(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
         """Return problem and remedy where the required fields leave nothing."""
@@ -147,10 +143,16 @@ class Funnel:
         lacking = [field for field, number in have.items() if number == fewest]
         counts = ", ".join(f"{number} have {field}" for field, number in have.items())
         problem = f"0 of {len(items)} {self.what} have all that is required: {counts}"
-        if not set(lacking) <= set(self.require):
-            return problem, f"add {' and '.join(lacking)}"
-        rest = ",".join(field for field in self.require if field not in lacking)
-        return problem, f"add {' and '.join(lacking)}, or waive the missing fields with --set require={rest}"
+        remedy = f"add {' and '.join(lacking)}"
+        if set(lacking) <= set(self.require):
+            rest = ",".join(field for field in self.require if field not in lacking)
+            remedy += f", or waive the missing fields with --set require={rest}"
+        return problem, remedy
+
+
+def within(year: int | None, first: int | None, last: int | None) -> bool:
+    """Whether a year is between two, of which None is no limit; an unknown year is."""
+    return year is None or ((first is None or year >= first) and (last is None or year <= last))
 
 
 def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:

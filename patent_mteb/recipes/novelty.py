@@ -50,7 +50,7 @@ from patent_mteb.recipes.beir import title_and_text, write_beir, write_qrels
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.sampling import random_key
+from patent_mteb.recipes.sampling import fill_up
 
 NAME = "PatSnapNovelty"
 FAMILIES, TRUTH = "families/qrels/test.tsv", "truth.parquet"
@@ -65,21 +65,14 @@ _TEXTS = ("pn", "ipc_main", "jurisdiction")
 _WORDS = {"lang": ("CN", "EN"), "type": ("family", "public")}
 _REMEDY = "use the published data/test.jsonl; if you do, its layout has changed: open an issue"
 _METADATA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("_id", "family_id", "jurisdiction", "lang")),
-        ("public", pa.date32()),
-        ("publication_year", pa.int64()),
-        ("ipc", pa.list_(pa.string())),
-    ]
+    dict.fromkeys(("_id", "family_id", "jurisdiction", "lang"), pa.string())
+    | {"public": pa.date32(), "publication_year": pa.int64(), "ipc": pa.list_(pa.string())}
 )
 _TRUTH = pa.schema(
-    [
-        *((name, pa.string()) for name in ("_id", "pn", "lang", "jurisdiction", "type", "ipc_main")),
-        ("apdt", pa.date32()),
-        *((name, pa.int64()) for name in ("n_x", "n_x_family")),
-    ]
+    dict.fromkeys(("_id", "pn", "lang", "jurisdiction", "type", "ipc_main"), pa.string())
+    | {"apdt": pa.date32(), "n_x": pa.int64(), "n_x_family": pa.int64()}
 )
-_VIEWS = pa.schema([(name, pa.string()) for name in ("_id", "Description")])
+_VIEWS = pa.schema({"_id": pa.string(), "Description": pa.string()})
 
 
 @dataclass(frozen=True)
@@ -146,21 +139,10 @@ def read_truth(path: Path) -> list[Sample]:
         if number in seen:
             raise refuse(f"'{fields['pn']}' is already the query of row {seen[number]}")
         seen[number] = row
-        x, families = (
-            tuple(dict.fromkeys(map(_normal, (*fields[one], *fields[other]))))
-            for one, other in (_LISTS[1::2], _LISTS[2::2])
-        )
-        samples.append(
-            Sample(
-                number,
-                fields["pn"],
-                day,
-                fields,
-                x,
-                families,
-                clean(str(fields.get("description") or ""), boilerplate=False),
-            )
-        )
+        x = tuple(dict.fromkeys(map(_normal, fields["pn_x"] + fields["pn_family_x"])))
+        families = tuple(dict.fromkeys(map(_normal, fields["pn_x_family"] + fields["pn_family_x_family"])))
+        text = clean(str(fields.get("description") or ""), boilerplate=False)
+        samples.append(Sample(number, fields["pn"], day, fields, x, families, text))
     if not samples:
         raise DataError("there is no sample", path=path, remedy=_REMEDY)
     return samples
@@ -179,53 +161,42 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         known.setdefault(_normal(one.publication_number), row)
     queries = [sample for sample in samples if sample.number in known]
     log.step("samples", len(samples), len(queries), f"{len(samples) - len(queries)} whose publication has no record")
-    judged = {sample.number: [known[one] for one in sample.x if one in known] for sample in queries}
-    missing = sum(len(sample.x) for sample in queries) - sum(map(len, judged.values()))
-    relevant = {row for rows in judged.values() for row in rows}
-    log.step(
-        "X documents",
-        sum(len(sample.x) for sample in queries),
-        len(relevant),
-        f"{missing} X citations of documents without a record",
-    )
-    corpus = _corpus(
-        records, {known[one] for sample in queries for one in (*sample.x, *sample.x_family) if one in known}, params
-    )
+    cited = [one for sample in queries for one in sample.x]
+    found = [known[one] for one in cited if one in known]
+    relevant = set(found)
+    note = f"{len(cited) - len(found)} X citations of documents without a record"
+    log.step("X documents", len(cited), len(relevant), note)
+    row_of = {one.publication_number: row for row, one in enumerate(records)}
+    judged = {
+        records[known[one]].publication_number
+        for sample in queries
+        for one in (*sample.x, *sample.x_family)
+        if one in known
+    }
+    others = fill_up(row_of, judged, params.documents, params.seed)
+    corpus = {number: row_of[number] for number in sorted([*judged, *others])}
     log.step("corpus", len(records), len(corpus), f"{len(relevant)} of them relevant")
     if not relevant:
         problem = "no sample has an X document among the records"
-        raise DataError(
-            problem, path=Path(params.truth), remedy="import the cited documents too; their numbers are in the file"
-        )
-    files = _write(root / NAME, patents, corpus, samples, queries, known, log)
-    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+        remedy = "import the cited documents too; their numbers are in the file"
+        raise DataError(problem, path=Path(params.truth), remedy=remedy)
+    _write(root / NAME, patents, corpus, samples, queries, known, log)
+    log.record_files(root, NAME)
     return log
-
-
-def _corpus(records: Sequence[Patent], judged: set[int], params: Params) -> list[int]:
-    """Return the positions of the documents, sorted by publication number."""
-    numbers = [record.publication_number for record in records]
-    others = sorted(
-        (row for row in range(len(records)) if row not in judged),
-        key=lambda row: (random_key(params.seed, "documents", numbers[row]), numbers[row]),
-    )
-    if params.documents is not None:
-        others = others[: max(params.documents - len(judged), 0)]
-    return sorted([*judged, *others], key=numbers.__getitem__)
 
 
 def _write(
     folder: Path,
     patents: Sequence[Patent],
-    corpus: Sequence[int],
+    corpus: dict[str, int],
     samples: Sequence[Sample],
     queries: Sequence[Sample],
     known: Mapping[str, int],
     log: BuildLog,
-) -> list[Path]:
+) -> None:
     records = publications(patents)
-    number_of = {row: records[row].publication_number for row in {*corpus, *(known[one.number] for one in queries)}}
-    files = [folder / name for name in (FAMILIES, "metadata.parquet", TRUTH, "views.parquet")]
+    number_of = {key: records[row].publication_number for key, row in known.items()}
+    query_rows = {number_of[sample.number]: known[sample.number] for sample in queries}
     n_empty = 0
 
     def query(row: int) -> str:
@@ -237,41 +208,31 @@ def _write(
     def descriptions() -> Iterator[dict[str, str]]:
         for sample in queries:
             text = sample.text or " ".join(clean_patent(patents[known[sample.number]]).description.lines())
-            yield {"_id": number_of[known[sample.number]], "Description": text}
+            yield {"_id": number_of[sample.number], "Description": text}
 
     def judged(members: str) -> dict[str, dict[str, int]]:
         found = {}
         for sample in queries:
-            query_number = number_of[known[sample.number]]
-            found[query_number] = dict.fromkeys(
-                sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {query_number}), 1
-            )
+            query_number = number_of[sample.number]
+            documents = {number_of[one] for one in getattr(sample, members) if one in known} - {query_number}
+            found[query_number] = dict.fromkeys(sorted(documents), 1)
         return found
 
-    query_rows = {number_of[known[sample.number]]: known[sample.number] for sample in queries}
-    written = write_beir(
-        folder,
-        Composed({number_of[row]: row for row in corpus}, lambda row: title_and_text(clean_patent(patents[row]))),
-        Composed(query_rows, query),
-        judged("x"),
-    )
-    write_qrels(files[0], judged("x_family"))
-    write_rows(files[1], (_row(patents[row]) for row in sorted(number_of, key=number_of.__getitem__)), _METADATA)
+    texts = Composed(corpus, lambda row: title_and_text(clean_patent(patents[row])))
+    write_beir(folder, texts, Composed(query_rows, query), judged("x"))
+    write_qrels(folder / FAMILIES, judged("x_family"))
+    rows = (_row(patents[row]) for _, row in sorted((corpus | query_rows).items()))
+    write_rows(folder / "metadata.parquet", rows, _METADATA)
     truth = [
-        {"_id": number_of[known[one.number]] if one.number in known else one.number, "pn": one.pn, "apdt": one.apdt}
+        {"_id": number_of.get(one.number, one.number), "pn": one.pn, "apdt": one.apdt}
         | {name: one.fields[name] for name in ("lang", "jurisdiction", "type", "ipc_main")}
         | {"n_x": len(one.x), "n_x_family": len(one.x_family)}
         for one in samples
     ]
-    write_parquet(files[2], pa.Table.from_pylist(truth, _TRUTH))
-    write_rows(files[3], descriptions(), _VIEWS)
-    log.step(
-        "queries",
-        len(queries),
-        len(queries) - n_empty,
-        f"{n_empty} queries without title, abstract and claims" if n_empty else "",
-    )
-    return [*written, *files]
+    write_parquet(folder / TRUTH, pa.Table.from_pylist(truth, _TRUTH))
+    write_rows(folder / "views.parquet", descriptions(), _VIEWS)
+    note = f"{n_empty} queries without title, abstract and claims" if n_empty else ""
+    log.step("queries", len(queries), len(queries) - n_empty, note)
 
 
 def _row(patent: Patent) -> dict[str, Any]:

@@ -132,10 +132,8 @@ def documents_of(headers: Iterable[Header]) -> dict[str, Header]:
 class Rules:
     """The rules that decide whether a citation counts.
 
-    Attributes:
-        offices: offices whose applications are queries; empty: all.
-        graded: whether citations need a category; otherwise those of examiners count, in one grade.
-        last: last day of the window; later office actions do not count.
+    Citations need a category if they are ``graded``; otherwise those of examiners count, in one grade. Queries are
+    applications of the ``offices`` (empty: all). Office actions after the ``last`` day do not count.
     """
 
     offices: tuple[str, ...]
@@ -192,8 +190,6 @@ def _reason(
         return "citations of families without a dated text"
     if query.family == document.family:
         return "citations within a family"
-    return (
-        ""
-        if document.public < query.limit
-        else "citations of documents that were not public before the query's priority date"
-    )
+    if document.public >= query.limit:
+        return "citations of documents that were not public before the query's priority date"
+    return ""

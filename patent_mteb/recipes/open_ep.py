@@ -85,7 +85,7 @@ def write_languages(
     corpus: Sequence[Header],
     by_claim: Mapping[str, Sequence[Judgement]],
     log: BuildLog,
-) -> list[Path]:
+) -> None:
     """Write the texts of documents in each language, and the languages of queries."""
     document = {name.family: name.number for name in corpus}
     known = publications(patents)
@@ -105,30 +105,19 @@ def write_languages(
                 elif (number := document[known[row].family_id]) not in texts[kind, language]:
                     texts[kind, language][number] = len(buffer)
                     buffer.append(text)
-    files = []
     for (kind, language), positions in texts.items():
         counts[f"documents with {kind.lower()} in {language}"] = len(positions)
         if positions:
-            files.append(folder / text_folder(kind, language) / "corpus.jsonl")
             rows = (
                 {"_id": text_id(number, language), "title": "", "text": buffer[positions[number]]}
                 for number in sorted(positions)
             )
-            write_jsonl(files[-1], rows)
+            write_jsonl(folder / text_folder(kind, language) / "corpus.jsonl", rows)
     records = {one.publication_number: row for row, one in enumerate(known) if one.publication_number in queries}
-    files.append(folder / "languages.parquet")
-    write_rows(
-        files[-1],
-        ({"_id": number, "claims": patents[records[number]].languages.claims} for number in sorted(records)),
-        _QUERIES,
-    )
-    log.step(
-        "texts in languages",
-        len(members),
-        len(buffer),
-        "; ".join(f"{number} {what}" for what, number in sorted(counts.items())),
-    )
-    return files
+    languages = ({"_id": number, "claims": patents[records[number]].languages.claims} for number in sorted(records))
+    write_rows(folder / "languages.parquet", languages, _QUERIES)
+    note = "; ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+    log.step("texts in languages", len(members), len(buffer), note)
 
 
 def read_languages(folder: Path) -> dict[str, str]:
@@ -146,16 +135,10 @@ NEEDS = open_us.NEEDS
 
 @dataclass(frozen=True)
 class Params(open_us.Params):
-    """Settings of the recipe.
+    """Settings of the recipe: those of PatentOpenUS.
 
     Attributes:
         first: first day of the window of search reports; None: no limit.
-        last: last day of the window; None: no limit.
-        offices: offices whose applications are queries.
-        queries: most queries, stratified by year and IPC section; None: all.
-        documents: size of the corpus: all judged documents, and others by hash of their number; None: all.
-        passages: the documents whose paragraphs are searched: those judged for a claim, or the whole corpus.
-        seed: seed of every draw.
     """
 
     offices: tuple[str, ...] = ("EP",)
@@ -166,6 +149,5 @@ SAMPLE = Params()
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
     """Write ``root/PatentOpenEP``."""
-    return open_us.build_as(
-        NAME, patents, citations, root, params, open_us.Source(reports=True, write_more=write_languages)
-    )
+    source = open_us.Source(reports=True, write_more=write_languages)
+    return open_us.build_as(NAME, patents, citations, root, params, source)

@@ -45,20 +45,15 @@ from patent_mteb.recipes.open_citations import Judgement
 CLAIMS, PASSAGES = "claims", "passages"
 VIEWS = ("Abstract", "Claims")
 Qrels = dict[str, dict[str, int]]
-_STRINGS = pa.list_(pa.string())
-_METADATA = {"family_id": pa.string(), "public": pa.date32(), "priority": pa.date32(), "ipc": _STRINGS, "cpc": _STRINGS}
-_COLUMNS = ("_id", "family_id", "public", "priority", "jurisdiction", "publication_year", "ipc", "cpc")
-_KINDS = {"_id": pa.string(), **_METADATA, "jurisdiction": pa.string(), "publication_year": pa.int64()}
-_METADATA_SCHEMA = pa.schema([(name, _KINDS[name]) for name in _COLUMNS])
-_VIEWS_SCHEMA = pa.schema([(name, pa.string()) for name in ("_id", *VIEWS)])
-_JUDGEMENTS = {
-    "query": pa.string(),
-    "document": pa.string(),
-    "letter": pa.string(),
-    "origins": _STRINGS,
-    "phases": _STRINGS,
-    "units": _STRINGS,
-}
+_STRING, _STRINGS, _DAY = pa.string(), pa.list_(pa.string()), pa.date32()
+_METADATA = {"family_id": _STRING, "public": _DAY, "priority": _DAY, "ipc": _STRINGS, "cpc": _STRINGS}
+_METADATA_SCHEMA = pa.schema(
+    {"_id": _STRING, "family_id": _STRING, "public": _DAY, "priority": _DAY, "jurisdiction": _STRING}
+    | {"publication_year": pa.int64(), "ipc": _STRINGS, "cpc": _STRINGS}
+)
+_VIEWS_SCHEMA = pa.schema([(name, _STRING) for name in ("_id", *VIEWS)])
+_LISTS = ("origins", "phases", "units")
+_JUDGEMENTS = dict.fromkeys(("query", "document", "letter"), _STRING) | dict.fromkeys(_LISTS, _STRINGS)
 
 
 def numbered_id(publication: str, number: int) -> str:
@@ -97,28 +92,24 @@ def write_documents(
     corpus: Sequence[str],
     queries: Sequence[str],
     judgements: Iterable[Judgement],
-) -> list[Path]:
-    """Write documents, applications and judgements, and return the files."""
+) -> None:
+    """Write documents, applications and judgements."""
     by_pair = _pairs(judgements, lambda one: one.query)
     qrels = {
         query: {document: max(one.grade for one in group) for document, group in sorted(by_pair[query].items())}
         for query in queries
     }
-    files = beir.write_beir(
+    beir.write_beir(
         folder,
         Composed({number: number for number in corpus}, lambda number: beir.title_and_text(texts[number], VIEWS)),
         Composed({number: number for number in queries}, lambda number: views.VIEWS["TAC"](texts[number])),
         qrels,
     )
     rows = sorted({*corpus, *queries})
-    files += [folder / "metadata.parquet", folder / "views.parquet"]
-    write_rows(files[-2], (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
-    write_rows(
-        files[-1],
-        ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows),
-        _VIEWS_SCHEMA,
-    )
-    return [*files, _write_judgements(folder, by_pair)]
+    write_rows(folder / "metadata.parquet", (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
+    texts_of = ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows)
+    write_rows(folder / "views.parquet", texts_of, _VIEWS_SCHEMA)
+    _write_judgements(folder, by_pair)
 
 
 def write_claims(
@@ -126,7 +117,7 @@ def write_claims(
     texts: Mapping[str, Patent],
     by_claim: Mapping[str, Sequence[Judgement]],
     judgements: Iterable[Judgement],
-) -> list[Path]:
+) -> None:
     """Write rejected claims, after those they depend on, as queries with judgements.
 
     Documents cited only against other claims of the application have grade 0.
@@ -140,32 +131,28 @@ def write_claims(
     for claim, documents in pairs.items():
         grades = {document: max(one.grade for one in group) for document, group in documents.items()}
         qrels[claim] = {document: grades.get(document, 0) for document in sorted(cited[document_of(claim)])}
-    files = [subset / "queries.jsonl", subset / "qrels" / "test.tsv"]
-    write_jsonl(
-        files[0],
-        (
-            {"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))}
-            for claim in qrels
-        ),
+    rows = (
+        {"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))}
+        for claim in qrels
     )
-    beir.write_qrels(files[1], qrels)
-    return [*files, _write_judgements(subset, pairs)]
+    write_jsonl(subset / "queries.jsonl", rows)
+    beir.write_qrels(subset / "qrels" / "test.tsv", qrels)
+    _write_judgements(subset, pairs)
 
 
 def write_passages(
     folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, str]]], qrels: Mapping[str, Mapping[str, int]]
-) -> list[Path]:
+) -> None:
     """Write paragraphs as documents, with their judgements for claims."""
     subset = folder / PASSAGES
-    files = [subset / "corpus.jsonl", subset / "qrels" / "test.tsv"]
     rows = (
-        (numbered_id(document, number), text)
+        {"_id": numbered_id(document, number), "title": "", "text": text}
         for document, texts in paragraphs
         for number, text in sorted(texts.items())
     )
-    write_jsonl(files[0], ({"_id": key, "title": "", "text": text} for key, text in rows))
-    beir.write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
-    return files
+    write_jsonl(subset / "corpus.jsonl", rows)
+    ordered = {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())}
+    beir.write_qrels(subset / "qrels" / "test.tsv", ordered)
 
 
 def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> dict[str, dict[str, list[Judgement]]]:
@@ -176,7 +163,7 @@ def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> 
     return found
 
 
-def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> Path:
+def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> None:
     rows = [
         (query, document, group)
         for query, documents in sorted(pairs.items())
@@ -194,9 +181,7 @@ def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Ju
         "phases": values("phase"),
         "units": values("unit"),
     }
-    path = folder / "judgements.parquet"
-    write_parquet(path, pa.table(columns, schema=pa.schema(list(_JUDGEMENTS.items()))))
-    return path
+    write_parquet(folder / "judgements.parquet", pa.table(columns, schema=pa.schema(list(_JUDGEMENTS.items()))))
 
 
 def _metadata(patent: Patent) -> dict[str, object]:
@@ -229,13 +214,10 @@ def read_subset(folder: Path, queries: Path | None = None) -> Subset:
     texts = _read_texts((queries or folder) / "queries.jsonl")
     documents = _read_texts(corpus, "title") if corpus.exists() else None
     for (query, document), row in rows.items():
-        unknown = (
-            query if query not in texts else document if documents is not None and document not in documents else ""
-        )
-        if unknown:
-            raise DataError(
-                f"judgement of the unknown '{unknown}'", path=path, row=row, remedy="build the directory again"
-            )
+        for key, known in ((query, texts), (document, documents)):
+            if known is not None and key not in known:
+                problem = f"judgement of the unknown '{key}'"
+                raise DataError(problem, path=path, row=row, remedy="build the directory again")
     return Subset(texts, qrels, documents)
 
 
@@ -266,12 +248,9 @@ def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, s
     for number, row in enumerate(read_parquet(path, _JUDGEMENTS).to_pylist(), start=1):
         if not row["query"] or not row["document"]:
             raise DataError(
-                "the judgement has no query or no document",
-                path=path,
-                row=number,
-                remedy="build the directory again",
+                "the judgement has no query or no document", path=path, row=number, remedy="build the directory again"
             )
         if row["query"] in queries:
-            lists = {name: [one for one in row[name] or () if one] for name in ("origins", "phases", "units")}
+            lists = {name: [one for one in row[name] or () if one] for name in _LISTS}
             found[row["query"], row["document"]] = {**row, **lists, "letter": row["letter"] or ""}
     return found

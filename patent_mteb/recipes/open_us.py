@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -29,11 +29,12 @@ from typing import Literal
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES, degree
+from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.open_citations import (
     Header,
@@ -45,8 +46,8 @@ from patent_mteb.recipes.open_citations import (
     usable_citations,
 )
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.sampling import random_key, sample_queries
-from patent_mteb.sample.office_actions import examined
+from patent_mteb.recipes.sampling import fill_up, sample_queries
+from patent_mteb.sample import examined
 
 NAME = "PatentOpenUS"
 EACH_CITATION = True
@@ -97,11 +98,7 @@ class Params:
 
 
 SAMPLE = Params()
-
-
-def sample_records() -> tuple[list[Patent], list[Citation]]:
-    """Return the records of the built-in sample with their office actions."""
-    return examined()
+sample_records = examined
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
@@ -111,17 +108,14 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
 @dataclass(frozen=True)
 class Source:
-    """The source of the judgements of an open benchmark.
-
-    Attributes:
-        graded: whether citations have categories and claims; otherwise examiners' citations on grants, in one grade.
-        reports: whether citations come from search reports, which have the date of their publication.
-        write_more: writes further files.
-    """
+    """The source of the judgements of an open benchmark."""
 
     graded: bool = True
+    """Whether citations have categories and claims; otherwise examiners' citations on grants count, in one grade."""
     reports: bool = False
-    write_more: Callable[[Path, Sequence[Patent], Sequence[Header], ByClaim, BuildLog], list[Path]] | None = None
+    """Whether citations come from search reports, which have the date of their publication."""
+    write_more: Callable[[Path, Sequence[Patent], Sequence[Header], ByClaim, BuildLog], None] | None = None
+    """Writes further files."""
 
 
 def build_as(
@@ -133,54 +127,26 @@ def build_as(
     documents = documents_of(headers)
     families = len({one.family for one in headers})
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
-    judgements, reasons = usable_citations(
-        citations, headers, documents, Rules(params.offices, source.graded, params.last)
-    )
-    judgements.sort(key=_order)
-    log.step(
-        "citations",
-        len(citations),
-        len(judgements),
-        "; ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())),
-    )
+    rules = Rules(params.offices, source.graded, params.last)
+    judgements, reasons = usable_citations(citations, headers, documents, rules)
+    # an order that does not depend on that of the input
+    judgements.sort(key=lambda one: (one.query, one.document, one.category, repr(one.citation)))
+    log.step("citations", len(citations), len(judgements), counts_note(dict(sorted(reasons.items()))))
     known = {one.number: one for one in headers}
     queries = _queries(judgements, known, params, source, log)
     chosen = set(queries)
     judgements = [one for one in judgements if one.query in chosen]
     corpus = _corpus(judgements, documents.values(), [known[query] for query in queries], params, log)
-    texts = CleanedTexts(patents, {number: known[number].position for number in (*corpus, *queries)})
-    folder = root / name
-    files = layout.write_documents(folder, texts, corpus, queries, judgements)
+    folder, rows = root / name, {number: row for row, number in enumerate(sorted({*corpus, *queries}))}
+    cleaned = DiskList(
+        replace(clean_patent(patents[known[number].position]), description=_NO_DESCRIPTION) for number in rows
+    )
+    texts = Composed(rows, cleaned.__getitem__)
+    layout.write_documents(folder, texts, corpus, queries, judgements)
     if source.graded:
-        files += _write_claims(
-            folder, patents, [known[number] for number in corpus], texts, judgements, params, source, log
-        )
-    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+        _write_claims(folder, patents, [known[number] for number in corpus], texts, judgements, params, source, log)
+    log.record_files(root, name)
     return log
-
-
-class CleanedTexts(Mapping[str, Patent]):
-    """Cleaned patents by number, without their descriptions, in a temporary file."""
-
-    def __init__(self, patents: Sequence[Patent], positions: Mapping[str, int]) -> None:
-        self._rows = {number: row for row, number in enumerate(sorted(positions))}
-        self._texts = DiskList(
-            replace(clean_patent(patents[positions[number]]), description=_NO_DESCRIPTION) for number in self._rows
-        )
-
-    def __getitem__(self, number: str) -> Patent:
-        return self._texts[self._rows[number]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-
-def _order(one: Judgement) -> tuple[str, ...]:
-    """Return a sort key that does not depend on the order of the input."""
-    return one.query, one.document, one.category, repr(one.citation)
 
 
 def _queries(
@@ -200,16 +166,11 @@ def _queries(
     strata = {one.query: known[one.query].stratum for one in judgements if makes_query(one)}
     report = "a search report" if source.reports else "an office action"
     what = f"an X or Y citation in {report}" if source.graded else "a citation by the examiner"
-    log.step(
-        "queries",
-        len(cited),
-        len(strata),
-        f"applications with {what} of the window {params.first or ''} to {params.last or ''}",
-    )
+    window = f"applications with {what} of the window {params.first or ''} to {params.last or ''}"
+    log.step("queries", len(cited), len(strata), window)
     if not strata:
-        raise DataError(
-            f"no application has {what} of the window ({len(judgements)} usable citations in all)", remedy=_ADD
-        )
+        problem = f"no application has {what} of the window ({len(judgements)} usable citations in all)"
+        raise DataError(problem, remedy=_ADD)
     return sample_queries(strata, params.queries, params.seed, log)
 
 
@@ -224,12 +185,7 @@ def _corpus(
     latest = max(query.limit or dt.date.min for query in queries)
     judged = {one.document for one in judgements}
     public = [one for one in documents if one.public and one.public < latest]
-    others = sorted(
-        (one.number for one in public if one.number not in judged),
-        key=lambda number: (random_key(params.seed, "documents", number), number),
-    )
-    if params.documents is not None:
-        others = others[: max(params.documents - len(judged), 0)]
+    others = fill_up((one.number for one in public), judged, params.documents, params.seed)
     note = (
         f"{len(judged)} judged; {len(documents) - len(public)} were not public before the latest priority date of a"
         " query"
@@ -247,7 +203,7 @@ def _write_claims(
     params: Params,
     source: Source,
     log: BuildLog,
-) -> list[Path]:
+) -> None:
     """Write the claims as queries, and the paragraphs as documents."""
     counts: Counter[str] = Counter()
     against: dict[str, list[Judgement]] = {}
@@ -265,15 +221,10 @@ def _write_claims(
         claim: group for claim, group in sorted(against.items()) if any(degree(one.category) == "xy" for one in group)
     }
     counts["claims with A citations only"] = len(against) - len(by_claim)
-    log.step(
-        "claims",
-        len(judgements),
-        len(by_claim),
-        "; ".join(f"{number} {what}" for what, number in counts.items() if number),
-    )
+    log.step("claims", len(judgements), len(by_claim), counts_note(counts))
     if not by_claim:
-        return []
-    files = layout.write_claims(folder, texts, by_claim, judgements)
+        return
+    layout.write_claims(folder, texts, by_claim, judgements)
 
     judged = {one.document for group in by_claim.values() for one in group}
     positions = {one.number: one.position for one in corpus if params.passages == "all" or one.number in judged}
@@ -291,8 +242,9 @@ def _write_claims(
             for number, row in sorted(positions.items())
             if paragraphs[number]
         )
-        files += layout.write_passages(folder, rows, cited)
-    return files + (source.write_more(folder, patents, corpus, by_claim, log) if source.write_more else [])
+        layout.write_passages(folder, rows, cited)
+    if source.write_more:
+        source.write_more(folder, patents, corpus, by_claim, log)
 
 
 def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:

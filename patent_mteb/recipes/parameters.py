@@ -54,13 +54,7 @@ Positive = Annotated[int, Bounds(1)]
 Share = Annotated[float, Bounds(0, 1)]
 """A fraction from 0 to 1."""
 
-_SCALARS: dict[Any, str] = {
-    bool: "true or false",
-    int: "integer",
-    float: "number",
-    str: "text",
-    dt.date: "date (YYYY-MM-DD)",
-}
+_SCALARS = {bool: "true or false", int: "integer", float: "number", str: "text", dt.date: "date (YYYY-MM-DD)"}
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -78,15 +72,10 @@ def settings_of(params: type) -> list[Setting]:
     """Return the settings of a dataclass, with the ``Attributes`` of its docstring."""
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params(), _descriptions(params)
+    names = [field.name for field in fields(params) if _settable(hints[field.name])]
     return [
-        Setting(
-            field.name,
-            _in_words(hints[field.name]),
-            written(getattr(defaults, field.name)),
-            descriptions.get(field.name, ""),
-        )
-        for field in fields(params)
-        if _settable(hints[field.name])
+        Setting(name, _in_words(hints[name]), written(getattr(defaults, name)), descriptions.get(name, ""))
+        for name in names
     ]
 
 
@@ -101,16 +90,13 @@ def read_params(
         name, equals, text = assignment.partition("=")
         setting = settings.get(name.strip())
         if setting is None:
-            raise DataError(
-                f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join([*settings, *others])}"
-            )
+            problem = f"recipe {recipe} has no setting '{name}'"
+            raise DataError(problem, remedy=f"choose among {', '.join([*settings, *others])}")
         expected = f"expected: {setting.type}"
         default = f"the default is {setting.name}={setting.default}"
         if not equals:
-            raise DataError(
-                f"setting {setting.name} of recipe {recipe} has no value, {expected}",
-                remedy=f"write NAME=VALUE; {default}",
-            )
+            problem = f"setting {setting.name} of recipe {recipe} has no value, {expected}"
+            raise DataError(problem, remedy=f"write NAME=VALUE; {default}")
         try:
             changes[setting.name] = _read(hints[setting.name], text.strip())
         except (ValueError, KeyError) as error:
@@ -119,9 +105,8 @@ def read_params(
     try:
         return replace(params() if base is None else base, **changes)
     except ValueError as error:
-        raise DataError(
-            f"these settings of recipe {recipe} do not go together: {error}", remedy="correct one of them"
-        ) from error
+        problem = f"these settings of recipe {recipe} do not go together: {error}"
+        raise DataError(problem, remedy="correct one of them") from error
 
 
 def _optional(annotation: Any) -> Any | None:
@@ -202,16 +187,17 @@ def _read(annotation: Any, text: str) -> Any:
 
 
 def _descriptions(params: type) -> dict[str, str]:
-    """Return the ``Attributes`` of a docstring; ``first, second: text`` is for both."""
-    _, _, section = inspect.cleandoc(params.__doc__ or "").partition("Attributes:\n")
+    """Return the ``Attributes`` of the docstrings of a class and its bases; ``first, second: text`` is for both."""
     descriptions: dict[str, str] = {}
-    names: list[str] = []
-    for line in section.splitlines():
-        if head := re.fullmatch(r" {4}(\w+(?:, \w+)*): (.+)", line):
-            names = head[1].split(", ")
-            descriptions |= dict.fromkeys(names, head[2])
-        elif line.startswith(" " * 5):
-            descriptions |= {name: f"{descriptions[name]} {line.strip()}" for name in names}
-        else:
-            names = []
+    for parent in reversed(params.__mro__):
+        _, _, section = inspect.cleandoc(parent.__doc__ or "").partition("Attributes:\n")
+        names: list[str] = []
+        for line in section.splitlines():
+            if head := re.fullmatch(r" {4}(\w+(?:, \w+)*): (.+)", line):
+                names = head[1].split(", ")
+                descriptions |= dict.fromkeys(names, head[2])
+            elif line.startswith(" " * 5):
+                descriptions |= {name: f"{descriptions[name]} {line.strip()}" for name in names}
+            else:
+                names = []
     return descriptions

@@ -34,7 +34,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines, write_jsonl, write_text
 from patent_mteb.patents import categories, ipc, views
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.records import Citation, Description, Patent
+from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.log import BuildLog
@@ -57,6 +57,7 @@ from patent_mteb.recipes.needs import (
     deviations,
     filters_of,
     note_ungraded,
+    within,
 )
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.patentmap_content import CITED, SECTION_TAGS, strongest_type
@@ -103,25 +104,18 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             if header is None:
                 header = cells
                 if missing := [name for name in COLUMNS if name not in header]:
-                    names = ", ".join(header)
-                    raise DataError(
-                        f"column '{missing[0]}' is missing (columns: {names})",
-                        path=path,
-                        row=1,
-                        remedy="add the column",
-                    )
+                    problem = f"column '{missing[0]}' is missing (columns: {', '.join(header)})"
+                    raise DataError(problem, path=path, row=1, remedy="add the column")
             elif cells and len(cells) != len(header):
                 problem = f"{len(cells)} cells where the header names {len(header)} columns"
-                raise DataError(
-                    problem, path=path, row=line, remedy="correct the quotes of the row, or download the file again"
-                )
+                remedy = "correct the quotes of the row, or download the file again"
+                raise DataError(problem, path=path, row=line, remedy=remedy)
             elif cells:
                 yield line, dict(zip(header, cells, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(
-            f"malformed CSV ({error})", path=path, row=line, remedy="correct the quotes, or download the file again"
-        ) from error
+        remedy = "correct the quotes, or download the file again"
+        raise DataError(f"malformed CSV ({error})", path=path, row=line, remedy=remedy) from error
     if header is None:
         raise DataError("the file is empty", path=path, remedy="download the file again")
 
@@ -172,21 +166,16 @@ def write_labelled(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> Non
     table = csv.writer(out, lineterminator="\n")
     table.writerow(COLUMNS)
     for text, codes in rows:
-        table.writerow((text, f"[{' '.join(map(_quoted, codes))}]", SECTION))
+        quoted = (f"'{code.replace(chr(39), '')}'" for code in codes)
+        table.writerow((text, f"[{' '.join(quoted)}]", SECTION))
     write_text(path, out.getvalue())
-
-
-def _quoted(code: str) -> str:
-    return f"'{code.replace(chr(39), '')}'"
 
 
 def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
     """Return the rows of the least values in order; ties are in order of the rows."""
-    rows = (
-        np.arange(len(values))
-        if number >= len(values)
-        else np.flatnonzero(values <= np.partition(values, number)[number])
-    )
+    rows = np.arange(len(values))
+    if number < len(values):
+        rows = np.flatnonzero(values <= np.partition(values, number)[number])
     found: list[int] = rows[np.argsort(values[rows], kind="stable")][:number].tolist()
     return found
 
@@ -259,6 +248,9 @@ NEEDS = (
 """Use of each field, and what the recipe drops where it is missing (§6.1, appendix C)."""
 
 
+Required = Literal["abstract", "claims", "ipc", "date", "category"]
+
+
 @dataclass(frozen=True)
 class Params:
     """Settings of the recipe; the defaults are the paper's.
@@ -292,29 +284,13 @@ class Params:
     ipc_last_year: int | None = 2009
     ipc_per_year: Positive = 6000
     ipc_test: Share = 0.15
-    require: tuple[Literal["abstract", "claims", "ipc", "date", "category"], ...] = (
-        "abstract",
-        "claims",
-        "ipc",
-        "date",
-        "category",
-    )
+    require: tuple[Required, ...] = get_args(Required)
     seed: int = 42
 
 
-SAMPLE = Params(
-    queries=25,
-    small=5,
-    query_offices=(),
-    query_first_year=None,
-    query_last_year=None,
-    mlt=6,
-    same_subclass=2,
-    ipc_offices=(),
-    ipc_first_year=None,
-    ipc_last_year=None,
-    ipc_per_year=25,
-)
+_ANY_QUERY: dict[str, Any] = {"query_offices": (), "query_first_year": None, "query_last_year": None}
+_ANY_PATENT: dict[str, Any] = {"ipc_offices": (), "ipc_first_year": None, "ipc_last_year": None}
+SAMPLE = Params(queries=25, small=5, mlt=6, same_subclass=2, ipc_per_year=25, **_ANY_QUERY, **_ANY_PATENT)
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
@@ -329,10 +305,10 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         except DataError as error:
             failed.append(error)
             log.step(what, len(known), 0, f"no tables: {error.problem}; {error.remedy}")
-    if not log.files:
+    if len(failed) == len(_TABLES):
         problems = "; and ".join(error.problem for error in failed)
         raise DataError(problems, remedy="; ".join(dict.fromkeys(error.remedy for error in failed)))
-    log.files.sort()
+    log.record_files(root, DATA_SET)
     return log
 
 
@@ -355,10 +331,6 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
             for query in sorted(queries)
         }
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
-        log.files += [
-            f"{DATA_SET}/{name}/{file}"
-            for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")
-        ]
 
 
 def _cited(
@@ -382,13 +354,12 @@ def _cited(
             n_ungraded += strongest == CITED
             types = cited.setdefault(citation.citing, {})
             types[citation.cited] = max(strongest, types.get(citation.cited, CITED), key=_strength)
-    log.step(
-        "citations X, Y or A" if graded else "citations, with a category or not",
-        len(citations),
-        n_used,
-        f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses, "
-        f"{n_without} other or within a family",
+    name = "citations X, Y or A" if graded else "citations, with a category or not"
+    note = (
+        f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses,"
+        f" {n_without} other or within a family"
     )
+    log.step(name, len(citations), n_used, note)
     note_ungraded(log, n_ungraded, n_used)
     return cited
 
@@ -404,12 +375,8 @@ def _year(patent: Patent) -> int | None:
 
 def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool) -> bool:
     """Whether a patent is of the years; without a date, unless dates are required."""
-    if first is None and last is None:
-        return True
-    year = _year(patent)
-    if year is None:
-        return not dated
-    return (first is None or year >= first) and (last is None or year <= last)
+    year, limited = _year(patent), first is not None or last is not None
+    return within(year, first, last) and not (limited and dated and year is None)
 
 
 def _bounds(
@@ -444,24 +411,16 @@ def _queries(
         "ipc": lambda patent: bool(_section(patent)),
     }
     dated = "date" in params.require
-    citing = "citing another as X, Y or A" if "category" in params.require else "citing another"
-    qualified = Funnel(log, "publications", params.require, "queries: ")(
-        known,
-        [
-            *filters_of(NEEDS, params.require, has),
-            *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
-            Filter(
-                citing,
-                lambda patent: patent.publication_number in cited,
-                CATEGORIES if "category" in params.require else MATCH_THEM,
-            ),
-        ],
-    )
-    second = {
-        key: {further for direct in cited[key] for further in cited.get(direct, ())}
-        for key in cited
-        if key in qualified
-    }
+    graded = "category" in params.require
+    citing, remedy = ("citing another as X, Y or A", CATEGORIES) if graded else ("citing another", MATCH_THEM)
+    filters = [
+        *filters_of(NEEDS, params.require, has),
+        *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
+        Filter(citing, lambda patent: patent.publication_number in cited, remedy),
+    ]
+    qualified = Funnel(log, "publications", params.require, "queries: ")(known, filters)
+    second = {key: {further for direct in cited[key] for further in cited.get(direct, ())} for key in cited}
+    second = {key: further for key, further in second.items() if key in qualified}
     covered: set[str] = set()
     drawn: list[str] = []
     per_section = dict.fromkeys((_section(known[key]) for key in second), 0)
@@ -513,7 +472,7 @@ def _content(patent: Patent) -> dict[str, Any]:
     if patent.abstract:
         content["pa01"] = patent.abstract
     content |= {f"c-en-{claim.number:04d}": claim.text for claim in patent.claims}
-    description: Description = patent.description
+    description = patent.description
     sections = (description.background, description.summary, description.drawings, description.detailed)
     content |= {f"p{number:04d}": text for number, text in enumerate(filter(None, sections), start=1)}
     return {"dnum": patent.publication_number, "Content": content}
@@ -522,23 +481,15 @@ def _content(patent: Patent) -> dict[str, Any]:
 def _classification(known: Sketched, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
     """Write ``IPC-Classification``."""
     has = {"abstract": lambda patent: bool(patent.abstract), "ipc": lambda patent: bool(_subclasses(patent))}
-    required = {*params.require, "ipc"}
+    dated = "date" in params.require
+    titled = lambda patent: bool(patent.title or patent.abstract)  # noqa: E731
+    filters = [
+        *filters_of(NEEDS, [*params.require, "ipc"], has),
+        Filter[Patent]("with a title or an abstract", titled, "add titles and abstracts"),
+        *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated=dated),
+    ]
     funnel = Funnel(log, "publications", [field for field in params.require if field != "ipc"], "IPC classification: ")
-    passing = funnel(
-        known,
-        [
-            *filters_of(NEEDS, [*required], has),
-            Filter(
-                "with a title or an abstract",
-                lambda patent: bool(patent.title or patent.abstract),
-                "add titles and abstracts",
-            ),
-            *_bounds(
-                "ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated="date" in params.require
-            ),
-        ],
-    )
-    usable = [patent for _, patent in sorted(passing.items())]
+    usable = [patent for _, patent in sorted(funnel(known, filters).items())]
     draw = random.Random(params.seed)
     years: dict[int, list[Patent]] = {}
     for patent in usable:
@@ -551,26 +502,18 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
     families = sorted({patent.family_id for patent in chosen})
     draw.shuffle(families)
     test = set(families[: round(len(families) * params.ipc_test)])
-    split = {
-        "train": [patent for patent in chosen if patent.family_id not in test],
-        "test": [p for p in chosen if p.family_id in test],
-    }
+    split: dict[str, list[str]] = {"train": [], "test": []}
+    for patent in chosen:
+        split["test" if patent.family_id in test else "train"].append(patent.publication_number)
     if not all(split.values()):
-        raise DataError(
-            f"{len(chosen)} publications in {len(families)} families are too few for a training and a test part",
-            remedy=(
-                "add patents with abstract and IPC codes, or widen offices and years (ipc_offices, ipc_first_year,"
-                " ipc_last_year)"
-            ),
-        )
-    for name, rows in split.items():
-        rows.sort(key=lambda patent: patent.publication_number)
-        path = f"{DATA_SET}/IPC-Classification/{FILES[name]}"
-        write_labelled(root / path, (_labelled(known.record(patent.publication_number)) for patent in rows))
-        log.files.append(path)
-    log.step(
-        "IPC classification: training and test part", len(usable), len(chosen), f"{len(split['test'])} for testing"
-    )
+        problem = f"{len(chosen)} publications in {len(families)} families are too few for a training and a test part"
+        widen = "widen offices and years (ipc_offices, ipc_first_year, ipc_last_year)"
+        raise DataError(problem, remedy=f"add patents with abstract and IPC codes, or {widen}")
+    for name, keys in split.items():
+        path = root / DATA_SET / "IPC-Classification" / FILES[name]
+        write_labelled(path, (_labelled(known.record(key)) for key in sorted(keys)))
+    note = f"{len(split['test'])} for testing"
+    log.step("IPC classification: training and test part", len(usable), len(chosen), note)
 
 
 def _subclasses(patent: Patent) -> tuple[str, ...]:
@@ -578,13 +521,9 @@ def _subclasses(patent: Patent) -> tuple[str, ...]:
 
 
 def _labelled(patent: Patent) -> tuple[str, list[str]]:
-    """Return text and codes of a patent."""
-    return views.join_sections((patent.title, patent.abstract), views.SEPARATOR), _codes(patent)
-
-
-def _codes(patent: Patent) -> list[str]:
-    """Return the valid IPC codes of a patent in compact form."""
-    return [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section", errors="skip").codes]
+    """Return text and valid IPC codes, in compact form, of a patent."""
+    codes = [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section", errors="skip").codes]
+    return views.join_sections((patent.title, patent.abstract), SEPARATOR), codes
 
 
 _TABLES = {"retrieval": _retrieval, "IPC classification": _classification}

@@ -116,9 +116,8 @@ def _patent(record: Mapping[str, Any]) -> tuple[str, Content]:
     texts = {name: text for name, text in content.items() if text is not None}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
         raise TypeError(f"'{wrong[0]}' is not a text")
-    claims, description = (
-        cut(unescaped(text)) for text in (_numbered(texts, _CLAIM, "\n"), _numbered(texts, _PARAGRAPH, " "))
-    )
+    claims = cut(unescaped(_numbered(texts, _CLAIM, "\n")))
+    description = cut(unescaped(_numbered(texts, _PARAGRAPH, " ")))
     return key, Content(texts.get("title", "").strip(), cut(texts.get("pa01", "")), claims, description)
 
 
@@ -128,9 +127,8 @@ def _patents(path: Path) -> Iterator[tuple[int, tuple[str, Content]]]:
             yield row, _patent(record)
         except (KeyError, TypeError, AttributeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-            raise DataError(
-                f"not a patent of the form {{dnum, Content}} ({reason})", path=path, row=row, remedy="correct the line"
-            ) from error
+            problem = f"not a patent of the form {{dnum, Content}} ({reason})"
+            raise DataError(problem, path=path, row=row, remedy="correct the line") from error
 
 
 def read_content(path: Path) -> dict[str, Content]:

@@ -5,7 +5,7 @@ Its settings (:class:`Common`) are settings of every recipe. Every step is logge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from patent_mteb.patents.collection import Collection
@@ -60,12 +60,7 @@ def prepare(
     log.step(f"citations matched by {common.match}", report.citations, report.links, found)
     if common.match != "number":
         log.deviate(f"citations find {STEPS[common.match]}: {report.links} links of {report.citations} citations")
-    return (
-        Collection(
-            collection.patents, citations, collection.relations, collection.families, collection.family_definition
-        ),
-        report,
-    )
+    return replace(collection, citations=citations), report
 
 
 def _n_families(collection: Collection) -> int:

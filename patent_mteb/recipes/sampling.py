@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import overload
 
 from patent_mteb.patents import ipc
@@ -15,6 +15,14 @@ def random_key(seed: int, *words: str) -> int:
     """Return a number of 64 bits that depends only on the seed and the words."""
     digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
+
+
+def fill_up(keys: Iterable[str], chosen: Set[str], total: int | None, seed: int) -> list[str]:
+    """Return keys that are not chosen, by hash, as many as are missing to the total; None: all."""
+    others = sorted(
+        (key for key in keys if key not in chosen), key=lambda key: (random_key(seed, "documents", key), key)
+    )
+    return others if total is None else others[: max(total - len(chosen), 0)]
 
 
 class AllBut(Sequence[str]):
@@ -90,10 +98,6 @@ def sample_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, s
     if queries is None:
         return sorted(strata)
     chosen = stratified(strata, queries, seed)
-    log.step(
-        "queries, stratified by year and IPC section",
-        len(strata),
-        len(chosen),
-        f"{len(set(strata.values()))} strata, by hash",
-    )
+    note = f"{len(set(strata.values()))} strata, by hash"
+    log.step("queries, stratified by year and IPC section", len(strata), len(chosen), note)
     return chosen

@@ -38,9 +38,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import pyarrow as pa
 
@@ -56,7 +55,7 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Filling, Summariser, SummaryCache, read_summaries, summarise
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import (
     CATEGORIES,
     MATCH_THEM,
@@ -66,6 +65,7 @@ from patent_mteb.recipes.needs import (
     deviations,
     filters_of,
     note_ungraded,
+    within,
 )
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import shares
@@ -108,8 +108,7 @@ _NO_END = "".join(
 _SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}\s+(?=[A-Z(\[\"“])")
 
 
-def _description(patent: Patent) -> str:
-    return views.VIEWS["Description"](patent)
+_description = views.VIEWS["Description"]
 
 
 def sentences(text: str) -> list[str]:
@@ -162,6 +161,9 @@ NEEDS = (
 """Use of each field, and what the recipe drops where it is missing (§3.2)."""
 
 
+Required = Literal["title", "abstract", "claims", "description", "publication_date", "ipc", "category"]
+
+
 @dataclass(frozen=True)
 class Params:
     """Settings of the recipe; the defaults are the paper's.
@@ -186,17 +188,7 @@ class Params:
     corpus: Count = 75_050
     min_relevant: Count = 2
     seed: int = 42
-    require: tuple[
-        Literal["title", "abstract", "claims", "description", "publication_date", "ipc", "category"], ...
-    ] = (
-        "title",
-        "abstract",
-        "claims",
-        "description",
-        "publication_date",
-        "ipc",
-        "category",
-    )
+    require: tuple[Required, ...] = get_args(Required)
     summaries: str = ""
     summariser: Summariser | None = None
     summary_cache: Path | None = None
@@ -232,11 +224,9 @@ def _n_sections(patent: Patent) -> int:
 def _family(members: Sequence[Patent]) -> _Family:
     dated = sorted(members, key=lambda patent: (str(patent.publication_date or "9999"), patent.publication_number))
     document = max(dated, key=_n_sections)
-    filed = next(
-        (patent.filing_jurisdiction for patent in (document, *dated) if patent.filing_jurisdiction),
-        dated[0].jurisdiction,
-    )
-    codes = dict.fromkeys(code for patent in (document, *dated) for code in patent.ipc)
+    in_order = (document, *dated)
+    filed = next((one.filing_jurisdiction for one in in_order if one.filing_jurisdiction), dated[0].jurisdiction)
+    codes = dict.fromkeys(code for patent in in_order for code in patent.ipc)
     return _Family(document.family_id, document, filed, tuple(codes))
 
 
@@ -256,13 +246,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     edges, categories = _edges(citations, family_of, documents, "category" in params.require, log)
     candidates = list(Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(edges, params)))
     queries = _draw([documents[key] for key in candidates], params)
-    log.step(
-        "queries, stratified by year, IPC section and jurisdiction",
-        len(candidates),
-        len(queries),
-        f"{len({family.year for family in queries})} years, {len({family.section for family in queries})} sections, "
-        f"{len({family.jurisdiction for family in queries})} jurisdictions",
-    )
+    distinct = [len({getattr(family, name) for family in queries}) for name in ("year", "section", "jurisdiction")]
+    note = "{} years, {} sections, {} jurisdictions".format(*distinct)
+    log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
     patents_of_queries = (known.record(family.document.publication_number) for family in queries)
     query_patents = _with_new_summaries(_with_summaries_from(params.summaries, patents_of_queries, log), params)
     corpus = _corpus(documents, queries, edges, params)
@@ -272,27 +258,21 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     number = {key: family.document.publication_number for key, family in documents.items()}
     qrels = {number[query.id]: {number[other]: 1 for other in sorted(edges[query.id])} for query in queries}
     rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: number[family.id])
-    files = write_beir(
-        folder,
-        Composed(
-            {number[family.id]: number[family.id] for family in corpus},
-            lambda key: title_and_text(known.record(key), _SECTIONS[1:]),
-        ),
-        Composed(
-            {number[family.id]: row for row, family in enumerate(queries)},
-            lambda row: views.VIEWS["Tacd"](query_patents[row]),
-        ),
-        qrels,
-        pa.table(
-            {
-                "_id": [number[family.id] for family in rows],
-                "family_id": [family.id for family in rows],
-                "jurisdiction": [family.jurisdiction for family in rows],
-                "publication_year": pa.array([family.year for family in rows], pa.int64()),
-                "ipc": pa.array([list(family.ipc) for family in rows], pa.list_(pa.string())),
-            }
-        ),
+    metadata = pa.table(
+        {
+            "_id": [number[family.id] for family in rows],
+            "family_id": [family.id for family in rows],
+            "jurisdiction": [family.jurisdiction for family in rows],
+            "publication_year": pa.array([family.year for family in rows], pa.int64()),
+            "ipc": pa.array([list(family.ipc) for family in rows], pa.list_(pa.string())),
+        }
     )
+    texts = Composed(
+        {number[family.id]: number[family.id] for family in corpus},
+        lambda key: title_and_text(known.record(key), _SECTIONS[1:]),
+    )
+    row_of = {number[family.id]: row for row, family in enumerate(queries)}
+    write_beir(folder, texts, Composed(row_of, lambda row: views.VIEWS["Tacd"](query_patents[row])), qrels, metadata)
     missing: Counter[str] = Counter()
 
     def representations(patent: Patent) -> dict[str, str | None]:
@@ -312,13 +292,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         for direction, category in sorted(categories[query.id, other])
     ]
     names = ("query-id", "corpus-id", "direction", "category")
-    write_parquet(
-        folder / "citations.parquet",
-        pa.table(dict(zip(names, map(list, zip(*citation_rows, strict=True)), strict=True))),
-    )
+    write_parquet(folder / "citations.parquet", pa.table(list(map(pa.array, zip(*citation_rows, strict=True))), names))
     log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(citation_rows)} edges")
-    files += [folder / "queries.parquet", folder / "citations.parquet"]
-    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    log.record_files(root, NAME)
     return log
 
 
@@ -357,7 +333,7 @@ def _edges(
                 edges.setdefault(query, {}).setdefault(other, set()).add(relevance)
                 categories.setdefault((query, other), set()).add((direction, citation.category))
     name = "citations with a category" if graded else "citations, with a category or not"
-    log.step(name, len(citations), used, "; ".join(f"{n} {why}" for why, n in sorted(dropped.items())))
+    log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
     return edges, categories
 
@@ -369,40 +345,27 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
         for name in _SECTIONS
     }
     has |= {"publication_date": lambda family: family.year is not None, "ipc": lambda family: bool(family.section)}
+    graded = "category" in params.require
     most = max(map(len, edges.values()), default=0)
-    filters = [
-        Filter(
-            "published in the years",
-            partial(_in_years, params=params),
-            "set first_year=None and last_year=None, or widen them",
-        ),
-        Filter(
-            f"with {params.min_relevant} relevant documents",
-            lambda family: len(edges.get(family.id, ())) >= params.min_relevant,
-            (
-                f"set min_relevant={most}, the most that a family has"
-                if most
-                else CATEGORIES
-                if "category" in params.require
-                else MATCH_THEM
-            ),
-        ),
-        Filter(
-            "with an XY document",
-            lambda family: any("xy" in degrees for degrees in edges.get(family.id, {}).values()),
-            CATEGORIES,
-        ),
+    remedy = CATEGORIES if graded else MATCH_THEM
+    if most:
+        remedy = f"set min_relevant={most}, the most that a family has"
+
+    def linked(family: _Family) -> bool:
+        return len(edges.get(family.id, ())) >= params.min_relevant
+
+    def has_xy(family: _Family) -> bool:
+        return any("xy" in degrees for degrees in edges.get(family.id, {}).values())
+
+    def in_years(family: _Family) -> bool:
+        return within(family.year, params.first_year, params.last_year)
+
+    return [
+        *filters_of(NEEDS, params.require, has),
+        Filter("published in the years", in_years, "set first_year=None and last_year=None, or widen them"),
+        Filter(f"with {params.min_relevant} relevant documents", linked, remedy),
+        *([Filter("with an XY document", has_xy, CATEGORIES)] if graded else []),
     ]
-    return [*filters_of(NEEDS, params.require, has), *(filters if "category" in params.require else filters[:-1])]
-
-
-def _in_years(family: _Family, params: Params) -> bool:
-    """Whether the family is of the years; a family without a year passes."""
-    if family.year is None:
-        return True
-    return (params.first_year is None or family.year >= params.first_year) and (
-        params.last_year is None or family.year <= params.last_year
-    )
 
 
 def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
@@ -442,8 +405,7 @@ def _with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) ->
         "of a text that has changed since": filling.outdated,
         "of patents that are not queries": len(rows) - filling.n - filling.kept - filling.outdated,
     }
-    note = "; ".join(f"{number} {what}" for what, number in unused.items() if number)
-    log.step("summaries from a file that queries lack", len(rows), filling.n, note)
+    log.step("summaries from a file that queries lack", len(rows), filling.n, counts_note(unused))
     for origin in filling.origins:
         log.deviate(f"the AI queries hold {origin}")
     return filled

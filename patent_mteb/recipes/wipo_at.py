@@ -30,8 +30,9 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -57,22 +58,15 @@ from patent_mteb.recipes.label_sets import (
     read_labels,
     refuse_straddling,
 )
-from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations
 from patent_mteb.recipes.parameters import Positive, Share
 from patent_mteb.recipes.sampling import sample_queries, stratum
 
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
-DWPI_FIELDS = (
-    "dwpi_title",
-    "dwpi_detailed_description",
-    "dwpi_novelty",
-    "dwpi_use",
-    "dwpi_advantage",
-    "dwpi_technology_focus",
-)
-
+_EXPERT = ["title", "detailed_description", "novelty", "use", "advantage", "technology_focus"]
+DWPI_FIELDS = tuple(f"dwpi_{name}" for name in _EXPERT)
 PUBLIC_FIELDS = ("claim1", "abstract", "title", "keywords")
 _SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.VIEW_SECTIONS[view]))
 _NO_DESCRIPTION = Description()
@@ -82,13 +76,9 @@ _NO_DESCRIPTION = Description()
 class Document:
     """The fields of a document that stay in memory.
 
-    Attributes:
-        publication: number, family and date of publication.
-        position: index of its texts.
-        sections: the sections of text views that are not empty (:data:`patent_mteb.patents.views.SECTIONS`).
-        text_digest: digest of family, title, abstract and claims.
-        twin_digest: digest of title and abstract, ignoring case and white space.
-        fields_digest: digest of all fields of classification, empty if there are none.
+    ``position`` is the index of its texts, ``sections`` names the sections of text views that are not empty. The
+    digests are of family, title, abstract and claims; of title and abstract, ignoring case and white space; and of all
+    fields of classification (empty if there are none).
     """
 
     publication: Patent
@@ -122,7 +112,6 @@ class Documents:
         self.rows, self._texts = rows, texts
 
     def subset(self, rows: Sequence[Document]) -> Documents:
-        """Return some of the documents, in the order given."""
         return Documents(rows, self._texts)
 
     def patent(self, row: Document) -> Patent:
@@ -130,7 +119,6 @@ class Documents:
         return self._texts[row.position]
 
     def patents(self) -> Iterator[Patent]:
-        """Read the cleaned patents in the order of the documents."""
         return map(self.patent, self.rows)
 
     def __len__(self) -> int:
@@ -147,7 +135,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
         cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
         sections = frozenset(name for name in _SECTIONS if views.SECTIONS[name](cleaned).strip())
         group = stratum(cleaned)
-        fields = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
+        labelled = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
         rows.append(
             Document(
                 publication,
@@ -159,7 +147,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
                 shared.setdefault(sections, sections),  # type: ignore[arg-type]
                 text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)),
                 near_duplicate_key(cleaned),
-                text_key(*fields) if any(fields) else b"",
+                text_key(*labelled) if any(labelled) else b"",
             )
         )
         texts.append(cleaned)
@@ -175,12 +163,12 @@ def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
 
 def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
     """Return fields of the classification texts (§3.6)."""
-    expert = {
-        "dwpi_" + name: getattr(patent.expert, name)
-        for name in ("title", "detailed_description", "novelty", "use", "advantage")
-    }
-    expert["dwpi_technology_focus"] = patent.expert.technology_focus
-    return [expert[name] if name in expert else views.VIEWS[name.capitalize()](patent) for name in names]
+    return [
+        getattr(patent.expert, name.removeprefix("dwpi_"))
+        if name in DWPI_FIELDS
+        else views.VIEWS[name.capitalize()](patent)
+        for name in names
+    ]
 
 
 def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> pa.Table:
@@ -200,8 +188,8 @@ def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> p
 
 def write_retrieval(
     folder: Path, documents: Documents, qrels: Mapping[str, Mapping[str, int]], metadata: pa.Table, log: BuildLog
-) -> list[Path]:
-    """Write corpus, queries, judgements and views, and return the files."""
+) -> None:
+    """Write corpus, queries, judgements and views."""
     names, absent = _available_views(documents)
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
     _log_empty_views(documents.rows, names, qrels, log)
@@ -211,17 +199,12 @@ def write_retrieval(
     queries = Composed(
         {number: rows[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.patent(row))
     )
-    files = write_beir(folder, corpus, queries, qrels, metadata)
+    write_beir(folder, corpus, queries, qrels, metadata)
     views_of = ({"_id": patent.publication_number, **view_texts(patent, names)} for patent in documents.patents())
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))
     n_relevant = len({document for relevant in qrels.values() for document in relevant})
-    log.step(
-        "0.8 qrels",
-        len(documents),
-        sum(map(len, qrels.values())),
-        f"{len(qrels)} queries, {n_relevant} relevant documents",
-    )
-    return [*files, folder / "views.parquet"]
+    note = f"{len(qrels)} queries, {n_relevant} relevant documents"
+    log.step("0.8 qrels", len(documents), sum(map(len, qrels.values())), note)
 
 
 def _texts_schema(names: Sequence[str]) -> pa.Schema:
@@ -262,8 +245,8 @@ def _log_empty_views(
 
 def write_labels(
     folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
-) -> list[Path]:
-    """Write fields, label sets and taxonomy, if there are labels; return the files."""
+) -> None:
+    """Write fields, label sets and taxonomy, if there are labels."""
     taxonomy: dict[str, list[str]] = {}
     tables: dict[Path, pa.Table] = {}
     for label_set in sets:
@@ -277,10 +260,9 @@ def write_labels(
         table = pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))})
         tables[folder / "labels" / f"{label_set.name}.parquet"] = table
     if not tables:
-        log.step(
-            "0.8b labels", len(documents), 0, "no document has a label: no tables for classification and clustering"
-        )
-        return []
+        note = "no document has a label: no tables for classification and clustering"
+        log.step("0.8b labels", len(documents), 0, note)
+        return
     names = (*DWPI_FIELDS, *PUBLIC_FIELDS) if _has_expert_text(documents) else PUBLIC_FIELDS
     if names == PUBLIC_FIELDS:
         log.step("0.8b fields of DWPI", len(documents), 0, "no document has text of DWPI: no fields of DWPI")
@@ -291,86 +273,54 @@ def write_labels(
     write_rows(folder / "fields.parquet", fields_of, _texts_schema(names))
     for path, table in tables.items():
         write_parquet(path, table)
-    taxonomy_file = write_text(
-        folder / "labels" / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n"
-    )
-    return [folder / "fields.parquet", *tables, taxonomy_file]
+    write_text(folder / "labels" / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n")
 
 
 def _split_note(splits: Sequence[str]) -> str:
     sizes = {name: splits.count(name) for name in SPLITS}
     counts = ", ".join(f"{name} {number}" for name, number in sizes.items())
-    return (
-        counts if not splits or all(sizes.values()) else f"{counts}: a split is empty, set train=0.5 and validation=0.2"
-    )
+    empty = splits and not all(sizes.values())
+    return f"{counts}: a split is empty, set train=0.5 and validation=0.2" if empty else counts
 
 
 def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
     """Check a directory (step 0.9); return counts of odd but usable rows."""
-    tables = (
-        read_beir(folder)
-        if (folder / "corpus.jsonl").exists() or not label_names(folder)
-        else _without_retrieval(folder)
-    )
+    path = folder / "metadata.parquet"
+    if (folder / "corpus.jsonl").exists() or not label_names(folder):
+        tables = read_beir(folder)
+    else:  # only label sets
+        tables = BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
     rows, odd = metadata_rows(folder, tables)
     counts = tables.counts | {what: number for what, number in odd.items() if number}
     families = {key: family or "" for key, family in rows.column("family_id")}
-    refuse_straddling(
-        {key: split for key, split in rows.column("split") if split}, families, folder / "metadata.parquet"
-    )
+    refuse_straddling({key: split for key, split in rows.column("split") if split}, families, path)
     for name in tables.views:
-        empty, number = _empty_rows(view_rows(folder, name))
+        number, empty = 0, []
+        for key, text in view_rows(folder, name):
+            number += 1
+            if not text.strip():
+                empty.append(key)
         if empty and strict_views:
-            raise DataError(
-                f"view {name} is empty for {len(empty)} of {number} rows, first for '{empty[0]}'",
-                path=folder / "views.parquet",
-                remedy="complete the texts, drop the documents (require), or set strict_views=false",
-            )
+            problem = f"view {name} is empty for {len(empty)} of {number} rows, first for '{empty[0]}'"
+            remedy = "complete the texts, drop the documents (require), or set strict_views=false"
+            raise DataError(problem, path=folder / "views.parquet", remedy=remedy)
         if empty:
             counts[f"rows of view {name} without text"] = len(empty)
     if other := _not_tac(folder, tables):
-        counts[
-            f"of {len(tables.queries)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC"
-            " view"
-        ] = other
+        what = "have another text in queries.jsonl (which TAC tasks read) than their TAC view"
+        counts[f"of {len(tables.queries)} queries {what}"] = other
     return counts | _check_labels(folder, set(tables.corpus or rows), families)
 
 
-def _without_retrieval(folder: Path) -> BeirFolder:
-    """Return the tables of a directory that has only label sets."""
-    path = folder / "metadata.parquet"
-    return BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
-
-
-def _empty_rows(rows: Iterable[tuple[str, str]]) -> tuple[list[str], int]:
-    """Return the ids of the rows without text, and the number of all rows."""
-    empty, number = [], 0
-    for key, text in rows:
-        number += 1
-        if not text.strip():
-            empty.append(key)
-    return empty, number
-
-
 def _not_tac(folder: Path, tables: BeirFolder) -> int:
-    """Count queries that differ from TAC in the views or the corpus."""
-    other = {
-        key: not _same_text(views.join_sections(tables.corpus[key]), text)
-        for key, text in tables.queries.items()
-        if key in tables.corpus
-    }
-    if "TAC" in tables.views:
-        other |= {
-            key: not _same_text(text, tables.queries[key])
-            for key, text in view_rows(folder, "TAC")
-            if key in tables.queries
-        }
+    """Count queries with other words than TAC in the views or, without a view, the corpus; empty texts match."""
+    texts = ((key, views.join_sections(tables.corpus[key])) for key in tables.queries if key in tables.corpus)
+    tac_views = view_rows(folder, "TAC") if "TAC" in tables.views else ()
+    other: dict[str, bool] = {}
+    for key, text in chain(texts, tac_views):
+        if key in tables.queries:
+            other[key] = bool(text) and text.split() != tables.queries[key].split()
     return sum(other.values())
-
-
-def _same_text(document: str, query: str) -> bool:
-    """Whether two texts have the same words; an empty document matches any query."""
-    return not document or document.split() == query.split()
 
 
 def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
@@ -434,21 +384,18 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write ``root/WIPO-AT``."""
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     folder = root / NAME
-    files, n_documents = _write(patents, citations, folder, params, log)  # frees its data before the check
+    n_documents = _write(patents, citations, folder, params, log)  # frees its data before the check
     found = check(folder, strict_views=params.strict_views)
-    notes = [
-        "splits disjoint, labels covered, corpus and queries aligned",
-        *(f"{number} {what}" for what, number in found.items()),
-    ]
+    notes = filter(None, ("splits disjoint, labels covered, corpus and queries aligned", counts_note(found)))
     log.step("0.9 quality assurance", n_documents, n_documents, "; ".join(notes))
-    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    log.record_files(root, NAME)
     return log
 
 
 def _write(
     patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
-) -> tuple[list[Path], int]:
-    """Write the tables (steps 0.1 to 0.8); return files and number of documents."""
+) -> int:
+    """Write the tables (steps 0.1 to 0.8); return the number of documents."""
     family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
 
@@ -456,78 +403,72 @@ def _write(
     master = sorted(every.rows, key=lambda document: age(document.publication))
     log.step("0.2-0.3 patent master", len(patents), len(master))
     if params.require:
-        filters = [Filter[Document](f"with {name}", _has(name), field=name) for name in params.require]
+        has: dict[str, Callable[[Document], bool]] = {
+            name: lambda document, name=name: name in document.sections  # type: ignore[misc]
+            for name in params.require
+        }
+        filters = [Filter(f"with {name}", has[name], field=name) for name in params.require]
         by_number = {document.number: document for document in master}
         master = list(Funnel(log, "documents", params.require, "0.3b ")(by_number, filters).values())
 
     n_labels = sum(len(document.labels) for document in master)
-    log.step(
-        "0.4 label extraction",
-        len(master),
-        n_labels,
-        f"{sum(not document.labels for document in master)} without label",
-    )
+    n_without = sum(not document.labels for document in master)
+    log.step("0.4 label extraction", len(master), n_labels, f"{n_without} without label")
 
     graph = family_graph(citations, family_of)
-    log.step(
-        "0.5 citation graph",
-        len(citations),
-        graph.n_edges,
-        f"directed edges between families of the corpus; {graph.dropped}",
-    )
+    note = f"directed edges between families of the corpus; {graph.dropped}"
+    log.step("0.5 citation graph", len(citations), graph.n_edges, note)
 
-    documents = every.subset(_without_duplicates(master))
+    unique: dict[bytes, Document] = {}
+    for document in master:
+        unique.setdefault(document.text_digest, document)
+    documents = every.subset(sorted(unique.values(), key=lambda document: document.number))
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
 
     split = _split(documents.rows, params)
     log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
 
-    leaks = leaking_near_duplicates(
-        ((document.twin_digest, document.publication) for document in documents.rows), split
-    )
-    if leaks:
+    twins = ((document.twin_digest, document.publication) for document in documents.rows)
+    if leaks := leaking_near_duplicates(twins, split):
         note = (
             "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
             " twins=drop)"
         )
         log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
 
-    members = _members(documents.rows)
-    citing = _citing(members, graph)
+    members: dict[str, list[Document]] = {}
+    for document in documents.rows:
+        members.setdefault(document.family, []).append(document)
+    citing = [
+        document
+        for family, rows in members.items()
+        if any(cited in members for cited in graph.cites.get(family, ()))
+        for document in rows
+    ]
     sets = label_sets(documents.rows, params.fine_documents, log)
     if not citing and not sets:
-        raise DataError(
-            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.dropped}), and no"
-            " document has a label",
-            remedy=f"{MATCH_THEM}; or add labels",
-        )
+        counts = f"{len(citations)} citations: {graph.dropped}"
+        problem = f"no citation connects two families of the corpus ({counts}), and no document has a label"
+        raise DataError(problem, remedy=f"{MATCH_THEM}; or add labels")
     metadata = metadata_table(documents.rows, split)
     if citing:
         qrels = _qrels(citing, members, graph, params, log)
-        files = write_retrieval(folder, documents, qrels, metadata, log)
+        write_retrieval(folder, documents, qrels, metadata, log)
     else:
         log.step("0.8 qrels", graph.n_edges, 0, "no citation connects two families: no tables for retrieval")
-        files = [folder / "metadata.parquet"]
-        write_parquet(files[0], metadata)
-    return files + write_labels(folder, sets, documents, split, log), len(documents)
-
-
-def _has(section: str) -> Callable[[Document], bool]:
-    return lambda document: section in document.sections
-
-
-def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
-    seen: set[bytes] = set()
-    unique = []
-    for document in documents:
-        if document.text_digest not in seen:
-            seen.add(document.text_digest)
-            unique.append(document)
-    return sorted(unique, key=lambda document: document.number)
+        write_parquet(folder / "metadata.parquet", metadata)
+    write_labels(folder, sets, documents, split, log)
+    return len(documents)
 
 
 def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
-    leader = _leaders(documents)
+    """Assign families to splits; families with the same words are in one, so that splits share no text."""
+    groups = Groups()
+    first_family: dict[bytes, str] = {}
+    for document in documents:
+        if document.fields_digest:
+            groups.connect(document.family, first_family.setdefault(document.fields_digest, document.family))
+    leader = {document.family: groups.of(document.family) for document in documents}
     leaders = sorted(set(leader.values()))
     random.Random(params.seed).shuffle(leaders)
     first = round(len(leaders) * params.train)
@@ -536,44 +477,16 @@ def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
     return {family: split[first] for family, first in leader.items()}
 
 
-def _leaders(documents: Sequence[Document]) -> dict[str, str]:
-    """Map families to the first with the same words, so that splits share no text."""
-    groups = Groups()
-    first_family: dict[bytes, str] = {}
-    for document in documents:
-        if document.fields_digest:
-            groups.connect(document.family, first_family.setdefault(document.fields_digest, document.family))
-    return {document.family: groups.of(document.family) for document in documents}
-
-
-_Members = Mapping[str, Sequence[Document]]
-
-
-def _members(documents: Sequence[Document]) -> _Members:
-    """Group documents by family."""
-    members: dict[str, list[Document]] = {}
-    for document in documents:
-        members.setdefault(document.family, []).append(document)
-    return members
-
-
-def _citing(members: _Members, graph: FamilyGraph) -> list[Document]:
-    """Return the documents of the families that cite a family with a document."""
-    return [
-        document
-        for family, documents in members.items()
-        if any(cited in members for cited in graph.cites.get(family, ()))
-        for document in documents
-    ]
-
-
 def _qrels(
-    citing: Sequence[Document], members: _Members, graph: FamilyGraph, params: Params, log: BuildLog
+    citing: Sequence[Document],
+    members: Mapping[str, Sequence[Document]],
+    graph: FamilyGraph,
+    params: Params,
+    log: BuildLog,
 ) -> dict[str, Mapping[str, int]]:
     """Draw the queries; return the relevant documents, one mapping for each family."""
-    chosen = set(
-        sample_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
-    )
+    strata = {document.number: document.stratum for document in citing}
+    chosen = set(sample_queries(strata, params.queries, params.seed, log))
     qrels: dict[str, Mapping[str, int]] = {}
     of_family: dict[str, dict[str, int]] = {}
     for document in citing:

@@ -18,10 +18,14 @@ and of .71 on the conventional ones.
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
+import re
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
 
-from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.sample import vocabulary as words
 from patent_mteb.sample import world
 from patent_mteb.sample.offices import OFFICES, publication_number, written_code
@@ -37,23 +41,16 @@ _UPPER_CASE_TITLES = ("JP", "RU", "KR")
 
 def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
     """Publication numbers by (family index, position of the member), ascending by date in each office."""
-    dated = sorted(
-        (member.publication, family.index, position)
-        for family in families
-        for position, member in enumerate(family.members)
-    )
+    members = {(one.index, position): member for one in families for position, member in enumerate(one.members)}
     serial: dict[tuple[str, bool], int] = defaultdict(int)
     rng = RandomGenerator(f"{_SEED}/numbers")
     numbers = {}
-    for published, index, position in dated:
-        member = families[index].members[position]
+    for key in sorted(members, key=lambda key: (members[key].publication, key)):
+        member = members[key]
         us_grant = member.office == "US" and member.kind == "B2"
-        counter = (member.office, us_grant)
-        serial[counter] += rng.number(20, 900)
-        start = 7_000_000 if us_grant else 0
-        numbers[index, position] = publication_number(
-            member.office, member.kind, published.year, start + serial[counter]
-        )
+        serial[member.office, us_grant] += rng.number(20, 900)
+        n = serial[member.office, us_grant] + (7_000_000 if us_grant else 0)
+        numbers[key] = publication_number(member.office, member.kind, member.publication.year, n)
     return numbers
 
 
@@ -109,3 +106,42 @@ def generate() -> tuple[list[Patent], list[Citation]]:
     """
     patents, citations = _world()
     return list(patents), list(citations)
+
+
+_CENTRES = {"A": "3700", "B": "3600", "C": "1700", "D": "1700", "E": "3600", "F": "3700", "G": "2800", "H": "2800"}
+"""Technology centre by section of the IPC."""
+
+
+def examined() -> tuple[list[Patent], list[Citation]]:
+    """Return the sample with numbered paragraphs and with office actions on US applications."""
+    patents, citations = generate()
+    numbered = [
+        dataclasses.replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents
+    ]
+    known = {patent.publication_number: patent for patent in numbered}
+    return numbered, [_raised(citation, known[citation.citing], known[citation.cited]) for citation in citations]
+
+
+def _raised(citation: Citation, citing: Patent, cited: Patent) -> Citation:
+    """Add rejected claims, cited paragraphs, kind and date of an office action to a citation of a US application."""
+    if citing.jurisdiction != "US" or citing.kind != "A1" or citing.publication_date is None or not citing.claims:
+        return citation
+    rng = RandomGenerator(f"{_SEED}/office actions/{citation.citing}/{citation.cited}")
+    claims = rng.distinct(citing.claims, [1] * len(citing.claims), rng.number(1, 3))
+    paragraphs = sorted({_nearest(claim, cited.description.lines()) for claim in claims} - {0})
+    return dataclasses.replace(
+        citation,
+        claims=tuple(sorted(claim.number for claim in claims)),
+        passages=tuple(f"paragraph [{number:04}]" for number in paragraphs),
+        phase="CTNF" if rng.chance(0.7) else "CTFR",
+        office="US",
+        date=citing.publication_date + dt.timedelta(days=rng.number(100, 700)),
+        unit=_CENTRES.get(citing.ipc[0][:1], "3600") if citing.ipc else "3600",
+    )
+
+
+def _nearest(claim: Claim, paragraphs: Sequence[str]) -> int:
+    """Return the number of the first paragraph with the most words of a claim, 0 without paragraphs."""
+    words = set(re.findall(r"\w{4,}", claim.text.lower()))
+    shared = [len(words & set(re.findall(r"\w{4,}", paragraph.lower()))) for paragraph in paragraphs]
+    return shared.index(max(shared)) + 1 if shared else 0

@@ -111,10 +111,6 @@ def sentence(patterns: Sequence[str], slots: Slots, rng: RandomGenerator) -> str
 VOICES = 3
 
 
-def _era(year: int) -> str:
-    return "early" if year <= 2010 else "middle" if year <= 2017 else "late"
-
-
 class Prose:
     """Writes the sections of one family. Equal arguments give equal texts."""
 
@@ -178,7 +174,9 @@ class Prose:
         slots["measure"] = rng.pick(self._phrases["measure"][kind])
         if rng.chance(0.6):
             kind = "electronic" if family.principle.computing else "mechanical"
-            slots["era"] = rng.pick(self._phrases["era"][_era(family.priority.year)][kind])
+            year = family.priority.year
+            era = "early" if year <= 2010 else "middle" if year <= 2017 else "late"
+            slots["era"] = rng.pick(self._phrases["era"][era][kind])
         if family.also is not None:
             slots["also"] = rng.pick(family.also.doing)
             slots["also_aim"] = rng.pick(family.also.aim)
@@ -214,8 +212,7 @@ class Prose:
         rng = self._rng(f"claims/{style}/{variant}")
         phrases = self._phrases["claims"]
         slots = self._slots(rng)
-        device = slots["device"]
-        groups = [(phrases[f"device_{style}"], f"{device}", phrases["dependent"], rng.number(3, 7))]
+        groups = [(phrases[f"device_{style}"], slots["device"], phrases["dependent"], rng.number(3, 7))]
         groups.append((phrases["method"], "method", phrases["dependent_method"], rng.number(1, 3)))
         if rng.chance(0.45):
             groups.append((phrases["third"], "", (), 0))
@@ -225,8 +222,7 @@ class Prose:
             claims.append(Claim(first, self._say(independent, slots, rng)))
             if subject == "method":
                 subject = "process" if claims[-1].text.startswith("A process") else "method"
-            bodies = rng.shuffled(eligible(dependent, slots))[:count]
-            for body in bodies:
+            for body in rng.shuffled(eligible(dependent, slots))[:count]:
                 number = len(claims) + 1
                 reference, depends_on = _reference(style, first, number, rng)
                 text = f"The {subject} {reference}, {expand(body, slots, rng)}."
@@ -260,14 +256,10 @@ class Prose:
         """Write the six expert fields; the technology focus is sometimes missing, as in the original index."""
         rng = self._rng("expert")
         slots, phrases = self._slots(rng, turn=1), self._phrases["expert"]
-        return ExpertSummary(
-            title=self._say(phrases["title"], slots, rng),
-            detailed_description=self._say(phrases["detail"], slots, rng),
-            novelty=self._say(phrases["novelty"], slots, rng),
-            use=self._say(phrases["use"], slots, rng),
-            advantage=self._say(phrases["advantage"], slots, rng),
-            technology_focus="" if rng.chance(0.15) else self._say(phrases["focus"], slots, rng),
-        )
+        sections = ("title", "detail", "novelty", "use", "advantage")
+        title, detail, novelty, use, advantage = (self._say(phrases[name], slots, rng) for name in sections)
+        focus = "" if rng.chance(0.15) else self._say(phrases["focus"], slots, rng)
+        return ExpertSummary(title, detail, novelty, use, advantage, focus)
 
     def summaries(self, variant: int = 0) -> MachineSummaries:
         """Write the five machine summaries; a few publications lack one of them."""

@@ -112,15 +112,13 @@ def _field(row: dict[str, Any]) -> Field:
     return Field(**values, problems=tuple(Problem(**{**defaults, **_tuples(problem)}) for problem in rows))
 
 
-def _principle(row: dict[str, Any]) -> Principle:
-    voices = tuple(Voice(**_tuples(voice)) for voice in row.pop("voice"))
-    return Principle(**row, voices=voices)
-
-
 @lru_cache(maxsize=1)
 def load() -> Vocabulary:
     """Read the data files."""
-    principles = [_principle(row) for row in _read("principles")["principle"]]
+    principles = []
+    for row in _read("principles")["principle"]:
+        voices = tuple(Voice(**_tuples(voice)) for voice in row.pop("voice"))
+        principles.append(Principle(**row, voices=voices))
     return Vocabulary(
         fields=tuple(_field(row) for name in _FIELD_FILES for row in _read(name)["field"]),
         principles={principle.id: principle for principle in principles},

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from patent_mteb.patents.records import Citation, Label
@@ -23,21 +23,12 @@ from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
 SERVES = {
-    "array": "Vision",
-    "echo": "Vision",
-    "differential": "Hearing",
-    "filter": "Hearing",
-    "confirm": "Communication",
-    "intention": "Communication",
-    "counterbalance": "Mobility",
-    "feedback": "Mobility",
-    "selflock": "Mobility",
-    "redundancy": "Environment",
-    "wakeup": "Environment",
-    "ramping": "Environment",
-    "magnet": "Self-Care",
-    "modular": "Self-Care",
-    "wicking": "Self-Care",
+    **dict.fromkeys(("array", "echo"), "Vision"),
+    **dict.fromkeys(("differential", "filter"), "Hearing"),
+    **dict.fromkeys(("confirm", "intention"), "Communication"),
+    **dict.fromkeys(("counterbalance", "feedback", "selflock"), "Mobility"),
+    **dict.fromkeys(("redundancy", "wakeup", "ramping"), "Environment"),
+    **dict.fromkeys(("magnet", "modular", "wicking"), "Self-Care"),
     "personal": "Cognition",
 }
 """Principle -> the category whose aids work by it."""
@@ -64,14 +55,14 @@ def by_subject(
         if fine and label not in labels:
             labels.append(label)
 
-    if classic:
-        coarse, fine = family_field.conventional
-        add("Conventional", coarse, fine)
-        add("Conventional", coarse, problem.fine)
-    if modern:
-        coarse, fine = family_field.emerging
-        add("Emerging", coarse, fine)
-        add("Emerging", coarse, problem.emerging)
+    for landscape, used, names, problem_fine in (
+        ("Conventional", classic, family_field.conventional, problem.fine),
+        ("Emerging", modern, family_field.emerging, problem.emerging),
+    ):
+        if used:
+            coarse, fine = names
+            add(landscape, coarse, fine)
+            add(landscape, coarse, problem_fine)
     if also is not None and (also_field.coarse == family_field.coarse or len(labels) > 1):
         if classic:
             add("Conventional", also_field.coarse, also.fine)
@@ -174,7 +165,7 @@ def _after(day: dt.date, months: int, rng: RandomGenerator) -> dt.date:
 
 
 def _member(
-    office: str, priority: dt.date, first: bool, taken: set[tuple[str, str]], rng: RandomGenerator
+    office: str, priority: dt.date, first: bool, taken: Set[tuple[str, str]], rng: RandomGenerator
 ) -> Member | None:
     """A publication of a family, None if it exists or would be published outside the years of the sample."""
     kinds = [kind for kind in OFFICES[office].kinds if (office, kind[0]) not in taken]
@@ -206,14 +197,11 @@ def _members(region_name: str, priority: dt.date, rng: RandomGenerator) -> tuple
     wanted = 1 + (rng.weighted((1, 2, 3, 4), (0.62, 0.23, 0.11, 0.04)) if rng.chance(region.multiple) else 0)
     further = [name for name, _ in region.further]
     offices = [office, *rng.distinct(further, [share for _, share in region.further], wanted - 1)]
-    members: list[Member] = []
-    taken: set[tuple[str, str]] = set()
+    members: dict[tuple[str, str], Member] = {}
     for position, name in enumerate(offices):
-        member = _member(name, priority, position == 0, taken, rng)
-        if member is not None:
-            members.append(member)
-            taken.add((member.office, member.kind))
-    return tuple(members)
+        if member := _member(name, priority, position == 0, members.keys(), rng):
+            members[member.office, member.kind] = member
+    return tuple(members.values())
 
 
 @dataclass
@@ -301,32 +289,29 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
         firm = register.firm(region, family_field, own)
         team = own.distinct(firm.people, (3, 1.6, 1.2), own.weighted((1, 2, 3), (0.3, 0.45, 0.25)))
         leaning = {"early": (0.24, 0.03), "late": (0.03, 0.24)}.get(principle.bloom, (0.06, 0.06))
-        families.append(
-            Family(
-                index=index,
-                field=family_field,
-                problem=problem,
-                also=also,
-                principle=principle,
-                auxiliary=auxiliary,
-                voice=family_field.voice if own.chance(0.85) else own.number(0, 2),
-                region=region,
-                priority=priority,
-                members=_members(region, priority, own),
-                labels=by_function(
-                    by_subject(family_field, problem, also, also_field, own),
-                    (principle, auxiliary),
-                    vocabulary.fields,
-                    function,
-                ),
-                ipc=_codes(family_field, problem, also, own),
-                applicant=firm.name,
-                style_seed=firm.style_seed,
-                inventors=tuple(team),
-                attraction=own.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
-                bloom=own.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
-            )
+        voice = family_field.voice if own.chance(0.85) else own.number(0, 2)
+        members = _members(region, priority, own)
+        labels = by_subject(family_field, problem, also, also_field, own)
+        family = Family(
+            index=index,
+            field=family_field,
+            problem=problem,
+            also=also,
+            principle=principle,
+            auxiliary=auxiliary,
+            voice=voice,
+            region=region,
+            priority=priority,
+            members=members,
+            labels=by_function(labels, (principle, auxiliary), vocabulary.fields, function),
+            ipc=_codes(family_field, problem, also, own),
+            applicant=firm.name,
+            style_seed=firm.style_seed,
+            inventors=tuple(team),
+            attraction=own.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
+            bloom=own.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
         )
+        families.append(family)
     return families
 
 

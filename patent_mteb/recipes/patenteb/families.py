@@ -10,7 +10,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NamedTuple
+from itertools import groupby
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.near_duplicates import Sketched
@@ -38,6 +39,9 @@ NEEDS = (
     Need("inventors", "clusters_inventor"),
 )
 """Use of each field, and what the recipe drops where a family lacks it (§3)."""
+
+
+Required = Literal["title", "abstract", "claims", "filing_date"]
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,7 @@ class Params:
     max_paraphrase_rows: Count = 18_750
     ipc_clusters: tuple[Count, Count] = (200, 1000)
     inventor_clusters: tuple[Count, Count] = (100, 1000)
-    require: tuple[Literal["title", "abstract", "claims", "filing_date"], ...] = (
-        "title",
-        "abstract",
-        "claims",
-        "filing_date",
-    )
+    require: tuple[Required, ...] = get_args(Required)
 
     def __post_init__(self) -> None:
         if not math.isclose(sum(self.split), 1.0) or min(self.split) < 0:
@@ -180,15 +179,9 @@ class Family:
 class TableData:
     """The data that all tables share.
 
-    Attributes:
-        params: settings of the recipe.
-        families: the retained families, by id.
-        filtered: the retained families and those of the IPC3 classes that are too small.
-        graph: citations between all families, retained or not.
-        dated: first day on which the citations of a family count, where known.
-        split: split of each retained family.
-        class_sizes: number of retained families of each dominant IPC3.
-        log: steps of the build.
+    ``families`` are the retained families; ``filtered`` has also those of the IPC3 classes that are too small.
+    ``graph`` has the citations between all families, and ``dated`` the first day on which the citations of a family
+    count, where known. ``class_sizes`` counts the retained families of each dominant IPC3.
     """
 
     params: Params
@@ -222,16 +215,6 @@ def _lower(text: str) -> str:
     return " ".join(text.split()).lower()
 
 
-def _day(date: dt.date | None) -> dt.date:
-    return date or dt.date.max
-
-
-def _first_day(members: Sequence[Patent]) -> dt.date | None:
-    """Return the first publication date of a family, else its filing date."""
-    published = [patent.publication_date for patent in members if patent.publication_date]
-    return min(published, default=None) or _filed(members)
-
-
 def _readable(codes: Iterable[str]) -> list[str]:
     """Return the distinct normalised codes of class level or below, in order."""
     codes = list(codes)
@@ -240,7 +223,7 @@ def _readable(codes: Iterable[str]) -> list[str]:
 
 
 def _sorted(members: Sequence[Patent]) -> list[Patent]:
-    return sorted(members, key=lambda patent: (_day(patent.publication_date), patent.publication_number))
+    return sorted(members, key=lambda one: (one.publication_date or dt.date.max, one.publication_number))
 
 
 _HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
@@ -250,9 +233,7 @@ _HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
 }
 
 _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
-    "title": lambda members: any(map(_HAS_TEXT["title"], members)),
-    "abstract": lambda members: any(map(_HAS_TEXT["abstract"], members)),
-    "claims": lambda members: any(map(_HAS_TEXT["claims"], members)),
+    **{name: lambda members, has=has: any(map(has, members)) for name, has in _HAS_TEXT.items()},  # type: ignore[misc]
     "filing_date": lambda members: _filed(members) is not None,
     "ipc": lambda members: bool(_readable(code for patent in members for code in patent.ipc)),
 }
@@ -271,9 +252,8 @@ def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent
     def n_texts(patent: Patent) -> int:
         return sum(has(patent) for has in _HAS_TEXT.values())
 
-    complete = [
-        patent for patent in _sorted(members) if all(has(patent) for name, has in _HAS_TEXT.items() if name in require)
-    ]
+    required = [has for name, has in _HAS_TEXT.items() if name in require]
+    complete = [patent for patent in _sorted(members) if all(has(patent) for has in required)]
     best = max(reversed(complete), key=n_texts, default=None)
     return best if best is not None and n_texts(best) else None
 
@@ -290,6 +270,7 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
     fragments = extract(text.abstract)
     abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
     texts.append(_Texts(_lower(text.title), abstract, _lower(claim)))
+    inventors = dict.fromkeys(name for one in members for name in known.record(one.publication_number).inventors)
     return Family(
         id=members[0].family_id,
         texts=texts,
@@ -297,21 +278,12 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
-        inventors=tuple(
-            dict.fromkeys(name for patent in members for name in known.record(patent.publication_number).inventors)
-        ),
+        inventors=tuple(inventors),
         filed=_filed(members),
     )
 
 
 _Groups = Mapping[str, Sequence[Patent]]
-
-
-def _grouped(patents: Iterable[Patent]) -> _Groups:
-    groups: dict[str, list[Patent]] = {}
-    for patent in sorted(patents, key=lambda patent: (patent.family_id, patent.publication_number)):
-        groups.setdefault(patent.family_id, []).append(patent)
-    return groups
 
 
 def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) -> dict[str, Family]:
@@ -341,17 +313,6 @@ def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
         for rank, name in enumerate(members):
             split[name] = SPLITS[2 if rank < test else 1 if rank < test + validation else 0]
     return split
-
-
-def _graph(known: Sketched, citations: Sequence[Citation], log: BuildLog) -> FamilyGraph:
-    graph = family_graph(citations, {number: patent.family_id for number, patent in known.items()})
-    log.step(
-        "citations between families",
-        len(citations),
-        graph.n_edges,
-        graph.dropped,
-    )
-    return graph
 
 
 def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
@@ -392,9 +353,8 @@ def _large_classes(families: Mapping[str, Family], least: int) -> Filter[Family]
 def _log_split(data: TableData) -> None:
     """Log the sizes of the splits and the number of links within each."""
     counts = Counter(data.split.values())
-    data.log.step(
-        "split", len(data.families), len(data.families), ", ".join(f"{name} {counts[name]}" for name in SPLITS)
-    )
+    note = ", ".join(f"{name} {counts[name]}" for name in SPLITS)
+    data.log.step("split", len(data.families), len(data.families), note)
     links = [
         (one, other)
         for one, cited in data.graph.cites.items()
@@ -411,12 +371,18 @@ def _log_split(data: TableData) -> None:
 def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> TableData:
     """Return the families, graph and splits that all tables are made from."""
     known = Sketched(patents)
-    groups = _grouped(known.values())
+    in_order = sorted(known.values(), key=lambda patent: (patent.family_id, patent.publication_number))
+    groups = {family: list(members) for family, members in groupby(in_order, key=lambda patent: patent.family_id)}
     log.step("publications into families", len(patents), len(groups))
-    graph = _graph(known, citations, log)
+    graph = family_graph(citations, {number: patent.family_id for number, patent in known.items()})
+    log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
     funnel = Funnel(log, "families", params.require)
     usable = _families(groups, known, funnel, params)
-    dated = {name: day for name, members in groups.items() if (day := _first_day(members)) is not None}
+    dated: dict[str, dt.date] = {}
+    for name, members in groups.items():
+        published = [patent.publication_date for patent in members if patent.publication_date]
+        if (day := min(published, default=None) or _filed(members)) is not None:
+            dated[name] = day
     filtered = funnel(usable, _filters(groups, graph, params))
     families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
     sizes = Counter(family.dominant for family in families.values())

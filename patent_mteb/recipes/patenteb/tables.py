@@ -276,12 +276,8 @@ class _Negatives:
 
 
 def _positives(data: TableData, query: str, relations: frozenset[Relation]) -> list[str]:
-    split = data.split[query]
-    linked = [
-        name
-        for name in data.graph.linked(query)
-        if data.split.get(name) == split and data.relation(query, name) in relations
-    ]
+    of_split = [name for name in data.graph.linked(query) if data.split.get(name) == data.split[query]]
+    linked = [name for name in of_split if data.relation(query, name) in relations]
     return sorted(data.order(linked, f"positives {query}")[: data.params.max_positives])
 
 
@@ -320,12 +316,8 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
                     "neg_text": families[negative].text,
                 }
             )
-    data.log.step(
-        f"retrieval_{objective}",
-        sum(map(len, positives.values())),
-        len(rows),
-        f"{len(chosen)} queries, {missing} pairs without a negative, {fallbacks} negatives of second choice",
-    )
+    note = f"{len(chosen)} queries, {missing} pairs without a negative, {fallbacks} negatives of second choice"
+    data.log.step(f"retrieval_{objective}", sum(map(len, positives.values())), len(rows), note)
     return rows
 
 
@@ -384,12 +376,10 @@ def tables(data: TableData) -> Iterator[tuple[str, str, list[Row]]]:
         yield task, "train", released(data, task, makers[task]("train"))
     yield "para_problem", "test", paraphrase_rows(data, "para_problem", "problem")
     yield "para_solution", "test", paraphrase_rows(data, "para_solution", "solution")
-    keys: dict[str, tuple[tuple[int, int], Callable[[Family], Sequence[str]]]] = {
-        "clusters_ext_full_ipc": (data.params.ipc_clusters, ipc_list),
-        "clusters_inventor": (data.params.inventor_clusters, lambda family: family.inventors),
-    }
-    for task, (bounds, keys_of) in keys.items():
-        yield task, "test", cluster_rows(data, task, bounds, keys_of)
+    by_ipc = cluster_rows(data, "clusters_ext_full_ipc", data.params.ipc_clusters, ipc_list)
+    yield "clusters_ext_full_ipc", "test", by_ipc
+    bounds = data.params.inventor_clusters
+    yield "clusters_inventor", "test", cluster_rows(data, "clusters_inventor", bounds, lambda one: one.inventors)
 
 
 def schema(task: str) -> pa.Schema:
