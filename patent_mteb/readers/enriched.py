@@ -10,27 +10,15 @@ the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, json_documents
+from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
 _KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
-
-
-def reader() -> Reader:
-    """Return the reader of enriched citations."""
-    return Reader(
-        "uspto-citations", "USPTO enriched citations (JSON lines): X, Y, A with claims and passages", _sniff, _read
-    )
-
-
-def _sniff(path: Path) -> bool:
-    return any(_KEY in record and _CITED in record for record in _records(first_object(path)))
 
 
 def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -43,14 +31,17 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _read(path: Path) -> Iterator[Item]:
-    for found in json_documents(path):
-        if isinstance(found, Skipped):
-            yield found
-            continue
-        place, row = found
-        for record in _records(row):
-            yield from _citation(record, place)
+def _items(row: Mapping[str, Any], place: str) -> Iterator[Item]:
+    for record in _records(row):
+        yield from _citation(record, place)
+
+
+READER = Reader(
+    "uspto-citations",
+    "USPTO enriched citations (JSON lines): X, Y, A with claims and passages",
+    sniff=lambda path: any(_KEY in record and _CITED in record for record in _records(first_object(path))),
+    read=lambda path: read_json_documents(path, _items),
+)
 
 
 def _true(value: Any) -> bool:

@@ -17,12 +17,10 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Description
-from patent_mteb.readers.bulk import read_bulk, without_repeats
-from patent_mteb.readers.full_text import ClaimText, Paragraph, Texts, read_sections
-from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.items import Item, Reader, Skipped, without_repeats
+from patent_mteb.readers.publication import Cited, Paragraph, Published, Related, Texts, marked_claims, read_sections
 from patent_mteb.readers.values import application, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, shown, text_at, text_of
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
 _FURTHER_TEXT = "a further text of one kind in the same language"
@@ -30,18 +28,7 @@ _APPLICATION = "L"
 """``dnum-type`` of a citation of an application."""
 
 
-def readers() -> Iterator[Reader]:
-    """Yield the two readers of EP full text."""
-    what = "EPO full text: XML of the European Publication Server"
-    yield Reader("epo", what, lambda path: first_root(path) == _ROOT, _read_xml)
-    yield Reader("epo-tsv", "EP full text for text analytics (TSV)", _is_tsv, _read_tsv)
-
-
 _ROOT = "ep-patent-document"
-
-
-def _read_xml(path: Path) -> Iterator[Item]:
-    return read_bulk(path, _document)
 
 
 def _document(root: Element, place: str) -> Iterator[Item]:
@@ -60,7 +47,7 @@ def _document(root: Element, place: str) -> Iterator[Item]:
     for claims in root.iterfind("claims"):
         its_language = language(claims.get("lang"))
         further += its_language in texts.claims
-        texts.claims.setdefault(its_language, _claims(claims))
+        texts.claims.setdefault(its_language, marked_claims(claims.iterfind("claim"), "num", "claim-ref", "idref"))
     main, notes = texts.main()
     published = Published(
         source="epo",
@@ -105,23 +92,11 @@ def _sections(description: Element) -> Description:
     return read_sections([Paragraph(text_of(one)) for one in blocks])
 
 
-def _claims(claims: Element) -> list[ClaimText]:
-    return [
-        ClaimText(
-            claim.get("num") or "", text_of(claim), tuple(one.get("idref") or "" for one in claim.iter("claim-ref"))
-        )
-        for claim in claims.iterfind("claim")
-    ]
-
-
-_OLD_CLASSES = ("B511", "B512", "B513", "B514")
-
-
 def _classes(biblio: Element) -> Iterator[str]:
     for one in biblio.iterfind("B500/B510EP/classification-ipcr/text"):
         yield ipc_code(text_of(one))
     for one in biblio.iterfind("B500/B510/*"):
-        if one.tag in _OLD_CLASSES:
+        if one.tag in ("B511", "B512", "B513", "B514"):
             yield ipc_code(text_of(one))
 
 
@@ -168,10 +143,6 @@ def _priorities(claim: Element) -> Iterator[Related]:
 
 _COLUMNS = 7
 _ROW = re.compile(r"[A-Z]{2}\t\d+\t[A-Z]\d?\t\d{4}-?\d\d-?\d\d\t[a-z]{2}\t[A-Z]{5}\t")
-
-
-def _is_tsv(path: Path) -> bool:
-    return any(_ROW.match(line) for _, line in islice(text_lines(path), 1))
 
 
 def _read_tsv(path: Path) -> Iterator[Item]:
@@ -231,5 +202,21 @@ def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
         texts.own = its_language
         texts.descriptions[its_language] = _sections(root) if len(root) else Description(detailed=text_of(root))
     else:
-        texts.claims[its_language] = _claims(root)
+        texts.claims[its_language] = marked_claims(root.iterfind("claim"), "num", "claim-ref", "idref")
     return ""
+
+
+READERS = (
+    Reader(
+        "epo",
+        "EPO full text: XML of the European Publication Server",
+        sniff=lambda path: first_root(path) == _ROOT,
+        read=lambda path: read_bulk(path, _document),
+    ),
+    Reader(
+        "epo-tsv",
+        "EP full text for text analytics (TSV)",
+        sniff=lambda path: any(_ROW.match(line) for _, line in islice(text_lines(path), 1)),
+        read=_read_tsv,
+    ),
+)

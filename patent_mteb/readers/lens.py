@@ -8,34 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, Patent
-from patent_mteb.readers.bulk import read_json_documents
-from patent_mteb.readers.full_text import ClaimText, Texts
-from patent_mteb.readers.items import Item, Reader, Skipped, first_object
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, ClaimText, Published, Related, Texts
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
-
-
-def reader() -> Reader:
-    """Return the reader of Lens.org's JSON lines."""
-    return Reader("lens-json", "Lens.org: JSON lines of the API", _sniff, _read)
-
-
-def _sniff(path: Path) -> bool:
-    first = first_object(path)
-    return "lens_id" in first and "biblio" in first
-
-
-def _read(path: Path) -> Iterator[Item]:
-    return read_json_documents(path, _items)
 
 
 def _items(row: dict[str, Any], place: str) -> list[Item]:
@@ -48,6 +31,14 @@ def _items(row: dict[str, Any], place: str) -> list[Item]:
         return [Skipped(lens_id, place, "a field has another type than docs.api.lens.org says", str(row))]
     keywords = (f"lens:{lens_id}",) if lens_id else ()
     return [replace(item, keywords=keywords) if isinstance(item, Patent) else item for item in items]
+
+
+READER = Reader(
+    "lens-json",
+    "Lens.org: JSON lines of the API",
+    sniff=lambda path: first_object(path).keys() >= {"lens_id", "biblio"},
+    read=lambda path: read_json_documents(path, _items),
+)
 
 
 def _list(value: Any, *names: str) -> list[Any]:

@@ -19,12 +19,10 @@ from lxml import etree
 
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers import xml
-from patent_mteb.readers.bulk import read_bulk
-from patent_mteb.readers.full_text import Texts
 from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, Published, Related, Texts
 from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, text_of
 
 _CHUNK = 1 << 20
 _LONGEST_TAG = 4096
@@ -112,16 +110,18 @@ FULL_TEXT = "an answer with claims or a description, which is not read (docs/rea
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
-def reader() -> Reader:
-    """Return the reader of exchange documents."""
-    what = "EPO exchange documents: answers of OPS, DOCDB (XML, zip)"
-    return Reader("ops", what, lambda path: first_root(path) in _ROOTS, _read)
-
-
 def _read(path: Path) -> Iterator[Item]:
     if first_root(path) == "exchange-documents":
         return read_bulk(path, _documents, split_inside("exchange-documents", "exchange-document"))
     return read_bulk(path, _documents)
+
+
+READER = Reader(
+    "ops",
+    "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
+    sniff=lambda path: first_root(path) in _ROOTS,
+    read=_read,
+)
 
 
 def _documents(root: Element, place: str) -> Iterator[Item]:

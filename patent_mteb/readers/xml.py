@@ -1,4 +1,4 @@
-"""Read the documents of XML files and zip files, parse them safely, and extract their text.
+"""Read the documents of XML files and zip files, parse them safely, and extract their items and texts.
 
 Bulk files are zip files with thousands of complete documents one after another, each with an XML declaration. They are
 read as a stream: at most one document is in memory and nothing is unpacked to disk. Files are not trusted:
@@ -26,7 +26,7 @@ from lxml import etree
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
-from patent_mteb.readers.items import Skipped
+from patent_mteb.readers.items import Item, Note, Skipped, without_repeats
 
 _GREEK_LETTERS = """
     agr=α bgr=β ggr=γ dgr=δ egr=ε zgr=ζ eegr=η thgr=θ igr=ι kgr=κ lgr=λ mgr=μ ngr=ν xgr=ξ ogr=ο pgr=π rgr=ρ sgr=σ
@@ -307,3 +307,25 @@ def text_at(element: Element, path: str) -> str:
 def shown(content: bytes) -> str:
     """Decode a malformed document; invalid UTF-8 bytes become escapes."""
     return content.decode("utf-8", "backslashreplace")
+
+
+def read_bulk(
+    path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_at_declarations
+) -> Iterator[Item]:
+    """Yield the items that ``make`` gives for each document of an XML file or a zip file and its position."""
+
+    def items() -> Iterator[tuple[str, Item]]:
+        for document in documents(path, split):
+            if not isinstance(document, Document):
+                yield document.place, document
+                continue
+            try:
+                root, repaired = parse(document.content)
+                made = list(make(root, document.place))
+            except MalformedError as error:
+                made, repaired = [Skipped("", document.place, str(error), shown(document.content))], False
+            if repaired:
+                yield document.place, Note("an unescaped & or < was escaped", document.place)
+            yield from ((document.place, item) for item in made)
+
+    return without_repeats(items())

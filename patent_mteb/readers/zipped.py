@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import IO, Any
@@ -20,6 +20,7 @@ from polars.io.plugins import register_io_source
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
+from patent_mteb.readers.items import Item, Note, Reader
 
 _BLOCK = 16 << 20
 """Bytes that are read at a time; no row may be longer."""
@@ -176,3 +177,33 @@ def sibling_tables(path: Path, pattern: str) -> list[Path]:
         for one in sorted(path.parent.glob(stem + form))
     }
     return [found[name] for name in sorted(found)]
+
+
+def reader_of_tables(
+    name: str,
+    what: str,
+    owner: str,
+    tables: Mapping[str, Callable[[Path], Iterator[Item]]],
+    read_with: tuple[str, ...],
+    name_of: Callable[[Path], str],
+    suffix: str,
+    others: str,
+    expected: str,
+) -> Reader:
+    """Return the reader of the tables of one folder; those that start with ``read_with`` are joined to others."""
+
+    def sniff(path: Path) -> bool:
+        its = name_of(path)
+        return bool(table_name(path, suffix)) and (its in tables or its.startswith(read_with))
+
+    def read(path: Path) -> Iterator[Item]:
+        its = name_of(path)
+        if its in tables:
+            yield from tables[its](path)
+        elif its.startswith(read_with):
+            refuse_other_files(path)
+            yield Note(f"a table that is read together with the table of {others}", path.name)
+        else:
+            raise DataError(f"no table of {owner} has this name", path=path, remedy=f"expected {expected}")
+
+    return Reader(name, what, sniff, read)
