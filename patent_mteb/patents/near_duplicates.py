@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
@@ -43,15 +43,14 @@ def sketch(patent: Patent) -> Patent:
         summaries=_marks(patent.summaries),
         languages=_shared(TextLanguages()),
         ipc=tuple(map(sys.intern, patent.ipc)),
-        cpc=(),
-        inventors=(),
-        applicants=(),
-        labels=(),
-        keywords=(),
-        translations=(),
-        paragraphs=(),
-        source="",
+        **_LEFT_OUT,
     )
+
+
+_LEFT_OUT: dict[str, Any] = {
+    **dict.fromkeys(("cpc", "inventors", "applicants", "labels", "keywords", "translations", "paragraphs"), ()),
+    "source": "",
+}
 
 
 def _shared(value: _Value) -> _Value:

@@ -103,15 +103,10 @@ def in_memory_up_to(limit: int, records: Iterable[_Record], size: Callable[[_Rec
         in_memory.append(record)
         total += size(record)
         if total > limit:
-            return DiskList(chain(_emptied(in_memory), remaining))
+            in_memory.reverse()
+            emptied = (in_memory.pop() for _ in range(len(in_memory)))  # frees each record as it is written
+            return DiskList(chain(emptied, remaining))
     return in_memory
-
-
-def _emptied(records: list[_Record]) -> Iterator[_Record]:
-    """Yield the records of a list in order and free each of them."""
-    records.reverse()
-    while records:
-        yield records.pop()
 
 
 _EMPTY = {
