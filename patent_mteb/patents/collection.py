@@ -28,7 +28,6 @@ _PREFIX = "application "
 
 
 def citing_application(number: str) -> str:
-    """Return the value of ``Citation.citing`` for a citing application."""
     return _PREFIX + number
 
 
@@ -90,14 +89,10 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
     patents = table_of(path, "patents") if path.is_dir() else None
     if patents and citations:
         raise DataError("the directory has its own citations", path=path, remedy="give the directory alone")
-    if patents is None:
-        patents, folder = path, path.parent
-        edges = Path(citations) if citations else None
-    else:
-        folder = path
-        edges = table_of(path, "citations")
+    folder = path if patents else path.parent
+    edges = table_of(path, "citations") if patents else Path(citations) if citations else None
     relations, families = table_of(folder, "relations"), folder / "families.parquet"
-    published = stored(records_in(patents, Patent))
+    published = stored(records_in(patents or path, Patent))
     related = DiskList(records_in(relations, Relation)) if relations else []
     collection = Collection(
         published,

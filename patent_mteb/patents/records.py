@@ -35,7 +35,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -99,8 +99,7 @@ def _required(one: dataclasses.Field[Any]) -> bool:
 
 def record_reader(record: type) -> Callable[[dict[str, Any]], Any]:
     """Return a function from a row to a record, which raises ValueError and names the field that does not fit."""
-    read = _reader(record)
-    return lambda row: read(row, "")
+    return partial(_reader(record), name="")
 
 
 @cache
@@ -149,13 +148,13 @@ def _date(value: Any, name: str) -> dt.date | None:
 
 def _list(annotation: Any) -> _Reader:
     read = _reader(annotation)
-    expected = {str: "a list of strings", int: "a list of integers"}.get(annotation, "a list of objects")
+    members = {str: "strings", int: "integers"}.get(annotation, "objects")
 
     def items(value: Any, name: str) -> tuple[Any, ...]:
         if value is None:
             return ()
         if not isinstance(value, list):
-            raise _wrong(name, value, expected)
+            raise _wrong(name, value, f"a list of {members}")
         if None in value:
             raise ValueError(f"field '{name}' holds a null in its list")
         return tuple(read(item, name) for item in value)
@@ -384,11 +383,8 @@ def _parts(path: Path) -> list[Path]:
         return [path]
     parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))
     if not parts:
-        raise DataError(
-            "the folder contains no table of records",
-            path=path,
-            remedy=f"expected files that end with {', '.join(_FORMS)}",
-        )
+        remedy = f"expected files that end with {', '.join(_FORMS)}"
+        raise DataError("the folder contains no table of records", path=path, remedy=remedy)
     return parts
 
 
@@ -410,19 +406,10 @@ def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _R
             try:
                 record = make(row)
             except ValueError as error:
+                problem = f"the record does not fit the schema ({error})"
                 remedy = "see patent_mteb.patents.records"
-                raise DataError(
-                    f"the record does not fit the schema ({error})", path=part, row=number, remedy=remedy
-                ) from error
+                raise DataError(problem, path=part, row=number, remedy=remedy) from error
             yield part, number, record
-
-
-_REQUIRED = {
-    Patent: ("publication_number", "family_id"),
-    Citation: ("citing", "cited"),
-    Relation: ("number", "related"),
-}
-"""Fields that must not be empty."""
 
 
 def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
@@ -437,7 +424,7 @@ def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
         >>> next(records_in("citations.parquet", Citation)).cited
         'EP2B'
     """
-    required = _REQUIRED[kind]
+    required = [one.name for one in dataclasses.fields(kind)][:2]  # the first two must not be empty
     first_seen: dict[str, tuple[Path, int]] = {}
     for part, row, record in _read(path, kind):
         if not all(getattr(record, name) for name in required):

@@ -5,13 +5,13 @@ The folder ``maps/`` has the maps of this package.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import split_claims
@@ -37,8 +37,11 @@ from patent_mteb.readers.sheets import BadRow, open_sheet
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of
 
-_LISTS = ("ipc", "cpc", "inventors", "applicants", "keywords")
-_DATES = ("application_date", "publication_date", "priority_date")
+_TYPES = get_type_hints(Patent)
+_READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
+_STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
+_LISTS = {name for name, type_ in _TYPES.items() if type_ == tuple[str, ...]}
+_DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 
@@ -142,20 +145,17 @@ class RowReader:
         return date
 
     def _patent(self, own: str, row: Mapping[str, Any], place: str) -> Patent:
-        fields = self._columns.fields
-        values: dict[str, Any] = {
-            name: self._text(row, fields[name]) for name in ("kind", "filing_jurisdiction") if name in fields
-        }
-        values |= {
-            name: tuple(dict.fromkeys(filter(None, self._list(row, fields[name])))) for name in _LISTS if name in fields
-        }
-        values |= {name: self._date(row, name, fields[name], place) for name in _DATES if name in fields}
+        columns = self._columns.fields
+        values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
+        values |= {name: self._date(row, name, columns[name], place) for name in _DATES if name in columns}
+        for name in _LISTS & columns.keys():
+            values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
         for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
-            dotted = {ours.partition(".")[2]: column for ours, column in fields.items() if ours.startswith(f"{name}.")}
+            dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
             parts = {part: self._text(row, column) for part, column in dotted.items()}
             if parts:
                 values[name] = kind(**parts)
-        texts = {name: self._by_language(row, fields.get(name)) for name in _TEXTS}
+        texts = {name: self._by_language(row, columns.get(name)) for name in _TEXTS}
         for name, found in texts.items():
             if found:
                 values[name] = _parsed(name, found[0][1])
@@ -281,7 +281,7 @@ def _claims(value: Any) -> tuple[Claim, ...]:
 
 def _description(value: Any) -> Description:
     if isinstance(value, Mapping):
-        return Description(**{one.name: text_of(value.get(one.name)) for one in fields(Description)})
+        return Description(**{one.name: text_of(value.get(one.name)) for one in dataclasses.fields(Description)})
     return split_description(text_of(list(flat(value, ""))))
 
 
@@ -311,9 +311,8 @@ def reader_of(columns: ColumnMap) -> Reader:
     wanted = set(map(_folded, columns.recognised_by))
 
     def sniff(path: Path) -> bool:
-        return bool(wanted) and wanted <= set(
-            map(_folded, open_sheet(path, lambda name: _folded(name) in wanted).columns)
-        )
+        columns = open_sheet(path, lambda name: _folded(name) in wanted).columns if wanted else ()
+        return bool(wanted) and wanted <= set(map(_folded, columns))
 
     return Reader(columns.name, columns.what, sniff, partial(read_table, columns=columns), columns.text)
 
