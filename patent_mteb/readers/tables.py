@@ -241,12 +241,11 @@ class RowReader:
 
     def _aligned(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
         """One value for each cited number, if there is one for each or one for all."""
-        if len(values) == length:
-            return values
-        if len(values) > 1:
+        if len(values) > 1 and len(values) != length:
             problem = f"{ours} and cited numbers differ in length: {ours} left empty"
             self._note(problem, place, f"{len(values)} for {length}")
-        return (values if len(values) == 1 else [""]) * length
+            values = []
+        return values if len(values) == length else (values or [""]) * length
 
     def _relations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
         columns = self._columns.relations
@@ -311,8 +310,9 @@ def reader_of(columns: ColumnMap) -> Reader:
     wanted = set(map(_folded, columns.recognised_by))
 
     def sniff(path: Path) -> bool:
-        columns = open_sheet(path, lambda name: _folded(name) in wanted).columns if wanted else ()
-        return bool(wanted) and wanted <= set(map(_folded, columns))
+        if not wanted:
+            return False
+        return wanted <= set(map(_folded, open_sheet(path, lambda name: _folded(name) in wanted).columns))
 
     return Reader(columns.name, columns.what, sniff, partial(read_table, columns=columns), columns.text)
 
@@ -360,10 +360,10 @@ def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mappi
     if missing:
         problem = f"column '{missing[0]}' is missing (columns: {', '.join(there)})"
         raise DataError(problem, path=path, remedy="name one of these in the map, or set optional = true")
-    lacking = [name for name in columns.names() if name not in places]
     read = {column for column, _ in places.values()}
-    unread = [name for name in there if name not in read]
-    notes = {"columns of the map that are missing": lacking, "columns not read": unread}
-    return places, [
-        Note(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in notes.items() if names
-    ]
+    found = {
+        "columns of the map that are missing": [name for name in columns.names() if name not in places],
+        "columns not read": [name for name in there if name not in read],
+    }
+    notes = [Note(what, ", ".join(f"'{one}'" for one in names), len(names)) for what, names in found.items() if names]
+    return places, notes
