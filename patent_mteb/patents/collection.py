@@ -56,9 +56,6 @@ def _before_grant(number: str) -> tuple[bool, str]:
     return not number.rstrip("0123456789").endswith("A"), number
 
 
-_FORMS = ("", ".parquet", ".jsonl", ".jsonl.gz")
-
-
 @dataclass(frozen=True)
 class Collection:
     """Patents with their citations, relations and families.
@@ -77,7 +74,9 @@ class Collection:
 
 def table_of(root: Path, name: str) -> Path | None:
     """Return the file or the folder of a table in a records directory, None if it is missing."""
-    return next((path for form in _FORMS if (path := root / f"{name}{form}").exists()), None)
+    return next(
+        (path for form in ("", ".parquet", ".jsonl", ".jsonl.gz") if (path := root / f"{name}{form}").exists()), None
+    )
 
 
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:

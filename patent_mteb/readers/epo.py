@@ -18,7 +18,16 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Description
 from patent_mteb.readers.items import Item, Reader, Skipped, without_repeats
-from patent_mteb.readers.publication import Cited, Paragraph, Published, Related, Texts, marked_claims, read_sections
+from patent_mteb.readers.publication import (
+    Cited,
+    ClaimText,
+    Paragraph,
+    Published,
+    Related,
+    Texts,
+    marked_claims,
+    read_sections,
+)
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, shown, text_at, text_of
 
@@ -29,6 +38,8 @@ _APPLICATION = "L"
 
 
 _ROOT = "ep-patent-document"
+_CPC = "B500/B520EP/classifications-cpc"
+_APPLICANTS = ("B700/B710/B711", "B700/B730/B731")
 
 
 def _document(root: Element, place: str) -> Iterator[Item]:
@@ -39,15 +50,16 @@ def _document(root: Element, place: str) -> Iterator[Item]:
     if biblio is None:
         raise MalformedError("no bibliographic data (SDOBI)")
     texts = Texts(language(root.get("lang")), titles=_titles(biblio))
-    for abstract in root.iterfind("abstract"):
-        texts.abstracts.setdefault(language(abstract.get("lang")), text_of(abstract))
-    for description in root.iterfind("description"):
-        texts.descriptions.setdefault(language(description.get("lang")), _sections(description))
     further = 0
-    for claims in root.iterfind("claims"):
-        its_language = language(claims.get("lang"))
-        further += its_language in texts.claims
-        texts.claims.setdefault(its_language, marked_claims(claims.iterfind("claim"), "num", "claim-ref", "idref"))
+    for part in root.iterfind("*"):
+        its_language = language(part.get("lang"))
+        if part.tag == "abstract":
+            texts.abstracts.setdefault(its_language, text_of(part))
+        elif part.tag == "description":
+            texts.descriptions.setdefault(its_language, _sections(part))
+        elif part.tag == "claims":
+            further += its_language in texts.claims
+            texts.claims.setdefault(its_language, _claims(part))
     main, notes = texts.main()
     published = Published(
         source="epo",
@@ -58,13 +70,9 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         application=application(text_at(biblio, "B200/B210"), "EP"),
         filed=text_at(biblio, "B200/B220/date"),
         ipc=list(_classes(biblio)),
-        cpc=[
-            ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")
-        ],
+        cpc=[ipc_code(text_of(one)) for one in biblio.iterfind(f"{_CPC}/classification-cpc/text")],
         inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
-        applicants=[
-            text_at(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")
-        ],
+        applicants=[text_at(one, "snm") for path in _APPLICANTS for one in biblio.iterfind(path)],
         cited=[*_searched(biblio), *_in_description(root)],
         related=list(_related(biblio)),
         notes=notes,
@@ -88,8 +96,11 @@ def _titles(biblio: Element) -> dict[str, str]:
 
 
 def _sections(description: Element) -> Description:
-    blocks = (one for one in description if isinstance(one.tag, str))
-    return read_sections([Paragraph(text_of(one)) for one in blocks])
+    return read_sections([Paragraph(text_of(one)) for one in description if isinstance(one.tag, str)])
+
+
+def _claims(claims: Element) -> list[ClaimText]:
+    return marked_claims(claims.iterfind("claim"), "num", "claim-ref", "idref")
 
 
 def _classes(biblio: Element) -> Iterator[str]:
@@ -124,21 +135,16 @@ def _in_description(root: Element) -> Iterator[Cited]:
 
 
 def _related(biblio: Element) -> Iterator[Related]:
-    for claim in biblio.iterfind("B300"):
-        yield from _priorities(claim)
+    for claim in biblio.iterfind("B300"):  # one priority, or several with three elements each
+        parts = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
+        for number, date, office in zip(*(map(text_of, found) for found in parts), strict=False):
+            yield Related("priority", application(number, office), date, office)
     for one in biblio.iterfind("B600/B620/parent/pdoc"):
         yield Related("division", application(text_at(one, "dnum/anum"), "EP"), text_at(one, "date"), "EP")
     for one in biblio.iterfind("B800/B860/B861"):
         yield Related("parent", application(text_at(one, "dnum/anum"), kind="W"), text_at(one, "date"), "WO")
     for one in biblio.iterfind("B800/B870/B871"):
         yield Related("member", publication(text_at(one, "dnum/pnum")))
-
-
-def _priorities(claim: Element) -> Iterator[Related]:
-    """The priorities of a ``B300``: one, or several with three elements each."""
-    numbers, dates, offices = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
-    for number, date, office in zip(numbers, dates, offices, strict=False):
-        yield Related("priority", application(text_of(number), text_of(office)), text_of(date), text_of(office))
 
 
 _COLUMNS = 7
@@ -154,9 +160,8 @@ def _row(path: Path, number: int, line: str) -> tuple[int, list[str]]:
     columns = line.split("\t", _COLUMNS - 1)
     if len(columns) < _COLUMNS:
         problem = f"{len(columns)} columns where EP full text for text analytics has {_COLUMNS}"
-        raise DataError(
-            problem, path=path, row=number, remedy="keep authority, number, kind, date, language, kind of text, text"
-        )
+        remedy = "keep authority, number, kind, date, language, kind of text, text"
+        raise DataError(problem, path=path, row=number, remedy=remedy)
     return number, columns
 
 
@@ -166,13 +171,13 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
         place = ""
         for number, (*_, code, type_, text) in group:
             place = place or f"row {number}"
+            malformed = ""
             try:
                 reason = _add(texts, type_, language(code), text)
             except MalformedError as error:
-                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
-                continue
+                reason, malformed = str(error), shown(text.encode())
             if reason:
-                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason)
+                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason, malformed)
         main, notes = texts.main()
         published = Published("epo-tsv", office, serial, kind, date, notes=notes, **main)  # type: ignore[arg-type]
         try:
@@ -202,7 +207,7 @@ def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
         texts.own = its_language
         texts.descriptions[its_language] = _sections(root) if len(root) else Description(detailed=text_of(root))
     else:
-        texts.claims[its_language] = marked_claims(root.iterfind("claim"), "num", "claim-ref", "idref")
+        texts.claims[its_language] = _claims(root)
     return ""
 
 

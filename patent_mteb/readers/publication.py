@@ -313,9 +313,8 @@ class Published:
 
     def _patent(self, number: str) -> Patent:
         filed = day(self.filed)
-        earlier = [
-            (date, one) for one in self.related if one.kind not in RELATED_PUBLICATIONS and (date := day(one.date))
-        ]
+        related = [(day(one.date), one) for one in self.related if one.kind not in RELATED_PUBLICATIONS]
+        earlier = [(date, one) for date, one in related if date]
         foreign = sorted((date, one.office) for date, one in earlier if one.office and one.kind == "priority")
         return Patent(
             publication_number=number,
