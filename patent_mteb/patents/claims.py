@@ -114,10 +114,7 @@ class ClaimSet:
 
 
 class _Mark(NamedTuple):
-    """A number in a text that may start a claim.
-
-    ``start`` and ``body`` are the positions of the number and of the text after it.
-    """
+    """A number in a text that may start a claim, and the positions of the number and of the text after it."""
 
     numbers: tuple[int, ...]
     start: int

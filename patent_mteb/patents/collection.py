@@ -74,9 +74,8 @@ class Collection:
 
 def table_of(root: Path, name: str) -> Path | None:
     """Return the file or the folder of a table in a records directory, None if it is missing."""
-    return next(
-        (path for form in ("", ".parquet", ".jsonl", ".jsonl.gz") if (path := root / f"{name}{form}").exists()), None
-    )
+    paths = (root / f"{name}{form}" for form in ("", ".parquet", ".jsonl", ".jsonl.gz"))
+    return next((path for path in paths if path.exists()), None)
 
 
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:

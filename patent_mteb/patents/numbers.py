@@ -20,7 +20,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 Reading = Callable[[Sequence[str], str], str]
 """(runs of letters and digits, kind code) -> serial, or ``""``."""
@@ -239,21 +239,17 @@ def _us_application(parts: Sequence[str], kind: str) -> str:
     return ("19" if int(digits[6:]) >= 30 else "20") + digits[6:] + digits[:6]
 
 
-def _two_digit_year(width: int) -> Reading:
+def _two_digit_year(parts: Sequence[str], kind: str, width: int) -> str:
     """Two digits of the year and ``width`` of the number: ``99203729``.
 
     EPODOC writes four and seven digits (``19990203729``), other sources four and five.
     """
-
-    def read(parts: Sequence[str], kind: str) -> str:
-        digits = _digits(parts)
-        if len(digits) == 11 and digits[:2] in ("19", "20"):
-            digits = digits[2:4] + digits[4:].lstrip("0").zfill(width)
-        if len(digits) == 9 and width == 5 and digits[:2] in ("19", "20"):
-            digits = digits[2:]
-        return digits if len(digits) == 2 + width else ""
-
-    return read
+    digits = _digits(parts)
+    if len(digits) == 11 and digits[:2] in ("19", "20"):
+        digits = digits[2:4] + digits[4:].lstrip("0").zfill(width)
+    if len(digits) == 9 and width == 5 and digits[:2] in ("19", "20"):
+        digits = digits[2:]
+    return digits if len(digits) == 2 + width else ""
 
 
 def _german_application(parts: Sequence[str], kind: str) -> str:
@@ -281,9 +277,9 @@ def _chinese_application(parts: Sequence[str], kind: str) -> str:
 APPLICATIONS: dict[str, Reading] = {
     **dict.fromkeys(OFFICES, _unchanged),
     "US": _us_application,
-    "EP": _two_digit_year(6),
-    "GB": _two_digit_year(5),
-    "FR": _two_digit_year(5),
+    "EP": partial(_two_digit_year, width=6),
+    "GB": partial(_two_digit_year, width=5),
+    "FR": partial(_two_digit_year, width=5),
     "DE": _german_application,
     "JP": _japanese_application,
     "KR": _korea,

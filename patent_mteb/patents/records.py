@@ -35,7 +35,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -99,7 +99,8 @@ def _required(one: dataclasses.Field[Any]) -> bool:
 
 def record_reader(record: type) -> Callable[[dict[str, Any]], Any]:
     """Return a function from a row to a record, which raises ValueError and names the field that does not fit."""
-    return partial(_reader(record), name="")
+    read = _reader(record)
+    return lambda row: read(row, "")
 
 
 @cache
@@ -116,11 +117,9 @@ def _wrong(name: str, value: Any, expected: str) -> ValueError:
 
 
 def _string(value: Any, name: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise _wrong(name, value, "a string")
-    return value
+    return value or ""
 
 
 def _integer(value: Any, name: str) -> int:
@@ -136,14 +135,14 @@ def _date(value: Any, name: str) -> dt.date | None:
         return None
     if isinstance(value, dt.datetime):
         return value.date()
-    if isinstance(value, str):
-        try:
-            return dt.date.fromisoformat(value)
-        except ValueError as error:
-            raise ValueError(f"field '{name}': {error}") from error
-    if not isinstance(value, dt.date):
+    if isinstance(value, dt.date):
+        return value
+    if not isinstance(value, str):
         raise _wrong(name, value, "a date")
-    return value
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(f"field '{name}': {error}") from error
 
 
 def _list(annotation: Any) -> _Reader:

@@ -115,14 +115,16 @@ def summarise(
                 continue
             if summary is None:
                 try:
-                    summary = _summary(summariser, kind, text)
+                    summary = summariser(kind, text)
+                    if not isinstance(summary, str) or not summary.strip():
+                        raise SummaryError("the summariser returned no text")
                 except Exception as error:  # a summariser may raise any error of its server or library
                     failures.append(f"{kind} of {patent.publication_number}: {error}")
                     in_a_row += 1
                     if in_a_row >= give_up_after:
                         raise SummaryError(_message(failures, written, cache, "gave up")) from error
                     continue
-                cache.put(summariser.identity, kind, text, summary)
+                cache.put(summariser.identity, kind, text, summary := summary.strip())
                 written += 1
                 in_a_row = 0
             new[kind] = summary
@@ -134,13 +136,6 @@ def summarise(
         logger.warning(message)
     logger.info("%d summaries written for %d patents", written, len(completed))
     return completed
-
-
-def _summary(summariser: Summariser, kind: str, text: str) -> str:
-    summary = summariser(kind, text)
-    if not isinstance(summary, str) or not summary.strip():
-        raise SummaryError("the summariser returned no text")
-    return summary.strip()
 
 
 def _message(failures: Sequence[str], written: int, cache: SummaryCache, end: str) -> str:

@@ -118,16 +118,9 @@ class Tally:
 class Account:
     """The import of one input file, as ``import.json`` stores it.
 
-    Attributes:
-        path: the input.
-        source: name of its reader, or path of the column map.
-        part: name of its part.
-        size: bytes of the input.
-        done: whether its part is complete.
-        again: whether a complete part is read again, because records that were removed as repeats may return.
-        records: records written, by kind.
-        left_out: skipped documents, by reason.
-        notes: notes, by their texts.
+    ``source`` is the name of its reader or the path of the column map, ``size`` the bytes of the input. ``done`` says
+    whether its part is complete, ``again`` whether a complete part is read again, because records that were removed as
+    repeats may return. Then come the records written, by kind, the skipped documents, by reason, and the notes.
     """
 
     path: str

@@ -130,9 +130,9 @@ def _found(columns: Sequence[str]) -> dict[str, dict[str, str]]:
         hits = {ours: names[0] for ours, names in known.items() if names}
         if hits and {"citations": "cited", "labels": "coarse"}.get(section, next(iter(hits))) in hits:
             found[section] = hits
-    fields = found.get("fields", {})
-    if "description" in fields:
-        found["fields"] = {ours: theirs for ours, theirs in fields.items() if not ours.startswith("description.")}
+    own = found.get("fields", {})
+    if "description" in own:
+        found["fields"] = {ours: theirs for ours, theirs in own.items() if not ours.startswith("description.")}
     return found
 
 

@@ -162,7 +162,7 @@ def _classes(biblio: Element, path: str) -> list[str]:
     codes = []
     for one in biblio.iterfind(path):
         section, cls, subclass, group, subgroup = (text_at(one, part) for part in parts)
-        codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup}" if group else f"{section}{cls}{subclass}"))
+        codes.append(ipc_code(f"{section}{cls}{subclass}" + (f"{group}/{subgroup}" if group else "")))
     return codes
 
 
@@ -266,17 +266,14 @@ def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
             yield Paragraph(text_of(text), _PATDOC_MARKS.get(str(part.tag), ""))
 
 
-_SUBCLASS, _GROUP = 4, 7
-
-
 def _columns(code: str) -> str:
     """Read an IPC code in fixed columns: four for the subclass, three for the main group, the rest for the subgroup.
 
     If spaces are missing (``E03C 104``), the subgroup in its column has one digit; then the last two digits count.
     """
-    subclass, digits = code[:_SUBCLASS], code[_SUBCLASS:].strip()
-    group, subgroup = code[_SUBCLASS:_GROUP].strip(), code[_GROUP:].strip()
+    subclass, group, subgroup = code[:4], code[4:7].strip(), code[7:].strip()
     if len(subgroup) < 2:
+        digits = code[4:].strip()
         group, subgroup = digits[:-2], digits[-2:]
     if group.isdigit() and subgroup.isdigit():
         return ipc_code(f"{subclass}{group}/{subgroup}")

@@ -206,7 +206,8 @@ def parse(content: bytes) -> tuple[Element, bool]:
             with contextlib.suppress(etree.XMLSyntaxError, ValueError):
                 return _element(escaped), True
         # The kind of the error, without positions and names, so that equal errors are counted together.
-        kind = etree.ErrorTypes._getName(error.code) if getattr(error, "code", None) else None
+        code = getattr(error, "code", None)
+        kind = etree.ErrorTypes._getName(code) if code else None
         raise MalformedError(f"not well-formed XML ({kind or type(error).__name__})") from error
 
 
