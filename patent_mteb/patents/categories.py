@@ -36,9 +36,9 @@ CATEGORIES: Mapping[str, Relevance] = {
 UNGRADED = Relevance(0, 1, "")
 """Relevance of a citation without a category where such citations count: gain 1, in no slice."""
 
-# Some offices split X into N (novelty) and I (inventive step alone).
-_READ_AS = {"X": "X", "I": "X", "N": "X", "Y": "Y", "A": "A"}
-_CIRCUMSTANCES = frozenset("DELOPRT&")
+# Some offices split X into N (novelty) and I (inventive step alone). The others are circumstances.
+_READ_AS = {"X": "X", "I": "X", "N": "X", "Y": "Y", "A": "A", **dict.fromkeys("DELOPRT&", "")}
+"""Letter -> the category that it counts as."""
 _SEPARATORS = str.maketrans("", "", " ,;/|+-")
 
 
@@ -48,9 +48,9 @@ def strongest(category: str) -> str:
     I and N count as X. A letter that search reports do not use raises ValueError.
     """
     letters = set(category.upper().translate(_SEPARATORS))
-    if unknown := letters - _READ_AS.keys() - _CIRCUMSTANCES:
+    if unknown := letters - _READ_AS.keys():
         raise ValueError(f"{category!r} is not a search-report category: unknown letter {', '.join(sorted(unknown))}")
-    found = {_READ_AS[letter] for letter in letters & _READ_AS.keys()}
+    found = {_READ_AS[letter] for letter in letters}
     return next((name for name in CATEGORIES if name in found), "")
 
 

@@ -70,10 +70,6 @@ def _find_references(text: str) -> Iterator[_Reference]:
             yield _Reference(start, previous_only=True)
 
 
-def _refers(text: str) -> bool:
-    return next(_find_references(text), None) is not None
-
-
 def _numbers(items: str) -> list[tuple[int, int]]:
     """The ranges of ``2, 4 and 6-9``, both ends included."""
     return [(int(start), int(end or start)) for start, end in _ITEM.findall(items)]
@@ -120,10 +116,7 @@ class ClaimSet:
 
 
 class _Mark(NamedTuple):
-    """A number in a text that may start a claim.
-
-    ``start`` and ``body`` are the positions of the number and of the text after it.
-    """
+    """A number in a text that may start a claim, and the positions of the number and of the text after it."""
 
     numbers: tuple[int, ...]
     start: int
@@ -190,22 +183,20 @@ def _marks(text: str) -> list[_Mark]:
         ranges = _numbers(match["void"]) if match["void"] else [(int(number), int(number))]
         following = bisect_left(references, body)
         refers = following < len(references) and references[following] < min(body + _REFERENCE_WITHIN, end)
-        after_stop = _after_stop(text, start)
         capital = text[body].isupper() or text[body] in "\"“'‘(["
-        marks.append(
-            _Mark(
-                numbers=tuple(n for first, last in ranges for n in range(first, max(first, last) + 1)),
-                start=start,
-                body=body,
-                style=(match["named_style"] or match["style"] or "").strip(),
-                opens_line=start == 0 or text[start - 1] == "\n",
-                after_stop=after_stop,
-                void=bool(match["void"] or _VOID_BODY.fullmatch(text, body, end)),
-                capital=capital,
-                refers=refers,
-                claimlike=capital and (refers or bool(_CLAIM_OPENING.match(text, body))),
-            )
+        mark = _Mark(
+            numbers=tuple(n for first, last in ranges for n in range(first, max(first, last) + 1)),
+            start=start,
+            body=body,
+            style=(match["named_style"] or match["style"] or "").strip(),
+            opens_line=start == 0 or text[start - 1] == "\n",
+            after_stop=_after_stop(text, start),
+            void=bool(match["void"] or _VOID_BODY.fullmatch(text, body, end)),
+            capital=capital,
+            refers=refers,
+            claimlike=capital and (refers or bool(_CLAIM_OPENING.match(text, body))),
         )
+        marks.append(mark)
     return marks
 
 
@@ -242,11 +233,8 @@ def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
             accepted = not better_later and (mark.opens_line or mark.after_stop or worded)
         elif number > expected:
             skipped_later = any(last_sure.get(skipped, -1) > mark.start for skipped in range(expected, number))
-            accepted = (
-                worded
-                and (mark.after_stop or mark.opens_line)
-                and (not skipped_later or (mark.after_stop and mark.opens_line))
-            )
+            starts = mark.after_stop and mark.opens_line if skipped_later else mark.after_stop or mark.opens_line
+            accepted = worded and starts
         else:
             accepted = worded and mark.after_stop and (mark.opens_line or mark.refers)
         if accepted:
@@ -257,7 +245,7 @@ def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
 
 def _is_preface(text: str) -> bool:
     """Whether a text introduces the claims, such as ``CLAIMS`` or ``We claim:``."""
-    return len(text) <= _LONGEST_PREFACE and bool(_PREFACE.search(text)) and not _refers(text)
+    return len(text) <= _LONGEST_PREFACE and bool(_PREFACE.search(text)) and not any(_find_references(text))
 
 
 def _unnumbered(lines: Sequence[str]) -> list[str]:
@@ -331,7 +319,6 @@ def read_claims(text: str) -> ClaimSet:
 
 
 def split_claims(text: str) -> tuple[Claim, ...]:
-    """Return the claims of :func:`read_claims` without the numbers of cancelled claims."""
     return read_claims(text).claims
 
 

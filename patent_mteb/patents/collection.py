@@ -28,7 +28,6 @@ _PREFIX = "application "
 
 
 def citing_application(number: str) -> str:
-    """Return the value of ``Citation.citing`` for a citing application."""
     return _PREFIX + number
 
 
@@ -57,9 +56,6 @@ def _before_grant(number: str) -> tuple[bool, str]:
     return not number.rstrip("0123456789").endswith("A"), number
 
 
-_FORMS = ("", ".parquet", ".jsonl", ".jsonl.gz")
-
-
 @dataclass(frozen=True)
 class Collection:
     """Patents with their citations, relations and families.
@@ -78,7 +74,8 @@ class Collection:
 
 def table_of(root: Path, name: str) -> Path | None:
     """Return the file or the folder of a table in a records directory, None if it is missing."""
-    return next((path for form in _FORMS if (path := root / f"{name}{form}").exists()), None)
+    paths = (root / f"{name}{form}" for form in ("", ".parquet", ".jsonl", ".jsonl.gz"))
+    return next((path for path in paths if path.exists()), None)
 
 
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:
@@ -90,14 +87,10 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
     patents = table_of(path, "patents") if path.is_dir() else None
     if patents and citations:
         raise DataError("the directory has its own citations", path=path, remedy="give the directory alone")
-    if patents is None:
-        patents, folder = path, path.parent
-        edges = Path(citations) if citations else None
-    else:
-        folder = path
-        edges = table_of(path, "citations")
+    folder = path if patents else path.parent
+    edges = table_of(path, "citations") if patents else Path(citations) if citations else None
     relations, families = table_of(folder, "relations"), folder / "families.parquet"
-    published = stored(records_in(patents, Patent))
+    published = stored(records_in(patents or path, Patent))
     related = DiskList(records_in(relations, Relation)) if relations else []
     collection = Collection(
         published,

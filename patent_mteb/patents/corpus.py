@@ -120,11 +120,28 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
     return pa.chunked_array(chunks, pa.large_string())
 
 
-class Texts(Mapping[str, str]):
+class _ById(Mapping[str, _Value]):
+    """A mapping with the keys of another."""
+
+    def __init__(self, keys: Mapping[str, Any]) -> None:
+        self._keys = keys
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+class Texts(_ById[str]):
     """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
         self._position = {key: position for position, key in enumerate(ids)}
+        super().__init__(self._position)
         self.column = column
         self._reads = 0
 
@@ -138,7 +155,7 @@ class Texts(Mapping[str, str]):
                 ids.append(key)
                 yield text
 
-        column = text_column(texts())
+        column = text_column(texts())  # fills the ids
         return cls(ids, column)
 
     @classmethod
@@ -159,17 +176,8 @@ class Texts(Mapping[str, str]):
             release_pages()
         return str(self.column[self._position[key]].as_py())
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._position
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._position)
-
-    def __len__(self) -> int:
-        return len(self._position)
-
-
-class TitledTexts(Mapping[str, tuple[str, str]]):
+class TitledTexts(_ById[tuple[str, str]]):
     """Titles and texts by id, in one column: title, one space, text; or the text alone if there is no title."""
 
     def __init__(self, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
@@ -181,6 +189,7 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
                 yield key, f"{title} {text}" if title else text
 
         self._texts = Texts.collected(joined())
+        super().__init__(self._texts)
 
     def __getitem__(self, key: str) -> tuple[str, str]:
         return self._parts(self._titles[self._texts.position(key)], self._texts[key])
@@ -189,35 +198,18 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
     def _parts(title: str, joined: str) -> tuple[str, str]:
         return title, joined[len(title) + 1 :] if title else joined
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._texts
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
     def joined(self) -> Texts:
         """Join title and text (:func:`~patent_mteb.patents.views.join_sections`); equal chunks are not copied."""
         titles = iter(self._titles)
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
 
 
-class Composed(Mapping[str, _Value]):
+class Composed(_ById[_Value]):
     """Values by id, each computed on every access."""
 
     def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:
+        super().__init__(sources)
         self._sources, self._compose = sources, compose
 
     def __getitem__(self, key: str) -> _Value:
         return self._compose(self._sources[key])
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._sources
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
-
-    def __len__(self) -> int:
-        return len(self._sources)

@@ -57,10 +57,6 @@ DEFINITIONS = {
 
 _Name = Callable[[str], str]
 _SEVERAL = ""
-_CACHED = 1 << 18
-"""Numbers whose names are cached: citations and relations repeat them."""
-
-_PRIORITIES = frozenset({"priority", "provisional"})
 
 
 def read_families(path: Path | str) -> dict[str, str]:
@@ -77,7 +73,6 @@ def read_families(path: Path | str) -> dict[str, str]:
 
 
 def write_families(path: Path | str, families: Mapping[str, str]) -> None:
-    """Write a table of families by publication number."""
     strings = [("publication_number", pa.string()), ("family_id", pa.string())]
     write_parquet(Path(path), pa.table([list(families), list(families.values())], schema=pa.schema(strings)))
 
@@ -92,7 +87,7 @@ def publication_names(numbers: Iterable[str]) -> _Name:
         if (read := read_number(number)) and known.setdefault(read.key, read.docdb) != read.docdb:
             known[read.key] = _SEVERAL
 
-    @lru_cache(maxsize=_CACHED)
+    @lru_cache(maxsize=1 << 18)  # citations and relations repeat numbers
     def name(text: str) -> str:
         number = read_number(text)
         if number is None:
@@ -109,6 +104,7 @@ def _application_name(text: str) -> str:
 
 
 def _publication(name: str) -> str:
+    """The node of a publication in a graph with applications and families."""
     return f"p {name}"
 
 
@@ -160,9 +156,8 @@ def family_ids(
     derived by ``definition`` are named after their first publication number.
     """
     if definition not in DEFINITIONS:
-        raise DataError(
-            f"unknown definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}"
-        )
+        problem = f"unknown definition of a patent family '{definition}'"
+        raise DataError(problem, remedy=f"choose among {', '.join(DEFINITIONS)}")
     families = families or {}
     name = publication_names([*(patent.publication_number for patent in patents), *families])
     given = {name(number): family for number, family in families.items()}
@@ -182,28 +177,19 @@ def family_ids(
     else:
         groups, _ = _by_application(patents, relations, name)
     if definition == "extended":
-        _connect_all(groups, relations, name, own)
+        for one in relations:
+            publishes = one.kind in RELATED_PUBLICATIONS
+            other = _publication(name(one.related)) if publishes else _application(one.related)
+            groups.connect(_publication(name(one.number)), other)
+        for publication, family in own.items():
+            groups.connect(_publication(publication), f"f {family}")
     related = [name(relation.related) for relation in relations if relation.kind in RELATED_PUBLICATIONS]
     publications = dict.fromkeys([*own, *(name(relation.number) for relation in relations), *related])
     first: dict[str, str] = {}
+    group_of = {publication: groups.of(_publication(publication)) for publication in publications}
     for publication in sorted(publications, key=lambda publication: (publication not in written, publication)):
-        first.setdefault(groups.of(_publication(publication)), written.get(publication, publication))
-    return {
-        written.get(publication, publication): first[groups.of(_publication(publication))]
-        for publication in publications
-    }
-
-
-def _connect_all(groups: Groups, relations: Iterable[Relation], name: _Name, given: Mapping[str, str]) -> None:
-    for relation in relations:
-        related = (
-            _publication(name(relation.related))
-            if relation.kind in RELATED_PUBLICATIONS
-            else _application(relation.related)
-        )
-        groups.connect(_publication(name(relation.number)), related)
-    for publication, family in given.items():
-        groups.connect(_publication(publication), f"f {family}")
+        first.setdefault(group_of[publication], written.get(publication, publication))
+    return {written.get(publication, publication): first[group] for publication, group in group_of.items()}
 
 
 def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], name: _Name) -> Groups:
@@ -213,12 +199,11 @@ def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], nam
     filed: dict[str, set[str]] = {}
     for patent in patents:
         if patent.application_number:
-            filed.setdefault(groups.of(_publication(name(patent.publication_number))), set()).add(
-                _application(patent.application_number)
-            )
+            application = groups.of(_publication(name(patent.publication_number)))
+            filed.setdefault(application, set()).add(_application(patent.application_number))
     for relation in relations:
         application = groups.of(_publication(name(relation.number)))
-        if relation.kind in _PRIORITIES:
+        if relation.kind in ("priority", "provisional"):
             priorities.setdefault(application, set()).add(_application(relation.related))
         elif relation.kind == "application":
             filed.setdefault(application, set()).add(_application(relation.related))

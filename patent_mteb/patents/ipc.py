@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal, NamedTuple
 
 Level = Literal["section", "ipc3", "subclass", "group", "subgroup"]
@@ -53,14 +53,10 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class IPC:
-    """A parsed code. Levels below the level of the code are ``None``.
+    """A parsed code; levels below its own are ``None``.
 
-    Attributes:
-        section: one letter, ``"A"``.
-        cls: two digits of the class, ``"61"``.
-        subclass: one letter, ``"F"``.
-        group: main group without leading zeros, ``"2"``.
-        subgroup: digits after the slash as written, at least two, ``"06"``; ``"00"`` is the main group itself.
+    The group has no leading zeros. The subgroup has the digits after the slash as written, at least two; ``"00"`` is
+    the main group itself.
     """
 
     section: str
@@ -99,13 +95,11 @@ def parse(code: str) -> IPC:
     match = _CODE.fullmatch(code)
     if match is None:
         raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
-    levels = match.groupdict()
-    letters = {name: value.upper() if value else None for name, value in levels.items()}
-    main, sub = letters["group"] or letters["group_only"], letters["subgroup"]
-    if letters["fixed_group"] and letters["fixed_subgroup"]:
-        main = letters["fixed_group"].lstrip("0")
-        sub = letters["fixed_subgroup"].rstrip("0").ljust(2, "0")
-    return IPC(levels["section"].upper(), letters["cls"], letters["subclass"], main, sub)
+    parts = {name: value and value.upper() for name, value in match.groupdict().items()}
+    main, sub = parts["group"] or parts["group_only"], parts["subgroup"]
+    if parts["fixed_group"]:
+        main, sub = parts["fixed_group"].lstrip("0"), parts["fixed_subgroup"].rstrip("0").ljust(2, "0")
+    return IPC(parts["section"], parts["cls"], parts["subclass"], main, sub)
 
 
 def _at(code: str, level: Level) -> str:
@@ -116,29 +110,11 @@ def _at(code: str, level: Level) -> str:
     return cut
 
 
-def section(code: str) -> str:
-    """Return the section of a code: ``"A61F0002/06"`` -> ``"A"``."""
-    return _at(code, "section")
-
-
-def ipc3(code: str) -> str:
-    """Return the class of a code: ``"A61F0002/06"`` -> ``"A61"``."""
-    return _at(code, "ipc3")
-
-
-def subclass(code: str) -> str:
-    """Return the subclass of a code: ``"A61F0002/06"`` -> ``"A61F"``."""
-    return _at(code, "subclass")
-
-
-def group(code: str) -> str:
-    """Return the main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``."""
-    return _at(code, "group")
-
-
-def subgroup(code: str) -> str:
-    """Return the subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``."""
-    return _at(code, "subgroup")
+section = partial(_at, level="section")
+ipc3 = partial(_at, level="ipc3")
+subclass = partial(_at, level="subclass")
+group = partial(_at, level="group")
+subgroup = partial(_at, level="subgroup")
 
 
 def normalise(code: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
@@ -47,20 +48,10 @@ class MatchReport:
     ``citations`` = ``matched`` + ``unknown_citing`` + ``unknown_cited`` and ``matched`` = ``links`` + ``own_family`` +
     ``duplicates``.
 
-    Attributes:
-        by: the last step of the matching.
-        citations: citations read.
-        matched: citations with records at both ends.
-        unknown_citing: citations without a citing record.
-        unknown_cited: citations with a citing record but without a cited record.
-        exact: citations that match by number; independent of ``by``, as the next two.
-        through_kind: citations that match only without kind code.
-        through_family: citations that match only through members of a family.
-        own_family: matched citations within a family, which are dropped.
-        duplicates: matched citations of a pair that has one already; the best category counts.
-        links: citations in the result.
-        unreadable: distinct numbers that cannot be read; they match only a record with the same text.
-        examples: the first cited numbers without a record.
+    ``by`` is the last step of the matching. ``exact``, ``through_kind`` and ``through_family`` count the citations that
+    match by each step first, whatever ``by`` is. ``own_family`` and ``duplicates`` are matched but dropped: citations
+    within a family, and of a pair that has one already. ``unreadable`` counts distinct numbers, which match only a
+    record with the same text. ``examples`` are the first cited numbers without a record.
     """
 
     by: str
@@ -80,23 +71,21 @@ class MatchReport:
     def __str__(self) -> str:
         """Return one line for a log."""
         beyond = [f"{count} more with match={step}" for step, count in self.beyond().items() if count]
-        parts = [
+        parts = (
             f"{self.links} links of {self.citations} citations by {self.by}",
             f"{self.unknown_citing} of unknown documents",
             f"{self.unknown_cited} to unknown ones",
             f"{self.own_family} within a family",
             f"{self.duplicates} repeated",
             f"{self.unreadable} numbers unreadable",
-            *beyond,
-        ]
-        return ", ".join(parts)
+        )
+        return ", ".join((*parts, *beyond))
 
     def beyond(self) -> dict[str, int]:
         """Count the additional citations that each step after ``by`` would match."""
-        kind, family = self.through_kind, self.through_kind + self.through_family
-        return {"number": {"kind": kind, "family": family}, "kind": {"family": self.through_family}, "family": {}}[
-            self.by
-        ]
+        further = {"kind": self.through_kind, "family": self.through_family}
+        steps = list(STEPS)[_RANK[self.by] + 1 :]
+        return {step: sum(further[one] for one in steps[: position + 1]) for position, step in enumerate(steps)}
 
 
 class _Finder:
@@ -105,30 +94,24 @@ class _Finder:
     def __init__(self, collection: Collection) -> None:
         patents = publications(collection.patents)
         self._name = publication_names(chain((patent.publication_number for patent in patents), collection.families))
-        self._exact: dict[str, Patent] = {}
-        self._by_key: dict[str, list[Patent]] = {}
-        self._members: dict[str, list[Patent]] = {}
-        self._of_application: dict[str, list[Patent]] = {}
+        self._exact = {patent.publication_number: patent for patent in patents}
+        self._by_key: defaultdict[str, list[Patent]] = defaultdict(list)
+        self._members: defaultdict[str, list[Patent]] = defaultdict(list)
+        self._of_application: defaultdict[str, list[Patent]] = defaultdict(list)
         self._application = application_groups(patents, collection.relations)
         self._family = {self._name(number): family for number, family in collection.families.items()}
-        for patent in patents:
-            self._exact[patent.publication_number] = patent
         for patent in patents:
             name, number = self._name(patent.publication_number), read_number(patent.publication_number)
             self._exact.setdefault(number.docdb if number else name, patent)
             if number:
-                self._by_key.setdefault(number.key, []).append(patent)
-            self._members.setdefault(patent.family_id, []).append(patent)
+                self._by_key[number.key].append(patent)
+            self._members[patent.family_id].append(patent)
             self._family[name] = patent.family_id
             if name in self._application:
-                self._of_application.setdefault(self._application[name], []).append(patent)
+                self._of_application[self._application[name]].append(patent)
 
-    def find(self, text: str) -> tuple[int, Patent | None, bool]:
-        """Return the rank of the step, the record (None after the last step), and whether the number can be read."""
-        number = read_number(text)
-        return (*self._search(text, number), number is not None)
-
-    def _search(self, text: str, number: Number | None) -> tuple[int, Patent | None]:
+    def find(self, text: str, number: Number | None) -> tuple[int, Patent | None]:
+        """Return the rank of the step and the record of a written number, None after the last step."""
         if exact := self._exact.get(text) or self._exact.get(number.docdb if number else text.strip()):
             return _RANK["number"], exact
         name = self._name(text)
@@ -151,14 +134,11 @@ def _one_series(number: Number, patent: Patent) -> bool:
 
 def _nearest(patents: Iterable[Patent], office: str) -> Patent:
     """Prefer the same office, then the earliest date, then the lowest number."""
-    return min(
-        patents,
-        key=lambda patent: (
-            patent.jurisdiction != office,
-            patent.publication_date or dt.date.max,
-            patent.publication_number,
-        ),
-    )
+
+    def distance(one: Patent) -> tuple[bool, dt.date, str]:
+        return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
+
+    return min(patents, key=distance)
 
 
 def match(
@@ -187,14 +167,9 @@ _Array = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class _Ends:
-    """The citing and cited ends of all citations as arrays.
+    """The citing and cited ends of all citations: rank of the step that finds the record, and its place in ``known``.
 
-    Attributes:
-        needs: the rank of the step that finds the record, for each end and citation.
-        place: the position of the record in ``known``, -1 if there is none, for each end and citation.
-        known: the matched records.
-        family: the family of each record in ``known``, as a number.
-        unreadable: distinct numbers that cannot be read.
+    The place is -1 if there is no record. ``family`` is the family of each record in ``known``, as a number.
     """
 
     needs: tuple[_Array, _Array]
@@ -216,9 +191,10 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
     places: dict[str, int] = {}
     known: list[Patent] = []
     for text in written:
-        rank, patent, readable = finder.find(text)
+        number = read_number(text)
+        rank, patent = finder.find(text, number)
         needs.append(rank)
-        unreadable += not readable
+        unreadable += number is None
         if patent is None:
             place.append(-1)
             continue
@@ -228,9 +204,9 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
     families: dict[str, int] = {}
     family = [families.setdefault(patent.family_id, len(families)) for patent in known]
     ends = [np.asarray(end, np.int32) for end in (citing, cited)]
-    rank_of, place_of = np.asarray(needs, np.int32), np.asarray(place, np.int32)
+    needs_of, place_of = (np.asarray(one, np.int32) for one in (needs, place))
     return _Ends(
-        (rank_of[ends[0]], rank_of[ends[1]]),
+        (needs_of[ends[0]], needs_of[ends[1]]),
         (place_of[ends[0]], place_of[ends[1]]),
         known,
         np.asarray(family, np.int32),
@@ -250,10 +226,10 @@ def _matched(
     between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.known) + cited[~own]
     if joined:
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-        leads = between[first[pair]]  # for each citation between families, the first of its pair
-        links = stored_like(_links(citations, ends, between, leads), like=citations)
+        found = _links(citations, ends, between, between[first[pair]])
     else:
-        links = stored_like(_each(citations, ends, between), like=citations)
+        found = _each(citations, ends, between)
+    links = stored_like(found, like=citations)
     needs = np.bincount(reached, minlength=_NOWHERE + 1)
     report = MatchReport(
         by=by,
@@ -285,7 +261,7 @@ def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) ->
 def _links(
     citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], leads: NDArray[np.int64]
 ) -> Iterator[Citation]:
-    """Yield one citation for each pair, in the order of their first citations."""
+    """Yield one citation for each pair, in the order of their first citations (``leads``)."""
     later: dict[int, list[int]] = {}
     for number, lead in zip(between[between != leads].tolist(), leads[between != leads].tolist(), strict=True):
         later.setdefault(lead, []).append(number)

@@ -9,9 +9,10 @@ qualify, who cites whom and which are sampled. They read the full record from a 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
@@ -43,15 +44,14 @@ def sketch(patent: Patent) -> Patent:
         summaries=_marks(patent.summaries),
         languages=_shared(TextLanguages()),
         ipc=tuple(map(sys.intern, patent.ipc)),
-        cpc=(),
-        inventors=(),
-        applicants=(),
-        labels=(),
-        keywords=(),
-        translations=(),
-        paragraphs=(),
-        source="",
+        **_LEFT_OUT,
     )
+
+
+_LEFT_OUT: dict[str, Any] = {
+    **dict.fromkeys(("cpc", "inventors", "applicants", "labels", "keywords", "translations", "paragraphs"), ()),
+    "source": "",
+}
 
 
 def _shared(value: _Value) -> _Value:
@@ -85,9 +85,9 @@ class Sketched(Mapping[str, Patent]):
         self._records: DiskList[Patent] = DiskList()
         self._sketches: dict[str, Patent] = {}
         self._positions: dict[str, int] = {}
-        for position, patent in enumerate(patents):
+        for patent in patents:
             self._sketches[patent.publication_number] = sketch(patent)
-            self._positions[patent.publication_number] = position
+            self._positions[patent.publication_number] = len(self._records)
             self._records.append(patent)
 
     def __getitem__(self, number: str) -> Patent:
@@ -133,22 +133,30 @@ def _of_several_families(keyed: Iterable[tuple[bytes, Patent]]) -> list[list[Pat
     return [group for group in found if len({patent.family_id for patent in group}) > 1]
 
 
-def merge_near_duplicates(collection: Collection, groups: Iterable[Sequence[Patent]]) -> Collection:
-    """Merge the families that share a text."""
-    families = Groups()
-    for first, *others in groups:
-        for other in others:
-            families.connect(first.family_id, other.family_id)
-    return replace(
-        collection,
-        patents=with_family(collection.patents, lambda patent: families.of(patent.family_id)),
-        families={number: families.of(family) for number, family in collection.families.items()},
-        family_definition=f"{collection.family_definition}, twins merged",
-    )
+def with_near_duplicates(
+    collection: Collection, setting: str, groups: Sequence[Sequence[Patent]] | None = None
+) -> Collection:
+    """Apply a value of the setting ``twins`` (:data:`NEAR_DUPLICATES`).
 
-
-def drop_near_duplicates(collection: Collection, groups: Iterable[Sequence[Patent]]) -> Collection:
-    """Drop the publications of a group that are not of the family of its earliest (by date, then by number)."""
+    Merging joins the families of a group. Dropping keeps the family of its earliest publication (by date, then number).
+    """
+    if setting not in NEAR_DUPLICATES:
+        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(NEAR_DUPLICATES)}")
+    if setting == "keep":
+        return collection
+    if groups is None:
+        groups = near_duplicate_groups(collection.patents)
+    if setting == "merge":
+        families = Groups()
+        for first, *others in groups:
+            for other in others:
+                families.connect(first.family_id, other.family_id)
+        return replace(
+            collection,
+            patents=with_family(collection.patents, lambda patent: families.of(patent.family_id)),
+            families={number: families.of(family) for number, family in collection.families.items()},
+            family_definition=f"{collection.family_definition}, twins merged",
+        )
     dropped: set[str] = set()
     for group in groups:
         earliest = min(group, key=age)
@@ -160,30 +168,14 @@ def drop_near_duplicates(collection: Collection, groups: Iterable[Sequence[Paten
     )
 
 
-def with_near_duplicates(
-    collection: Collection, setting: str, groups: Sequence[Sequence[Patent]] | None = None
-) -> Collection:
-    """Apply a value of the setting ``twins`` (:data:`NEAR_DUPLICATES`)."""
-    if setting not in NEAR_DUPLICATES:
-        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(NEAR_DUPLICATES)}")
-    if setting == "keep":
-        return collection
-    if groups is None:
-        groups = near_duplicate_groups(collection.patents)
-    change = merge_near_duplicates if setting == "merge" else drop_near_duplicates
-    return change(collection, groups)
-
-
 def leaking_near_duplicates(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
     """Count, for each split but ``train``, the documents with a near-duplicate of another family in ``train``.
 
     A model can look up their labels there. ``split`` is the split of each family.
     """
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for group in _of_several_families(keyed):
-        trained = {patent.family_id for patent in group if split[patent.family_id] == "train"}
-        for patent in group:
-            its_split = split[patent.family_id]
-            if its_split != "train" and trained - {patent.family_id}:
-                counts[its_split] = counts.get(its_split, 0) + 1
-    return counts
+        if any(split[patent.family_id] == "train" for patent in group):
+            others = (split[patent.family_id] for patent in group)
+            counts.update(its_split for its_split in others if its_split != "train")
+    return dict(counts)

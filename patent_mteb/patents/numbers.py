@@ -20,7 +20,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 Reading = Callable[[Sequence[str], str], str]
 """(runs of letters and digits, kind code) -> serial, or ``""``."""
@@ -58,11 +58,8 @@ def _year_and_number(parts: Sequence[str], first_year: int, width: int) -> str:
     if len(parts) > 2 or not digits or (len(parts) == 2 and len(parts[0]) != 4):
         return ""
     number = digits[4:].lstrip("0").zfill(width)
-    if (
-        not first_year <= int(digits[:4]) <= _LAST_YEAR
-        or not number.strip("0")
-        or not width - 1 <= len(digits[4:]) <= 7
-    ):
+    fits = first_year <= int(digits[:4]) <= _LAST_YEAR and width - 1 <= len(digits[4:]) <= 7
+    if not fits or not number.strip("0"):
         return ""
     return digits[:4] + number
 
@@ -103,13 +100,8 @@ def _world(parts: Sequence[str], kind: str) -> str:
         if 4 <= int(digits[:2]) < 78:
             return ""
     if len(parts) == 2 and len(parts[0]) == 2 and digits:
-        parts = (_century(parts[0]), parts[1])
+        parts = (("19" if int(parts[0]) >= 78 else "20") + parts[0], parts[1])  # the first PCT year is 1978
     return _year_and_number(parts, 1978, 6)
-
-
-def _century(year: str) -> str:
-    """Complete a year of two digits; the first PCT year is 1978."""
-    return ("19" if int(year) >= 78 else "20") + year
 
 
 _ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
@@ -244,28 +236,20 @@ def _us_application(parts: Sequence[str], kind: str) -> str:
         return ""
     if int(digits[:2]) in _SERIES:
         return digits
-    return _full_year(digits[6:]) + digits[:6]
+    return ("19" if int(digits[6:]) >= 30 else "20") + digits[6:] + digits[:6]
 
 
-def _full_year(year: str) -> str:
-    return ("19" if int(year) >= 30 else "20") + year
-
-
-def _two_digit_year(width: int) -> Reading:
+def _two_digit_year(parts: Sequence[str], kind: str, width: int) -> str:
     """Two digits of the year and ``width`` of the number: ``99203729``.
 
     EPODOC writes four and seven digits (``19990203729``), other sources four and five.
     """
-
-    def read(parts: Sequence[str], kind: str) -> str:
-        digits = _digits(parts)
-        if len(digits) == 11 and digits[:2] in ("19", "20"):
-            digits = digits[2:4] + digits[4:].lstrip("0").zfill(width)
-        if len(digits) == 9 and width == 5 and digits[:2] in ("19", "20"):
-            digits = digits[2:]
-        return digits if len(digits) == 2 + width else ""
-
-    return read
+    digits = _digits(parts)
+    if len(digits) == 11 and digits[:2] in ("19", "20"):
+        digits = digits[2:4] + digits[4:].lstrip("0").zfill(width)
+    if len(digits) == 9 and width == 5 and digits[:2] in ("19", "20"):
+        digits = digits[2:]
+    return digits if len(digits) == 2 + width else ""
 
 
 def _german_application(parts: Sequence[str], kind: str) -> str:
@@ -293,23 +277,15 @@ def _chinese_application(parts: Sequence[str], kind: str) -> str:
 APPLICATIONS: dict[str, Reading] = {
     **dict.fromkeys(OFFICES, _unchanged),
     "US": _us_application,
-    "EP": _two_digit_year(6),
-    "GB": _two_digit_year(5),
-    "FR": _two_digit_year(5),
+    "EP": partial(_two_digit_year, width=6),
+    "GB": partial(_two_digit_year, width=5),
+    "FR": partial(_two_digit_year, width=5),
     "DE": _german_application,
     "JP": _japanese_application,
     "KR": _korea,
     "CN": _chinese_application,
 }
 """Office -> reading of its application numbers."""
-
-
-def international(parts: Sequence[str]) -> str:
-    """Return the serial of a PCT application from office, year and number: ``2019EP012345``."""
-    if not parts or parts[0] not in OFFICES:
-        return ""
-    serial = _world(parts[1:], "") if len(parts) > 1 else ""
-    return f"{serial[:4]}{parts[0]}{serial[4:]}" if serial else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,42 +322,35 @@ _PCT = re.compile(r"PCT(?![A-Z]{3})")
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
 
+@lru_cache(maxsize=_CACHED)
 def read_number(text: str, office: str = "", kind: str = "") -> Number | None:
     """Read a publication number, or a PCT application, which looks like no publication.
 
     ``office`` and ``kind`` apply if the text has none. The result is None if the text names no office, does not fit the
     office's numbers, or is ambiguous.
     """
-    return _publication(text, office, kind)
+    return _read(text, office, kind, PUBLICATIONS)
 
 
+@lru_cache(maxsize=_CACHED)
 def read_application(text: str, office: str = "", kind: str = "") -> Number | None:
     """Read an application number. Kind ``W`` marks a PCT application (DOCDB).
 
     US applications are series and six digits (``US09742144``). Check digits are dropped.
     """
-    return _filed(text, office, kind)
-
-
-@lru_cache(maxsize=_CACHED)
-def _publication(text: str, office: str, kind: str) -> Number | None:
-    return _read(text, office, kind, PUBLICATIONS)
-
-
-@lru_cache(maxsize=_CACHED)
-def _filed(text: str, office: str, kind: str) -> Number | None:
     return _read(text, office, kind, APPLICATIONS)
 
 
 def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
-    text = _MARKS.sub(
-        " ", unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
-    ).strip(" .,;:-/\t\n\r")
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
+    text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r")
     if epodoc := _EPODOC_PCT.fullmatch(text):
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):
         return _pct(_PARTS.findall(text[3:])) if _SERIAL.fullmatch(text) else None
-    office, rest = _office(text, office.strip().upper())
+    office, rest, written = office.strip().upper(), text, text[:2]
+    if written == office or (written in OFFICES and office not in OWN_LETTERS):
+        office, rest = written, text[2:]
     if office in CHECK_DIGITS and readings is APPLICATIONS:
         rest = _CHECK_DIGIT.sub("", rest)
     rest, kind = _kind(rest, kind.strip().upper())
@@ -394,25 +363,17 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
     return Number(office, serial, kind) if serial else None
 
 
-def _pct(parts: list[str]) -> Number | None:
-    serial = international(parts)
-    return Number("WO", serial, "W") if serial else None
-
-
-def _office(text: str, given: str) -> tuple[str, str]:
-    """The office, and the text without it."""
-    written = text[:2]
-    if written == given or (written in OFFICES and given not in OWN_LETTERS):
-        return written, text[2:]
-    return given, text
+def _pct(parts: Sequence[str]) -> Number | None:
+    """The PCT application of office, year and number: ``WO2019EP012345W``."""
+    serial = _world(parts[1:], "") if len(parts) > 1 and parts[0] in OFFICES else ""
+    return Number("WO", f"{serial[:4]}{parts[0]}{serial[4:]}", "W") if serial else None
 
 
 def _kind(text: str, given: str) -> tuple[str, str]:
     """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the given one."""
     if after := _KIND_AFTER.search(text):
         return text[: after.start()], after[1]
-    before = _KIND_BEFORE.match(text)
     given = given if _KIND.fullmatch(given) else ""
-    if before:
+    if before := _KIND_BEFORE.match(text):
         return text[before.end() :], given or before[1]
     return text, given

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
+from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -28,8 +29,21 @@ _Record = TypeVar("_Record")
 _BYTES_AT_ONCE = 1 << 20
 
 
-class _EqualByItems(Sequence[_Record]):
+class _Stored(Sequence[_Record]):
     """A sequence that equals any other sequence of equal items."""
+
+    @abstractmethod
+    def _at(self, position: int) -> _Record:
+        """Return the item at a position from 0."""
+
+    @overload
+    def __getitem__(self, position: int) -> _Record: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[_Record]: ...
+    def __getitem__(self, position: int | slice) -> _Record | list[_Record]:
+        if isinstance(position, slice):
+            return [self._at(one) for one in range(len(self))[position]]
+        return self._at(range(len(self))[position])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -41,7 +55,7 @@ class _EqualByItems(Sequence[_Record]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class DiskList(_EqualByItems[_Record]):
+class DiskList(_Stored[_Record]):
     """An append-only list of records in a temporary file. Each access unpickles a new object."""
 
     def __init__(self, records: Iterable[_Record] = (), folder: Path | None = None) -> None:
@@ -60,15 +74,8 @@ class DiskList(_EqualByItems[_Record]):
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    @overload
-    def __getitem__(self, position: int) -> _Record: ...
-    @overload
-    def __getitem__(self, position: slice) -> list[_Record]: ...
-    def __getitem__(self, position: int | slice) -> _Record | list[_Record]:
-        if isinstance(position, slice):
-            return [self[one] for one in range(len(self))[position]]
-        number = range(len(self))[position]
-        record: _Record = pickle.loads(self._read(self._ends[number], self._ends[number + 1]))
+    def _at(self, position: int) -> _Record:
+        record: _Record = pickle.loads(self._read(self._ends[position], self._ends[position + 1]))
         return record
 
     def __iter__(self) -> Iterator[_Record]:
@@ -103,23 +110,15 @@ def in_memory_up_to(limit: int, records: Iterable[_Record], size: Callable[[_Rec
         in_memory.append(record)
         total += size(record)
         if total > limit:
-            return DiskList(chain(_emptied(in_memory), remaining))
+            in_memory.reverse()
+            emptied = (in_memory.pop() for _ in range(len(in_memory)))  # frees each record as it is written
+            return DiskList(chain(emptied, remaining))
     return in_memory
 
 
-def _emptied(records: list[_Record]) -> Iterator[_Record]:
-    """Yield the records of a list in order and free each of them."""
-    records.reverse()
-    while records:
-        yield records.pop()
-
-
-_EMPTY = {
-    "description": Description(),
-    "expert": ExpertSummary(),
-    "summaries": MachineSummaries(),
-    "languages": TextLanguages(),
-}
+_PARTS = (Description(), ExpertSummary(), MachineSummaries(), TextLanguages())
+_EMPTY: dict[str, Any] = dict(zip(("description", "expert", "summaries", "languages"), _PARTS, strict=True))
+"""The same empty objects for all outlines."""
 
 
 def outline(patent: Patent, family: str = "") -> Patent:
@@ -129,11 +128,11 @@ def outline(patent: Patent, family: str = "") -> Patent:
         family or patent.family_id,
         publication_date=patent.publication_date,
         application_number=patent.application_number,
-        **_EMPTY,  # type: ignore[arg-type]
+        **_EMPTY,
     )
 
 
-class StoredPatents(_EqualByItems[Patent]):
+class StoredPatents(_Stored[Patent]):
     """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
 
     def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: list[Patent]) -> None:
@@ -142,13 +141,7 @@ class StoredPatents(_EqualByItems[Patent]):
     def __len__(self) -> int:
         return len(self._positions)
 
-    @overload
-    def __getitem__(self, position: int) -> Patent: ...
-    @overload
-    def __getitem__(self, position: slice) -> list[Patent]: ...
-    def __getitem__(self, position: int | slice) -> Patent | list[Patent]:
-        if isinstance(position, slice):
-            return [self[one] for one in range(len(self))[position]]
+    def _at(self, position: int) -> Patent:
         return _in_family(self._records[self._positions[position]], self.publications[position].family_id)
 
     def __iter__(self) -> Iterator[Patent]:

@@ -117,11 +117,9 @@ def _wrong(name: str, value: Any, expected: str) -> ValueError:
 
 
 def _string(value: Any, name: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise _wrong(name, value, "a string")
-    return value
+    return value or ""
 
 
 def _integer(value: Any, name: str) -> int:
@@ -137,25 +135,25 @@ def _date(value: Any, name: str) -> dt.date | None:
         return None
     if isinstance(value, dt.datetime):
         return value.date()
-    if isinstance(value, str):
-        try:
-            return dt.date.fromisoformat(value)
-        except ValueError as error:
-            raise ValueError(f"field '{name}': {error}") from error
-    if not isinstance(value, dt.date):
+    if isinstance(value, dt.date):
+        return value
+    if not isinstance(value, str):
         raise _wrong(name, value, "a date")
-    return value
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(f"field '{name}': {error}") from error
 
 
 def _list(annotation: Any) -> _Reader:
     read = _reader(annotation)
-    expected = {str: "a list of strings", int: "a list of integers"}.get(annotation, "a list of objects")
+    members = {str: "strings", int: "integers"}.get(annotation, "objects")
 
     def items(value: Any, name: str) -> tuple[Any, ...]:
         if value is None:
             return ()
         if not isinstance(value, list):
-            raise _wrong(name, value, expected)
+            raise _wrong(name, value, f"a list of {members}")
         if None in value:
             raise ValueError(f"field '{name}' holds a null in its list")
         return tuple(read(item, name) for item in value)
@@ -384,11 +382,8 @@ def _parts(path: Path) -> list[Path]:
         return [path]
     parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))
     if not parts:
-        raise DataError(
-            "the folder contains no table of records",
-            path=path,
-            remedy=f"expected files that end with {', '.join(_FORMS)}",
-        )
+        remedy = f"expected files that end with {', '.join(_FORMS)}"
+        raise DataError("the folder contains no table of records", path=path, remedy=remedy)
     return parts
 
 
@@ -410,19 +405,10 @@ def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _R
             try:
                 record = make(row)
             except ValueError as error:
+                problem = f"the record does not fit the schema ({error})"
                 remedy = "see patent_mteb.patents.records"
-                raise DataError(
-                    f"the record does not fit the schema ({error})", path=part, row=number, remedy=remedy
-                ) from error
+                raise DataError(problem, path=part, row=number, remedy=remedy) from error
             yield part, number, record
-
-
-_REQUIRED = {
-    Patent: ("publication_number", "family_id"),
-    Citation: ("citing", "cited"),
-    Relation: ("number", "related"),
-}
-"""Fields that must not be empty."""
 
 
 def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
@@ -437,7 +423,7 @@ def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
         >>> next(records_in("citations.parquet", Citation)).cited
         'EP2B'
     """
-    required = _REQUIRED[kind]
+    required = [one.name for one in dataclasses.fields(kind)][:2]  # the first two must not be empty
     first_seen: dict[str, tuple[Path, int]] = {}
     for part, row, record in _read(path, kind):
         if not all(getattr(record, name) for name in required):

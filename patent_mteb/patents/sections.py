@@ -71,13 +71,7 @@ def _next(now: str, place: int, headings: dict[int, str], lines: Sequence[str]) 
         return "summary" if any(place < other and its == "detailed" for other, its in headings.items()) else "detailed"
     if section == "whole":
         return "detailed" if now in ("summary", "drawings") else now
-    if section:
-        return section
-    line = lines[place]
-    ends_drawings = (
-        now == "drawings"
-        and headings.get(place - 1) != "drawings"
-        and _OTHER_HEADING.fullmatch(line)
-        and not _FIGURE.search(line)
-    )
+    if section or now != "drawings" or headings.get(place - 1) == "drawings":
+        return section or now
+    ends_drawings = _OTHER_HEADING.fullmatch(lines[place]) and not _FIGURE.search(lines[place])
     return "detailed" if ends_drawings else now

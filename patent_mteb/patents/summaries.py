@@ -19,10 +19,8 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from patent_mteb.errors import DataError, PatentMTEBError, refuse_repeat
@@ -71,10 +69,8 @@ class SummaryCache:
 
     def get(self, identity: str, kind: str, text: str) -> str | None:
         """Return the cached summary of a text, None if it is missing."""
-        with closing(
-            self._base.execute("SELECT text FROM summary WHERE key = ?", (self._key(identity, kind, text),))
-        ) as rows:
-            row = rows.fetchone()
+        asked = "SELECT text FROM summary WHERE key = ?"
+        row = self._base.execute(asked, (self._key(identity, kind, text),)).fetchone()
         return None if row is None else str(row[0])
 
     def put(self, identity: str, kind: str, text: str, summary: str) -> None:
@@ -82,19 +78,13 @@ class SummaryCache:
         self._base.execute("INSERT OR REPLACE INTO summary VALUES (?, ?, ?, ?)", row)
 
     def __len__(self) -> int:
-        with closing(self._base.execute("SELECT count(*) FROM summary")) as rows:
-            return int(rows.fetchone()[0])
-
-    def close(self) -> None:
-        self._base.close()
+        return int(self._base.execute("SELECT count(*) FROM summary").fetchone()[0])
 
     def __enter__(self) -> SummaryCache:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *error: object) -> None:
+        self._base.close()
 
 
 def summarise(
@@ -125,14 +115,16 @@ def summarise(
                 continue
             if summary is None:
                 try:
-                    summary = _summary(summariser, kind, text)
+                    summary = summariser(kind, text)
+                    if not isinstance(summary, str) or not summary.strip():
+                        raise SummaryError("the summariser returned no text")
                 except Exception as error:  # a summariser may raise any error of its server or library
                     failures.append(f"{kind} of {patent.publication_number}: {error}")
                     in_a_row += 1
                     if in_a_row >= give_up_after:
                         raise SummaryError(_message(failures, written, cache, "gave up")) from error
                     continue
-                cache.put(summariser.identity, kind, text, summary)
+                cache.put(summariser.identity, kind, text, summary := summary.strip())
                 written += 1
                 in_a_row = 0
             new[kind] = summary
@@ -146,13 +138,6 @@ def summarise(
     return completed
 
 
-def _summary(summariser: Summariser, kind: str, text: str) -> str:
-    summary = summariser(kind, text)
-    if not isinstance(summary, str) or not summary.strip():
-        raise SummaryError("the summariser returned no text")
-    return summary.strip()
-
-
 def _message(failures: Sequence[str], written: int, cache: SummaryCache, end: str) -> str:
     return (
         f"{end} with {len(failures)} summaries missing ({written} written to {cache.path}); the first: {failures[0]}."
@@ -161,7 +146,6 @@ def _message(failures: Sequence[str], written: int, cache: SummaryCache, end: st
 
 
 MODEL, EXTRACT = "model", "extract"
-_FIELDS = ("publication_number", "kind", "text", "how", "model", "prompt", "source", "day")
 
 
 @dataclass(frozen=True)
@@ -176,6 +160,12 @@ class WrittenSummary:
     prompt: str
     source: str
     day: str
+
+    @property
+    def origin(self) -> str:
+        if self.how == EXTRACT:
+            return f"extracts of the patents’ own sentences, no machine summaries ({self.model})"
+        return f"machine summaries by {self.model} (prompt {self.prompt})"
 
 
 def text_of(patent: Patent) -> str:
@@ -195,7 +185,7 @@ def write_summaries(path: Path, rows: Iterable[WrittenSummary]) -> None:
 def read_summaries(path: Path) -> list[WrittenSummary]:
     rows: list[WrittenSummary] = []
     seen: dict[tuple[str, ...], int] = {}
-    for number, values in read_jsonl(path, _FIELDS):
+    for number, values in read_jsonl(path, tuple(field.name for field in fields(WrittenSummary))):
         row = WrittenSummary(**values)
         for name, value, known in (("kind", row.kind, KINDS), ("how", row.how, (MODEL, EXTRACT))):
             if value not in known:
@@ -243,11 +233,5 @@ class Filling:
                 self.outdated += 1
             else:
                 new[row.kind] = row.text
-                self._origins[_origin(row)] += 1
+                self._origins[row.origin] += 1
         return replace(patent, summaries=replace(patent.summaries, **new)) if new else patent
-
-
-def _origin(row: WrittenSummary) -> str:
-    if row.how == EXTRACT:
-        return f"extracts of the patents’ own sentences, no machine summaries ({row.model})"
-    return f"machine summaries by {row.model} (prompt {row.prompt})"

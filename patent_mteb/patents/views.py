@@ -16,7 +16,7 @@ from dataclasses import fields
 from functools import partial
 
 from patent_mteb.patents.claims import claims_text, first_independent_claim
-from patent_mteb.patents.records import Description, Patent
+from patent_mteb.patents.records import Description, ExpertSummary, Patent
 
 SEPARATOR = " [SEP] "
 """Separator of sections in benchmarks that mark them (PatenTEB, PatentMap)."""
@@ -25,13 +25,6 @@ SEPARATOR = " [SEP] "
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:
     """Strip the sections and join those that are not empty."""
     return separator.join(section for section in map(str.strip, sections) if section)
-
-
-def _expert_summaries(patent: Patent) -> str:
-    expert = patent.expert
-    return join_sections(
-        (expert.detailed_description, expert.novelty, expert.use, expert.advantage, expert.technology_focus)
-    )
 
 
 SECTIONS: Mapping[str, Callable[[Patent], str]] = {
@@ -44,7 +37,9 @@ SECTIONS: Mapping[str, Callable[[Patent], str]] = {
     ),
     "keywords": lambda patent: ", ".join(patent.keywords),
     "dwpi_title": lambda patent: patent.expert.title,
-    "dwpi_summaries": _expert_summaries,
+    "dwpi_summaries": lambda patent: join_sections(
+        getattr(patent.expert, field.name) for field in fields(ExpertSummary) if field.name != "title"
+    ),
 }
 """Section name -> its text. Claims are numbered and keywords separated by commas. ``dwpi_summaries`` are the five
 expert-written fields after the title, in the order of WIPO-AT §3.1.4."""

@@ -7,6 +7,7 @@ file as a part of a records directory. Readers need neither mteb nor torch.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,14 +19,14 @@ from patent_mteb.readers.items import Item, Note, Reader, Skipped
 __all__ = ["READERS", "Item", "Note", "Reader", "Skipped", "reader_named", "recognise"]
 
 _ALL = (
-    *uspto.readers(),
-    *epo.readers(),
-    ops.reader(),
-    enriched.reader(),
-    patentsview.reader(),
-    patstat.reader(),
-    lens.reader(),
-    hupd.reader(),
+    *uspto.READERS,
+    *epo.READERS,
+    ops.READER,
+    enriched.READER,
+    patentsview.READER,
+    patstat.READER,
+    lens.READER,
+    hupd.READER,
     *tables.readers(),
 )
 READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}
@@ -44,11 +45,8 @@ def reader_named(source: str) -> Reader:
 
 def recognise(path: Path) -> Reader | None:
     """Return the reader that recognises the content of a file, None if there is none."""
-    return next((reader for reader in READERS.values() if _recognises(reader, path)), None)
-
-
-def _recognises(reader: Reader, path: Path) -> bool:
-    try:
-        return reader.sniff(path)
-    except DataError:
-        return False
+    for reader in READERS.values():
+        with contextlib.suppress(DataError):
+            if reader.sniff(path):
+                return reader
+    return None

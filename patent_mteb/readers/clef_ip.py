@@ -40,8 +40,6 @@ _PASSAGES = (("abstract", "p"), ("description", "p"), ("claims", "claim"))
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic: its id, its document, and the text of its claims."""
-
     topic: str
     document: str
     claims: str
@@ -70,11 +68,8 @@ def _at(root: etree._Element, xpath: str) -> str:
     element: etree._Element | None = root
     for step in full_path(xpath).split("/")[2:]:
         name, _, number = step.rstrip("]").partition("[")
-        named = [
-            child
-            for child in (element if element is not None else ())
-            if isinstance(child.tag, str) and etree.QName(child).localname == name
-        ]
+        children = [] if element is None else [one for one in element if isinstance(one.tag, str)]
+        named = [child for child in children if etree.QName(child).localname == name]
         element = named[int(number) - 1] if 0 < int(number) <= len(named) else None
     return " ".join(text_of(element).split())
 
@@ -103,9 +98,8 @@ def _topic(folder: Path, path: Path, row: int, fields: dict[str, str]) -> Topic:
     except ValueError as error:
         raise DataError(str(error), path=path, row=row, remedy=_REMEDY) from error
     if not claims:
-        raise DataError(
-            f"topic {fields['tid']} names no claim that {file.name} has", path=path, row=row, remedy=_REMEDY
-        )
+        problem = f"topic {fields['tid']} names no claim that {file.name} has"
+        raise DataError(problem, path=path, row=row, remedy=_REMEDY)
     return Topic(fields["tid"], file.stem, " ".join(claims))
 
 

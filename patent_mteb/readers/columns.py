@@ -88,6 +88,10 @@ class Column:
     optional: bool = False
 
 
+_COLUMN_SETTINGS = {one.name for one in dataclasses.fields(Column)}
+_MAP_SETTINGS = {"name", "what", "recognised_by", "preamble", "delimiter", "sheet", "empty", "optional"}
+
+
 @dataclass(frozen=True)
 class ColumnMap:
     """A column map; ``text`` is its TOML."""
@@ -121,7 +125,6 @@ class ColumnMap:
 
 
 def read_map(path: Path) -> ColumnMap:
-    """Read a column map."""
     return parse_map("\n".join(line for _, line in text_lines(path)), path)
 
 
@@ -148,18 +151,11 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     if "empty" in document:
         document["empty"] = frozenset(document["empty"]) | {""}
     column_map = ColumnMap(**({"name": path.stem} | document | sections), text=text)
-    if (
-        "publication_number" not in column_map.fields
-        and not {"citing", "cited"} <= column_map.citations.keys()
-        and "number" not in column_map.relations
-    ):
+    pair = {"citing", "cited"} <= column_map.citations.keys()
+    if not (pair or "publication_number" in column_map.fields or "number" in column_map.relations):
         remedy = "name the column of publication_number under [fields], or those of citing and cited under [citations]"
         raise DataError("the map names no column of a number", path=path, remedy=remedy)
     return column_map
-
-
-_MAP_SETTINGS = {"name", "what", "recognised_by", "preamble", "delimiter", "sheet", "empty", "optional"}
-_COLUMN_SETTINGS = {one.name for one in dataclasses.fields(Column)}
 
 
 def _flat(section: Any, path: Path) -> Iterator[tuple[str, Any]]:

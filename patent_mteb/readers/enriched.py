@@ -10,27 +10,15 @@ the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, json_documents
+from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
 _KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
-
-
-def reader() -> Reader:
-    """Return the reader of enriched citations."""
-    return Reader(
-        "uspto-citations", "USPTO enriched citations (JSON lines): X, Y, A with claims and passages", _sniff, _read
-    )
-
-
-def _sniff(path: Path) -> bool:
-    return any(_KEY in record and _CITED in record for record in _records(first_object(path)))
 
 
 def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -43,25 +31,28 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _read(path: Path) -> Iterator[Item]:
-    for found in json_documents(path):
-        if isinstance(found, Skipped):
-            yield found
-            continue
-        place, row = found
-        for record in _records(row):
-            yield from _citation(record, place)
+def _items(row: Mapping[str, Any], place: str) -> Iterator[Item]:
+    for record in _records(row):
+        yield from _citation(record, place)
 
 
-def _true(value: Any) -> bool:
-    return str(value).strip().lower() in ("true", "y", "1")
+READER = Reader(
+    "uspto-citations",
+    "USPTO enriched citations (JSON lines): X, Y, A with claims and passages",
+    sniff=lambda path: any(_KEY in record and _CITED in record for record in _records(first_object(path))),
+    read=lambda path: read_json_documents(path, _items),
+)
+
+
+def _true(record: Mapping[str, Any], name: str) -> bool:
+    return str(record.get(name)).strip().lower() in ("true", "y", "1")
 
 
 def _skip_reason(record: Mapping[str, Any], citing: str) -> str:
     """The reason to skip a record, empty if it gives a citation."""
     if not has_digit(citing):
         return "no application number"
-    if _true(record.get("nplIndicator")):
+    if _true(record, "nplIndicator"):
         return NON_PATENT
     if (quality := text_in(record, "qualitySummaryText")) not in ("", "AOK"):
         return f"of insufficient quality ({quality})"
@@ -77,15 +68,17 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     if not reads(cited, office, kind):
         yield Note(UNREAD, f"{place}: {cited}")
     yield from unread_days(place, date := text_in(record, "officeActionDate"))
-    by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
-    by_applicant = _true(record.get("applicantCitedExaminerReferenceIndicator"))
+    by_examiner = _true(record, "examinerCitedReferenceIndicator")
+    by_applicant = _true(record, "applicantCitedExaminerReferenceIndicator")
+    located = record.get("passageLocationText")
+    passages = located if isinstance(located, list) else [located or ""]
     yield Citation(
         citing_application(citing),
         publication(cited, office, kind),
         text_in(record, "citationCategoryCode").upper(),
         "examiner" if by_examiner else "applicant" if by_applicant else "",
         claim_numbers(text_in(record, "relatedClaimNumberText")),
-        tuple(_passages(record.get("passageLocationText"))),
+        tuple(filter(None, (part.strip() for text in passages for part in str(text).split("|")))),
         text_in(record, "officeActionCategory").upper() or "examination",
         "US",
         day(date),
@@ -97,9 +90,3 @@ def _centre(record: Mapping[str, Any]) -> str:
     """The technology centre, or else that of the art unit (art unit 2853 belongs to centre 2800)."""
     unit = text_in(record, "groupArtUnitNumber")
     return text_in(record, "techCenter") or (f"{unit[:2]}00" if len(unit) == 4 and unit.isdecimal() else "")
-
-
-def _passages(value: Any) -> Iterator[str]:
-    """Split passages that are joined by vertical bars, in a text or a list of texts."""
-    for text in value if isinstance(value, list) else [value or ""]:
-        yield from filter(None, (part.strip() for part in str(text).split("|")))

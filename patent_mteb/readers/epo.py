@@ -17,12 +17,19 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Description
-from patent_mteb.readers.bulk import read_bulk, without_repeats
-from patent_mteb.readers.full_text import ClaimText, Paragraph, Texts, read_sections
-from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.items import Item, Reader, Skipped, without_repeats
+from patent_mteb.readers.publication import (
+    Cited,
+    ClaimText,
+    Paragraph,
+    Published,
+    Related,
+    Texts,
+    marked_claims,
+    read_sections,
+)
 from patent_mteb.readers.values import application, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, shown, text_at, text_of
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
 _FURTHER_TEXT = "a further text of one kind in the same language"
@@ -30,18 +37,9 @@ _APPLICATION = "L"
 """``dnum-type`` of a citation of an application."""
 
 
-def readers() -> Iterator[Reader]:
-    """Yield the two readers of EP full text."""
-    what = "EPO full text: XML of the European Publication Server"
-    yield Reader("epo", what, lambda path: first_root(path) == _ROOT, _read_xml)
-    yield Reader("epo-tsv", "EP full text for text analytics (TSV)", _is_tsv, _read_tsv)
-
-
 _ROOT = "ep-patent-document"
-
-
-def _read_xml(path: Path) -> Iterator[Item]:
-    return read_bulk(path, _document)
+_CPC = "B500/B520EP/classifications-cpc"
+_APPLICANTS = ("B700/B710/B711", "B700/B730/B731")
 
 
 def _document(root: Element, place: str) -> Iterator[Item]:
@@ -52,15 +50,16 @@ def _document(root: Element, place: str) -> Iterator[Item]:
     if biblio is None:
         raise MalformedError("no bibliographic data (SDOBI)")
     texts = Texts(language(root.get("lang")), titles=_titles(biblio))
-    for abstract in root.iterfind("abstract"):
-        texts.abstracts.setdefault(language(abstract.get("lang")), text_of(abstract))
-    for description in root.iterfind("description"):
-        texts.descriptions.setdefault(language(description.get("lang")), _sections(description))
     further = 0
-    for claims in root.iterfind("claims"):
-        its_language = language(claims.get("lang"))
-        further += its_language in texts.claims
-        texts.claims.setdefault(its_language, _claims(claims))
+    for part in root.iterfind("*"):
+        its_language = language(part.get("lang"))
+        if part.tag == "abstract":
+            texts.abstracts.setdefault(its_language, text_of(part))
+        elif part.tag == "description":
+            texts.descriptions.setdefault(its_language, _sections(part))
+        elif part.tag == "claims":
+            further += its_language in texts.claims
+            texts.claims.setdefault(its_language, _claims(part))
     main, notes = texts.main()
     published = Published(
         source="epo",
@@ -71,13 +70,9 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         application=application(text_at(biblio, "B200/B210"), "EP"),
         filed=text_at(biblio, "B200/B220/date"),
         ipc=list(_classes(biblio)),
-        cpc=[
-            ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")
-        ],
+        cpc=[ipc_code(text_of(one)) for one in biblio.iterfind(f"{_CPC}/classification-cpc/text")],
         inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
-        applicants=[
-            text_at(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")
-        ],
+        applicants=[text_at(one, "snm") for path in _APPLICANTS for one in biblio.iterfind(path)],
         cited=[*_searched(biblio), *_in_description(root)],
         related=list(_related(biblio)),
         notes=notes,
@@ -101,27 +96,18 @@ def _titles(biblio: Element) -> dict[str, str]:
 
 
 def _sections(description: Element) -> Description:
-    blocks = (one for one in description if isinstance(one.tag, str))
-    return read_sections([Paragraph(text_of(one)) for one in blocks])
+    return read_sections([Paragraph(text_of(one)) for one in description if isinstance(one.tag, str)])
 
 
 def _claims(claims: Element) -> list[ClaimText]:
-    return [
-        ClaimText(
-            claim.get("num") or "", text_of(claim), tuple(one.get("idref") or "" for one in claim.iter("claim-ref"))
-        )
-        for claim in claims.iterfind("claim")
-    ]
-
-
-_OLD_CLASSES = ("B511", "B512", "B513", "B514")
+    return marked_claims(claims.iterfind("claim"), "num", "claim-ref", "idref")
 
 
 def _classes(biblio: Element) -> Iterator[str]:
     for one in biblio.iterfind("B500/B510EP/classification-ipcr/text"):
         yield ipc_code(text_of(one))
     for one in biblio.iterfind("B500/B510/*"):
-        if one.tag in _OLD_CLASSES:
+        if one.tag in ("B511", "B512", "B513", "B514"):
             yield ipc_code(text_of(one))
 
 
@@ -149,8 +135,10 @@ def _in_description(root: Element) -> Iterator[Cited]:
 
 
 def _related(biblio: Element) -> Iterator[Related]:
-    for claim in biblio.iterfind("B300"):
-        yield from _priorities(claim)
+    for claim in biblio.iterfind("B300"):  # one priority, or several with three elements each
+        parts = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
+        for number, date, office in zip(*(map(text_of, found) for found in parts), strict=False):
+            yield Related("priority", application(number, office), date, office)
     for one in biblio.iterfind("B600/B620/parent/pdoc"):
         yield Related("division", application(text_at(one, "dnum/anum"), "EP"), text_at(one, "date"), "EP")
     for one in biblio.iterfind("B800/B860/B861"):
@@ -159,19 +147,8 @@ def _related(biblio: Element) -> Iterator[Related]:
         yield Related("member", publication(text_at(one, "dnum/pnum")))
 
 
-def _priorities(claim: Element) -> Iterator[Related]:
-    """The priorities of a ``B300``: one, or several with three elements each."""
-    numbers, dates, offices = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
-    for number, date, office in zip(numbers, dates, offices, strict=False):
-        yield Related("priority", application(text_of(number), text_of(office)), text_of(date), text_of(office))
-
-
 _COLUMNS = 7
 _ROW = re.compile(r"[A-Z]{2}\t\d+\t[A-Z]\d?\t\d{4}-?\d\d-?\d\d\t[a-z]{2}\t[A-Z]{5}\t")
-
-
-def _is_tsv(path: Path) -> bool:
-    return any(_ROW.match(line) for _, line in islice(text_lines(path), 1))
 
 
 def _read_tsv(path: Path) -> Iterator[Item]:
@@ -183,9 +160,8 @@ def _row(path: Path, number: int, line: str) -> tuple[int, list[str]]:
     columns = line.split("\t", _COLUMNS - 1)
     if len(columns) < _COLUMNS:
         problem = f"{len(columns)} columns where EP full text for text analytics has {_COLUMNS}"
-        raise DataError(
-            problem, path=path, row=number, remedy="keep authority, number, kind, date, language, kind of text, text"
-        )
+        remedy = "keep authority, number, kind, date, language, kind of text, text"
+        raise DataError(problem, path=path, row=number, remedy=remedy)
     return number, columns
 
 
@@ -195,13 +171,13 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
         place = ""
         for number, (*_, code, type_, text) in group:
             place = place or f"row {number}"
+            malformed = ""
             try:
                 reason = _add(texts, type_, language(code), text)
             except MalformedError as error:
-                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
-                continue
+                reason, malformed = str(error), shown(text.encode())
             if reason:
-                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason)
+                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason, malformed)
         main, notes = texts.main()
         published = Published("epo-tsv", office, serial, kind, date, notes=notes, **main)  # type: ignore[arg-type]
         try:
@@ -233,3 +209,19 @@ def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
     else:
         texts.claims[its_language] = _claims(root)
     return ""
+
+
+READERS = (
+    Reader(
+        "epo",
+        "EPO full text: XML of the European Publication Server",
+        sniff=lambda path: first_root(path) == _ROOT,
+        read=lambda path: read_bulk(path, _document),
+    ),
+    Reader(
+        "epo-tsv",
+        "EP full text for text analytics (TSV)",
+        sniff=lambda path: any(_ROW.match(line) for _, line in islice(text_lines(path), 1)),
+        read=_read_tsv,
+    ),
+)

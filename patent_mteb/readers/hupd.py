@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, TextLanguages
-from patent_mteb.readers.bulk import read_json_documents
-from patent_mteb.readers.items import Item, Reader, Skipped, first_object
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import Published
 from patent_mteb.readers.values import application, text_in
 from patent_mteb.readers.xml import MalformedError
 
 _FIELDS = {"application_number", "publication_number", "decision", "full_description"}
-
-
-def reader() -> Reader:
-    """Return the reader of HUPD."""
-    what = "Harvard USPTO Patent Dataset: one JSON document per application, or JSON lines"
-    return Reader("hupd", what, _sniff, _read)
-
-
-def _sniff(path: Path) -> bool:
-    return first_object(path).keys() >= _FIELDS
-
-
-def _read(path: Path) -> Iterator[Item]:
-    return read_json_documents(path, _items)
 
 
 def _items(row: dict[str, Any], place: str) -> Iterator[Item]:
@@ -38,6 +22,13 @@ def _items(row: dict[str, Any], place: str) -> Iterator[Item]:
     except MalformedError as error:
         yield Skipped(text_in(row, "application_number"), place, str(error))
 
+
+READER = Reader(
+    "hupd",
+    "Harvard USPTO Patent Dataset: one JSON document per application, or JSON lines",
+    sniff=lambda path: first_object(path).keys() >= _FIELDS,
+    read=lambda path: read_json_documents(path, _items),
+)
 
 _NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")
 

@@ -23,18 +23,16 @@ from textwrap import shorten
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import folder_lock, text_lines
-from patent_mteb.identity import version
+from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers.records_directory import (
     Account,
-    PartWriter,
     Share,
     Tally,
     complete_removal,
     merged_shares,
-    plan_digest,
     read_accounts,
     read_share,
     remove_part,
@@ -42,36 +40,29 @@ from patent_mteb.readers.records_directory import (
     save_accounts,
     save_share,
     share_folder,
+    writing_part,
 )
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.xml import first_root
 
-_AGAIN = "get it again, or leave it out"
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
-_WEB_PAGES = (b"<!doctype html", b"<html")
-_ZIP, _GZIP, _PARQUET = b"PK", b"\x1f\x8b", b"PAR1"
+_ZIP = b"PK"
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _LINES, _FEW = 1000, 10
 """Lines that are checked for another encoding than UTF-8, and for markup."""
 
-_LONGEST = 200
 
-
-def damaged(path: Path) -> DataError | None:
-    """Return the error of a path that no reader can read, as far as the start of the file shows it."""
-    try:
-        with readable(path):
-            mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
-        if not stat.S_ISREG(mode):
-            raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
-        if problem := _problem(path):
-            raise DataError(problem, path=path, remedy=_AGAIN)
-    except DataError as error:
-        return error
-    return None
+def _refuse_damaged(path: Path) -> None:
+    """Refuse a path that no reader can read, as far as the start of the file shows it."""
+    with readable(path):
+        mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
+    if not stat.S_ISREG(mode):
+        raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
+    if problem := _problem(path):
+        raise DataError(problem, path=path, remedy="get it again, or leave it out")
 
 
 def _problem(path: Path) -> str:
@@ -81,9 +72,9 @@ def _problem(path: Path) -> str:
             return "the file is empty"
         if not start.strip(b"\0"):
             return "zero bytes where data should be (is the file complete?)"
-        if start.lstrip().lower().startswith(_WEB_PAGES):
+        if start.lstrip().lower().startswith((b"<!doctype html", b"<html")):
             return "a web page, no data (an error that a server sent?)"
-        if path.suffix == ".gz" and not start.startswith(_GZIP):
+        if path.suffix == ".gz" and not start.startswith(b"\x1f\x8b"):
             return "not compressed, although its name ends with .gz"
         if not start.startswith(_ZIP):
             return ""
@@ -93,7 +84,7 @@ def _problem(path: Path) -> str:
             return f"not a complete zip file ({error})"
 
 
-def unknown(path: Path) -> DataError:
+def _unknown(path: Path) -> DataError:
     """Return the error of a file that no reader recognises."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
@@ -105,7 +96,7 @@ def unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
-    if start.startswith(_PARQUET):
+    if start.startswith(b"PAR1"):
         return _unknown_table(path)
     try:
         if path.suffix != ".gz":
@@ -129,7 +120,7 @@ def _unknown_table(path: Path) -> DataError:
     try:
         suggest(path)
     except DataError as error:
-        return _unrecognised(path, f" ({shorten(error.problem, _LONGEST)})") if error.row is None else error
+        return _unrecognised(path, f" ({shorten(error.problem, 200)})") if error.row is None else error
     return _unrecognised(path)
 
 
@@ -163,17 +154,13 @@ class Imported:
     damaged: Sequence[DataError] = ()
 
 
-def _ignore(progress: Progress) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Work:
     """Settings of the work: processes of this machine, one of :data:`patent_mteb.parallel.ENGINES`, and a callback."""
 
     workers: int = 1
     engine: str = "local"
-    tell: Callable[[Progress], None] = _ignore
+    tell: Callable[[Progress], None] = lambda progress: None
 
 
 def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work | None = None) -> Imported:
@@ -211,7 +198,7 @@ def import_share(
     found = _find(files, source)
     number, shares = share
     mine = {position: _account(*found.inputs[position]) for position in range(number - 1, len(found.inputs), shares)}
-    plan = plan_digest([path.name for path, *_ in found.inputs])
+    plan = json_digest([path.name for path, *_ in found.inputs])  # folders may differ between machines
     with folder_lock(root, shared=True, writer="import"), folder_lock(share_folder(root, share), writer="import"):
         before = read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
@@ -259,25 +246,27 @@ def _find(files: Sequence[Path], source: str) -> _Found:
     """Find the files to import. Hidden files are ignored and links to directories are not followed."""
     named = reader_named(source) if source else None
     found = _Found()
+    inputs: dict[Path, tuple[Path, Reader, str]] = {}
     for path in files:
         folder = path.is_dir()
         for file in _below(path) if folder else [path]:
-            reader = None
-            if error := damaged(file):
-                errors = found.damaged
-            elif (reader := named or recognise(file)) is None:
-                error, errors = unknown(file), found.unknown
-            if reader:
-                found.inputs.append((file.resolve(), reader, source or reader.name))
-            elif error and not folder:
-                raise error
-            elif error:
+            errors = found.damaged
+            try:
+                _refuse_damaged(file)
+                errors = found.unknown
+                reader = named or recognise(file)
+                if reader is None:
+                    raise _unknown(file)
+            except DataError as error:
+                if not folder:
+                    raise
                 errors.append(error)
-    if not found.inputs:
-        first = files[0] if files else None
-        no_file = DataError("no file can be imported", path=first, remedy="name files")
+            else:
+                inputs[file.resolve()] = (file.resolve(), reader, source or reader.name)
+    if not inputs:
+        no_file = DataError("no file can be imported", path=files[0] if files else None, remedy="name files")
         raise next(iter((*found.damaged, *found.unknown)), no_file)
-    found.inputs = list({one[0]: one for one in found.inputs}.values())
+    found.inputs = list(inputs.values())
     return found
 
 
@@ -342,7 +331,7 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     """Write the part of an input and return its finished account."""
     done = replace(account, again=False, left_out={}, notes={})
     unreported = 0
-    with PartWriter(root, account.part) as out:
+    with writing_part(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
             if isinstance(item, Skipped):
                 saved = f" ({out.set_aside(item.text).relative_to(root).as_posix()})" if item.text else ""

@@ -1,4 +1,4 @@
-"""Readers and the items that they yield: records, skipped documents and notes; and objects of JSON files.
+"""Readers and the items that they yield: records, skipped documents and notes; and the items of JSON files.
 
 JSON files contain one object per line, a list of objects, or one object. They may be compressed with gzip. An invalid
 line is skipped. An invalid list or object is refused with its file, because the next object cannot be located.
@@ -7,7 +7,7 @@ line is skipped. An invalid list or object is refused with its file, because the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -98,16 +98,22 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
         yield number, found if isinstance(found, dict) else line
 
 
-def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | Skipped]:
-    """Yield the objects of a file in any of the three forms with their positions, and skip other values."""
-    if _is_one_document(path):
-        document = load_json(path)
-        rows = enumerate(document if isinstance(document, list) else [document], start=1)
-        found = ((f"document {number}", one) for number, one in rows)
-    else:
-        found = ((f"row {number}", row) for number, row in json_rows(path))
-    for place, one in found:
-        yield (place, one) if isinstance(one, dict) else Skipped("", place, NO_OBJECT, str(one))
+def read_json_documents(path: Path, make: Callable[[dict[str, Any], str], Iterable[Item]]) -> Iterator[Item]:
+    """Yield the items that ``make`` gives for each object and its position; other values are skipped."""
+
+    def items() -> Iterator[tuple[str, Item]]:
+        found: Iterable[tuple[str, Any]]
+        if _is_one_document(path):
+            document = load_json(path)
+            rows = enumerate(document if isinstance(document, list) else [document], start=1)
+            found = ((f"document {number}", one) for number, one in rows)
+        else:
+            found = ((f"row {number}", row) for number, row in json_rows(path))
+        for place, one in found:
+            made = make(one, place) if isinstance(one, dict) else [Skipped("", place, NO_OBJECT, str(one))]
+            yield from ((place, item) for item in made)
+
+    return without_repeats(items())
 
 
 def _is_one_document(path: Path) -> bool:
@@ -120,3 +126,24 @@ def _is_one_document(path: Path) -> bool:
     except (ValueError, RecursionError):
         return path.suffix == ".json"
     return False
+
+
+def without_repeats(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
+    """Skip records whose publication number occurred before, and the citations, relations and notes after them.
+
+    ``items`` are pairs of position and item.
+    """
+    first: dict[str, int] = {}
+    repeated = ""
+    for place, item in items:
+        if isinstance(item, Patent):
+            number, content = item.publication_number, hash(item)
+            repeated = number if number in first else ""
+            if repeated:
+                same = first[number] == content
+                reason = "the same document once more" if same else "another document of a number that was read before"
+                yield Skipped(number, place, reason)
+                continue
+            first[number] = content
+        if not repeated or (isinstance(item, Skipped) and item.number != repeated):
+            yield item

@@ -8,34 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, Patent
-from patent_mteb.readers.bulk import read_json_documents
-from patent_mteb.readers.full_text import ClaimText, Texts
-from patent_mteb.readers.items import Item, Reader, Skipped, first_object
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, ClaimText, Published, Related, Texts
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
-
-
-def reader() -> Reader:
-    """Return the reader of Lens.org's JSON lines."""
-    return Reader("lens-json", "Lens.org: JSON lines of the API", _sniff, _read)
-
-
-def _sniff(path: Path) -> bool:
-    first = first_object(path)
-    return "lens_id" in first and "biblio" in first
-
-
-def _read(path: Path) -> Iterator[Item]:
-    return read_json_documents(path, _items)
 
 
 def _items(row: dict[str, Any], place: str) -> list[Item]:
@@ -48,6 +31,14 @@ def _items(row: dict[str, Any], place: str) -> list[Item]:
         return [Skipped(lens_id, place, "a field has another type than docs.api.lens.org says", str(row))]
     keywords = (f"lens:{lens_id}",) if lens_id else ()
     return [replace(item, keywords=keywords) if isinstance(item, Patent) else item for item in items]
+
+
+READER = Reader(
+    "lens-json",
+    "Lens.org: JSON lines of the API",
+    sniff=lambda path: first_object(path).keys() >= {"lens_id", "biblio"},
+    read=lambda path: read_json_documents(path, _items),
+)
 
 
 def _list(value: Any, *names: str) -> list[Any]:
@@ -69,16 +60,14 @@ def _published(row: _Object) -> Published:
     for one in _list(row, "abstract"):
         texts.abstracts.setdefault(language(one.get("lang")), _text(one, "text"))
     for one in _list(row, "claims"):
-        texts.claims.setdefault(language(one.get("lang")), list(_claims(one)))
+        texts.claims.setdefault(language(one.get("lang")), _claims(one))
     for one in _list(row, "description"):
-        texts.descriptions.setdefault(
-            language(one.get("lang")), Description(detailed=str(one.get("text") or "").strip())
-        )
+        text = str(one.get("text") or "").strip()
+        texts.descriptions.setdefault(language(one.get("lang")), Description(detailed=text))
     main, notes = texts.main()
     reference = biblio.get("application_reference")
     applied: _Object = reference if isinstance(reference, dict) else {}
-    family = _list(row, "families", "simple_family", "members")
-    members = [_document(one) for one in family]
+    members = [publication(*_identifier(one)) for one in _list(row, "families", "simple_family", "members")]
     return Published(
         source="lens-json",
         office=_text(row, "jurisdiction"),
@@ -99,15 +88,12 @@ def _published(row: _Object) -> Published:
     )
 
 
-def _claims(one: _Object) -> Iterator[ClaimText]:
+def _claims(one: _Object) -> list[ClaimText]:
     """The claims of one language; ``claim_text`` is a list of lines."""
     lines = ["\n".join(map(str, _list(claim, "claim_text"))) for claim in _list(one, "claims")]
     if len(lines) == 1:
-        for claim in read_claims(lines[0]).claims:
-            yield ClaimText(str(claim.number), claim.text)
-    else:
-        for text in lines:
-            yield ClaimText("", " ".join(text.split()))
+        return [ClaimText(str(claim.number), claim.text) for claim in read_claims(lines[0]).claims]
+    return [ClaimText("", " ".join(text.split())) for text in lines]
 
 
 def _name(party: _Object) -> str:
@@ -118,11 +104,6 @@ def _name(party: _Object) -> str:
 def _identifier(one: _Object) -> tuple[str, str, str]:
     document: _Object = one.get("document_id") or one
     return _text(document, "doc_number"), _text(document, "jurisdiction"), _text(document, "kind")
-
-
-def _document(one: _Object) -> str:
-    serial, office, kind = _identifier(one)
-    return publication(serial, office, kind)
 
 
 def _cited(one: _Object) -> Iterator[Cited]:
@@ -140,5 +121,5 @@ def _cited(one: _Object) -> Iterator[Cited]:
 
 def _priorities(biblio: _Object) -> Iterator[Related]:
     for one in _list(biblio, "priority_claims", "claims"):
-        serial, office, kind = _identifier(one)
-        yield Related("priority", application(serial, office, kind), _text(one, "date"), office)
+        number, office, kind = _identifier(one)
+        yield Related("priority", application(number, office, kind), _text(one, "date"), office)

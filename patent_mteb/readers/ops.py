@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -19,33 +18,24 @@ from lxml import etree
 
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers import xml
-from patent_mteb.readers.bulk import read_bulk
-from patent_mteb.readers.full_text import Texts
 from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, Published, Related, Texts
 from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, text_of
 
 _CHUNK = 1 << 20
 _LONGEST_TAG = 4096
 _NAME = rb"<%s(?:[\w.-]+:)?%s(?=[\s/>])[^>]*>"
 
 
-def split_inside(container: str, name: str) -> xml.Split:
-    """Return a function that splits a stream of XML into a document for each element of a name in a container.
+class _Splitter:
+    """Splits a stream of XML into a document for each element of a name in a container.
 
     Each document starts with the text of the file up to the tag of the container, so that encoding, namespaces and
     checks of the document type are the same. Text between elements is a document too. An element without an end tag
     ends at the start of the next one.
     """
 
-    def split(stream: IO[bytes]) -> Iterator[bytes]:
-        return _Splitter(container, name).documents(stream)
-
-    return split
-
-
-class _Splitter:
     def __init__(self, container: str, name: str) -> None:
         outer, inner = container.encode(), name.encode()
         self._container_start = re.compile(_NAME % (b"", outer))
@@ -112,16 +102,18 @@ FULL_TEXT = "an answer with claims or a description, which is not read (docs/rea
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
-def reader() -> Reader:
-    """Return the reader of exchange documents."""
-    what = "EPO exchange documents: answers of OPS, DOCDB (XML, zip)"
-    return Reader("ops", what, lambda path: first_root(path) in _ROOTS, _read)
-
-
 def _read(path: Path) -> Iterator[Item]:
     if first_root(path) == "exchange-documents":
-        return read_bulk(path, _documents, split_inside("exchange-documents", "exchange-document"))
+        return read_bulk(path, _documents, _Splitter("exchange-documents", "exchange-document").documents)
     return read_bulk(path, _documents)
+
+
+READER = Reader(
+    "ops",
+    "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
+    sniff=lambda path: first_root(path) in _ROOTS,
+    read=_read,
+)
 
 
 def _documents(root: Element, place: str) -> Iterator[Item]:
@@ -140,6 +132,10 @@ def _documents(root: Element, place: str) -> Iterator[Item]:
             yield Skipped("", where, str(error), etree.tostring(document, encoding="unicode"))
 
 
+def _any_namespace(path: str) -> str:
+    return "/".join(f"{{*}}{step}" for step in path.split("/"))
+
+
 def _text(element: Element, path: str) -> str:
     """The text of the first element at a path of local names."""
     return text_of(element.find(_any_namespace(path)))
@@ -149,27 +145,17 @@ def _all(element: Element, path: str) -> list[Element]:
     return list(element.iterfind(_any_namespace(path)))
 
 
-def _any_namespace(path: str) -> str:
-    return "/".join(f"{{*}}{step}" for step in path.split("/"))
-
-
 def _identifier(element: Element) -> tuple[str, str, str, str]:
     """Number, office, kind and date of the identifier of an element: DOCDB's, else EPODOC's, else the first."""
     found = {
         one.get("document-id-type") or element.get("data-format") or "": one
         for one in reversed(_all(element, "document-id"))
     }
-    for form in ("docdb", "epodoc", *found):
-        if form in found:
-            one = found[form]
-            dates = [text for document in found.values() if (text := _text(document, "date"))]
-            return (
-                _text(one, "doc-number"),
-                _text(one, "country"),
-                _text(one, "kind"),
-                _text(one, "date") or next(iter(dates), ""),
-            )
-    return "", "", "", ""
+    one = next((found[form] for form in ("docdb", "epodoc", *found) if form in found), None)
+    if one is None:
+        return "", "", "", ""
+    date = _text(one, "date") or next((text for other in found.values() if (text := _text(other, "date"))), "")
+    return _text(one, "doc-number"), _text(one, "country"), _text(one, "kind"), date
 
 
 def _document(document: Element) -> Published:
@@ -194,7 +180,11 @@ def _document(document: Element) -> Published:
         filed=filed,
         family=document.get("family-id") or "",
         ipc=list(_ipc(biblio)),
-        cpc=[_cpc(one) for one in _all(biblio, "patent-classifications/patent-classification") if _is_cpc(one)],
+        cpc=[
+            _cpc(one)
+            for one in _all(biblio, "patent-classifications/patent-classification")
+            if any((scheme.get("scheme") or "").startswith("CPC") for scheme in _all(one, "classification-scheme"))
+        ],
         inventors=_names(biblio, "inventor"),
         applicants=_names(biblio, "applicant"),
         cited=[cited for one in _all(biblio, "references-cited/citation") for cited in _cited(one)],
@@ -224,15 +214,9 @@ def _ipc(biblio: Element) -> Iterator[str]:
     yield from codes or [ipc_code(text_of(one)) for one in _all(biblio, "classification-ipc/text")]
 
 
-def _is_cpc(one: Element) -> bool:
-    schemes = _all(one, "classification-scheme")
-    return any((scheme.get("scheme") or "").startswith("CPC") for scheme in schemes)
-
-
 def _cpc(one: Element) -> str:
-    section, cls, subclass, group, subgroup = (
-        _text(one, part) for part in ("section", "class", "subclass", "main-group", "subgroup")
-    )
+    parts = ("section", "class", "subclass", "main-group", "subgroup")
+    section, cls, subclass, group, subgroup = (_text(one, part) for part in parts)
     symbol = _text(one, "classification-symbol")
     return ipc_code(symbol or f"{section}{cls}{subclass}{group}/{subgroup}")
 
@@ -264,15 +248,6 @@ BY_OFFICE = ("search", "international-search", "examination")
 """Phases in which an examiner cites."""
 
 
-@dataclass
-class _Finding:
-    """One category of a citation with its claims and passages."""
-
-    category: str = ""
-    claims: tuple[int, ...] = ()
-    passages: list[str] = field(default_factory=list)
-
-
 def _cited(citation: Element) -> Iterator[Cited]:
     """The citations of an entry of a search report, one for each category with claims."""
     code = (citation.get("cited-phase") or "").lower()
@@ -283,24 +258,21 @@ def _cited(citation: Element) -> Iterator[Cited]:
         yield Cited("", origin=origin, phase=phase, npl=True)
         return
     serial, office, kind, _ = _identifier(patent)
-    for finding in _findings(citation):
-        yield Cited(serial, office, kind, origin, finding.category, finding.claims, tuple(finding.passages), phase)
-
-
-def _findings(citation: Element) -> list[_Finding]:
-    """The findings of a citation: OPS writes category, claims and passage in a row, DOCDB in ``rel-passage``."""
-    findings: list[_Finding] = []
+    cited = Cited(serial, office, kind, origin, phase=phase)
+    # OPS writes category, claims and passage in a row, DOCDB in ``rel-passage``.
+    findings: list[Cited] = []
     for one in citation.iter("{*}category", "{*}rel-claims", "{*}passage"):
-        name = etree.QName(one).localname
-        if name == "category" or not findings:
-            findings.append(_Finding())
+        name, text = etree.QName(one).localname, text_of(one)
         if name == "category":
-            findings[-1].category = text_of(one)
-        elif name == "rel-claims":
-            findings[-1].claims = claim_numbers(text_of(one))
-        elif text_of(one):
-            findings[-1].passages.append(text_of(one))
-    return findings or [_Finding()]
+            findings.append(cited._replace(category=text))
+            continue
+        found = findings.pop() if findings else cited
+        if name == "rel-claims":
+            found = found._replace(claims=claim_numbers(text))
+        elif text:
+            found = found._replace(passages=(*found.passages, text))
+        findings.append(found)
+    yield from findings or [cited]
 
 
 def _family(family: Element, place: str) -> Iterator[Item]:

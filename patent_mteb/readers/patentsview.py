@@ -18,19 +18,26 @@ Only utility patents are read. Citations have an origin but no category.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
-from patent_mteb.readers.full_text import ClaimText, read_claim_texts
-from patent_mteb.readers.items import Item, Note, Reader, Skipped
-from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, US_ORIGINS, unread_days
+from patent_mteb.readers.items import Item, Skipped
+from patent_mteb.readers.publication import (
+    NUMBERLESS,
+    UNNAMED,
+    US_ORIGINS,
+    ClaimText,
+    read_claim_texts,
+    with_application,
+)
 from patent_mteb.readers.values import application, day, has_digit, ipc_code, publication
-from patent_mteb.readers.zipped import joined_rows, refuse_other_files, sibling_tables, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
     "summary": ("g_brf_sum_text_*.tsv", "summary_text", ""),
@@ -40,57 +47,18 @@ _SECTIONS = {
 """Section of a description -> table, column, and column with the order of the rows."""
 
 _IPC = ("section", "ipc_class", "subclass", "main_group", "subgroup")
-_READ_WITH = (
-    "g_patent_",
-    "g_application",
-    "g_ipc_",
-    "g_cpc_",
-    "g_claims_",
-    "g_brf_",
-    "g_draw_",
-    "g_detail_",
-    "pg_ipc_",
-    "pg_cpc_",
-)
-_READ_WITH_PG = "pg_published_application_"
-
-
-def reader() -> Reader:
-    """Return the reader of PatentsView's tables."""
-    what = "PatentsView: TSV tables of one folder (g_patent.tsv and the tables next to it)"
-    return Reader("patentsview", what, _sniff, _read)
-
-
-def _sniff(path: Path) -> bool:
-    name = table_name(path, ".tsv")
-    return name in _TABLES or name.startswith((*_READ_WITH, _READ_WITH_PG))
-
-
-def _read(path: Path) -> Iterator[Item]:
-    name = table_name(path, ".tsv")
-    if name in _TABLES:
-        yield from _TABLES[name](path)
-    elif name.startswith((*_READ_WITH, _READ_WITH_PG)):
-        refuse_other_files(path)
-        yield Note("a table that is read together with the table of publications", path.name)
-    else:
-        remedy = f"expected {', '.join(_TABLES)} or a table that is read with them"
-        raise DataError("no table of PatentsView has this name", path=path, remedy=remedy)
-
-
-def _tsv(path: Path, *columns: str) -> pl.LazyFrame:
-    return table(path, columns, "\t")
+_tsv = partial(table, separator="\t")
 
 
 def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
     """Join the rows of the tables of a pattern (:func:`with_rows`)."""
-    found = [_tsv(one, key, *columns) for one in sibling_tables(path, pattern)]
+    found = [_tsv(one, (key, *columns)) for one in sibling_tables(path, pattern)]
     return with_rows(frame, pl.concat(found) if found else None, (key,), columns, name)
 
 
 def _patents(path: Path) -> Iterator[Item]:
     key = "patent_id"
-    frame = _tsv(path, key, "patent_type", "patent_date", "patent_title", "wipo_kind", "withdrawn")
+    frame = _tsv(path, (key, "patent_type", "patent_date", "patent_title", "wipo_kind", "withdrawn"))
     frame = _with(frame, path, "g_patent_abstract.tsv", ("patent_abstract",), key, "abstracts")
     frame = _with(frame, path, "g_application.tsv", ("application_id", "filing_date"), key, "applications")
     frame = _with(frame, path, "g_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
@@ -98,11 +66,17 @@ def _patents(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "g_claims_*.tsv", ("claim_sequence", "claim_text", "claim_number"), key, "claims")
     for section, (pattern, column, order) in _SECTIONS.items():
         frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
+    return _utility(frame, path, key, _grant)
+
+
+def _utility(
+    frame: pl.LazyFrame, path: Path, key: str, make: Callable[[dict[str, Any]], Iterator[Item]]
+) -> Iterator[Item]:
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row, key):
             yield Skipped(row[key], f"row {number}", reason)
         else:
-            yield from _patent(row)
+            yield from make(row)
 
 
 def _refusal(row: dict[str, Any], key: str) -> str:
@@ -118,39 +92,47 @@ def _ordered(found: list[dict[str, str]] | None, order: str = "") -> list[dict[s
     return sorted(found or (), key=lambda one: int(one[order]) if order and one[order].isdigit() else 0)
 
 
-def _patent(row: dict[str, Any]) -> Iterator[Item]:
-    number = publication(row["patent_id"], "US", row["wipo_kind"])
+def _grant(row: dict[str, Any]) -> Iterator[Item]:
     applied = next(iter(_ordered(row["applications"])), {"application_id": "", "filing_date": ""})
-    its = application(applied["application_id"], "US")
     texts = [ClaimText(one["claim_number"], one["claim_text"]) for one in _ordered(row["claims"], "claim_sequence")]
     claims, notes = read_claim_texts(texts)
-    sections = {name: _section(row, name) for name in _SECTIONS}
-    yield Patent(
-        number,
-        its or number,
-        title=row["patent_title"],
-        abstract=next((one["patent_abstract"] for one in _ordered(row["abstracts"])), ""),
+    sections = {
+        name: "\n".join(one[column] for one in _ordered(row[name], order))
+        for name, (_, column, order) in _SECTIONS.items()
+    }
+    number = publication(row["patent_id"], "US", row["wipo_kind"])
+    patent = replace(
+        _patent(row | applied, number, "patent_title", "patent_abstract", "patent_date"),
         claims=claims,
         description=Description(**sections),
-        kind=row["wipo_kind"],
-        application_date=day(applied["filing_date"]),
-        publication_date=day(row["patent_date"]),
-        ipc=_ipc(row["ipc"]),
-        cpc=_cpc(row["cpc"]),
-        application_number=its,
         languages=TextLanguages("en", "en", "en", "en"),
+    )
+    yield from with_application(patent, applied["filing_date"], row["patent_date"], notes=notes)
+
+
+def _pre_grant(row: dict[str, Any]) -> Iterator[Item]:
+    number = publication(row["pgpub_id"], "US", row["wipo_kind"] or "A1")
+    patent = _patent(row, number, "application_title", "application_abstract", "published_date")
+    yield from with_application(patent, row["filing_date"], row["published_date"])
+
+
+def _patent(row: dict[str, Any], number: str, title: str, abstract: str, date: str) -> Patent:
+    """The record of a row, given its number and the columns of title, abstract and date."""
+    its = application(row["application_id"], "US")
+    return Patent(
+        number,
+        its or number,
+        title=row[title],
+        abstract=next((one[abstract] for one in _ordered(row["abstracts"])), ""),
+        kind=row["wipo_kind"],
+        application_date=day(row["filing_date"]),
+        publication_date=day(row[date]),
+        ipc=_ipc(row["ipc"]),
+        cpc=tuple(dict.fromkeys(ipc_code(one["cpc_group"]) for one in _ordered(row["cpc"], "cpc_sequence"))),
+        application_number=its,
+        languages=TextLanguages("en", "en"),
         source="patentsview",
     )
-    for note in notes:
-        yield Note(note, number)
-    yield from unread_days(number, applied["filing_date"], row["patent_date"])
-    if its:
-        yield Relation(number, its, "application")
-
-
-def _section(row: dict[str, Any], name: str) -> str:
-    _, column, order = _SECTIONS[name]
-    return "\n".join(one[column] for one in _ordered(row[name], order))
 
 
 def _ipc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
@@ -162,48 +144,23 @@ def _ipc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes))
 
 
-def _cpc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ipc_code(one["cpc_group"]) for one in _ordered(found, "cpc_sequence")))
-
-
 def _applications(path: Path) -> Iterator[Item]:
     key = "pgpub_id"
     columns = ("application_id", "filing_date", "patent_type", "published_date", "wipo_kind", "application_title")
-    frame = _tsv(path, key, *columns)
+    frame = _tsv(path, (key, *columns))
     frame = _with(frame, path, "pg_published_application_abstract.tsv", ("application_abstract",), key, "abstracts")
     frame = _with(frame, path, "pg_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
     frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
-    for number, row in enumerate(joined_rows(frame, path), start=2):
-        if reason := _refusal(row, key):
-            yield Skipped(row[key], f"row {number}", reason)
-            continue
-        published, its = publication(row[key], "US", row["wipo_kind"] or "A1"), application(row["application_id"], "US")
-        yield Patent(
-            published,
-            its or published,
-            title=row["application_title"],
-            abstract=next((one["application_abstract"] for one in _ordered(row["abstracts"])), ""),
-            kind=row["wipo_kind"],
-            application_date=day(row["filing_date"]),
-            publication_date=day(row["published_date"]),
-            ipc=_ipc(row["ipc"]),
-            cpc=_cpc(row["cpc"]),
-            application_number=its,
-            languages=TextLanguages("en", "en"),
-            source="patentsview",
-        )
-        yield from unread_days(published, row["filing_date"], row["published_date"])
-        if its:
-            yield Relation(published, its, "application")
+    return _utility(frame, path, key, _pre_grant)
 
 
 def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
     """The citations of one table; ``cited`` and ``office`` are the columns of number and country (default: US)."""
     key, columns = "patent_id", [cited, "citation_category", *([office] if office else ["wipo_kind"])]
-    frame = _tsv(path, key, *columns)
+    frame = _tsv(path, (key, *columns))
     patents = sibling_tables(path, "g_patent.tsv")
     if patents:
-        kinds = _tsv(patents[0], key, "wipo_kind").rename({"wipo_kind": "own_kind"})
+        kinds = _tsv(patents[0], (key, "wipo_kind")).rename({"wipo_kind": "own_kind"})
         frame = frame.join(kinds, on=key, how="left", maintain_order="left")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         citing = publication(row[key], "US", row.get("own_kind") or "")
@@ -217,7 +174,7 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
 
 
 def _crosswalk(path: Path) -> Iterator[Item]:
-    for number, row in enumerate(joined_rows(_tsv(path, "pgpub_id", "patent_id"), path), start=2):
+    for number, row in enumerate(joined_rows(_tsv(path, ("pgpub_id", "patent_id")), path), start=2):
         if has_digit(row["pgpub_id"]) and has_digit(row["patent_id"]):
             yield Relation(publication(row["patent_id"], "US"), publication(row["pgpub_id"], "US", "A1"), "pre-grant")
         else:
@@ -232,3 +189,19 @@ _TABLES = {
     "g_foreign_citation": lambda path: _citations(path, "citation_application_id", "citation_country"),
     "pg_granted_pgpubs_crosswalk": _crosswalk,
 }
+
+_READ_WITH = """
+    g_patent_ g_application g_ipc_ g_cpc_ g_claims_ g_brf_ g_draw_ g_detail_ pg_published_application_ pg_ipc_ pg_cpc_
+"""
+
+READER = reader_of_tables(
+    "patentsview",
+    "PatentsView: TSV tables of one folder (g_patent.tsv and the tables next to it)",
+    owner="PatentsView",
+    tables=_TABLES,
+    read_with=tuple(_READ_WITH.split()),
+    name_of=lambda path: table_name(path, ".tsv"),
+    suffix=".tsv",
+    others="publications",
+    expected=f"{', '.join(_TABLES)} or a table that is read with them",
+)

@@ -26,43 +26,16 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
-from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.items import Item, Skipped
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
+from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, with_application
 from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
-from patent_mteb.readers.zipped import joined_rows, refuse_other_files, sibling_tables, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
-_READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
 _NUMBER = ("publn_auth", "publn_nr", "publn_kind")
 _KEYS = ("pat_publn_id", "citn_replenished", "citn_id")
 _APPLICANT = ("APP", "FOP")
-
-
-def reader() -> Reader:
-    """Return the reader of PATSTAT's raw tables."""
-    return Reader(
-        "patstat-tables",
-        "PATSTAT: raw CSV tables of one folder (tls211_pat_publn.csv, tls212_citation.csv ...)",
-        _sniff,
-        _read,
-    )
-
-
-def _sniff(path: Path) -> bool:
-    return table_name(path, ".csv")[:6] in (*_TABLES, *_READ_WITH)
-
-
-def _read(path: Path) -> Iterator[Item]:
-    name = path.name[:6]
-    if name in _TABLES:
-        yield from _TABLES[name](path)
-    elif name in _READ_WITH:
-        refuse_other_files(path)
-        yield Note("a table that is read together with the table of publications or citations", path.name)
-    else:
-        remedy = f"expected {', '.join((*_TABLES, *_READ_WITH))}"
-        raise DataError("no table of PATSTAT has this name", path=path, remedy=remedy)
 
 
 def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
@@ -84,13 +57,8 @@ def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], 
 
 
 _APPLICATION = (
-    "appln_auth",
-    "appln_nr",
-    "appln_kind",
-    "appln_filing_date",
-    "earliest_filing_date",
-    "docdb_family_id",
-    "inpadoc_family_id",
+    *("appln_auth", "appln_nr", "appln_kind", "appln_filing_date", "earliest_filing_date"),
+    *("docdb_family_id", "inpadoc_family_id"),
 )
 
 
@@ -108,28 +76,22 @@ def _publications(path: Path) -> Iterator[Item]:
         yield from _patent(row)
 
 
-def _first(found: list[dict[str, str]] | None) -> dict[str, str]:
-    return found[0] if found else {}
-
-
 def _number(row: dict[str, Any], before: str = "") -> str:
     office, serial, kind = (str(row[before + name] or "").strip() for name in _NUMBER)
     return publication(serial, office, kind)
 
 
 def _application(row: dict[str, Any]) -> str:
-    return application(
-        row.get("appln_nr", "").strip(), row.get("appln_auth", "").strip(), row.get("appln_kind", "").strip()
-    )
+    return application(*(row.get(name, "").strip() for name in ("appln_nr", "appln_auth", "appln_kind")))
 
 
 def _patent(row: dict[str, Any]) -> Iterator[Item]:
-    applied, title, abstract = _first(row["applications"]), _first(row["titles"]), _first(row["abstracts"])
+    applied, title, abstract = (next(iter(row[name] or ()), {}) for name in ("applications", "titles", "abstracts"))
     number, its = _number(row), _application(applied)
     families = (applied.get(name, "") for name in ("docdb_family_id", "inpadoc_family_id"))
     # The first IPC code has position F; the table has no order.
     codes = sorted(row["ipc"] or (), key=lambda one: (one["ipc_position"] != "F", one["ipc_class_symbol"]))
-    yield Patent(
+    patent = Patent(
         number,
         next((family for family in families if family.strip("0")), its or number),
         title=title.get("appln_title", ""),
@@ -144,11 +106,9 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",
     )
-    yield from unread_days(
-        number, row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date")
+    yield from with_application(
+        patent, row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date")
     )
-    if its:
-        yield Relation(number, its, "application")
 
 
 def _citations(path: Path) -> Iterator[Item]:
@@ -209,3 +169,17 @@ def _priorities(path: Path) -> Iterator[Item]:
 
 
 _TABLES = {"tls211": _publications, "tls212": _citations, "tls204": _priorities}
+
+_READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
+
+READER = reader_of_tables(
+    "patstat-tables",
+    "PATSTAT: raw CSV tables of one folder (tls211_pat_publn.csv, tls212_citation.csv ...)",
+    owner="PATSTAT",
+    tables=_TABLES,
+    read_with=_READ_WITH,
+    name_of=lambda path: path.name[:6],
+    suffix=".csv",
+    others="publications or citations",
+    expected=", ".join((*_TABLES, *_READ_WITH)),
+)

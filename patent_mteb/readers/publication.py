@@ -1,11 +1,18 @@
-"""A publication as read from a full-text document of any markup, and its records."""
+"""A publication as read from a full-text document of any markup: its texts, citations and relations, and its records.
+
+Markup takes precedence; the wording of claims and descriptions counts only if there is none. Of texts in several
+languages the English one is the main text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from patent_mteb.patents.claims import referred_claims
 from patent_mteb.patents.records import (
     RELATED_PUBLICATIONS,
     Citation,
@@ -16,9 +23,151 @@ from patent_mteb.patents.records import (
     TextLanguages,
     Translation,
 )
+from patent_mteb.patents.sections import split_description
 from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
-from patent_mteb.readers.xml import MalformedError
+from patent_mteb.readers.xml import Element, MalformedError, text_of
+
+CANCELLED = "a cancelled claim"
+UNNUMBERED = "a claim without a number, numbered by its position"
+
+
+class ClaimText(NamedTuple):
+    """One claim of a source: number (may be empty), text, and references in the markup (``CLM-00001``)."""
+
+    number: str
+    text: str
+    refers: tuple[str, ...] = ()
+
+
+def marked_claims(claims: Iterable[Element], number: str, reference: str, target: str) -> list[ClaimText]:
+    """Return claims and their references: attribute of the number, element and attribute of a reference."""
+    return [
+        ClaimText(
+            claim.get(number) or "", text_of(claim), tuple(one.get(target) or "" for one in claim.iter(reference))
+        )
+        for claim in claims
+    ]
+
+
+_DIGITS = re.compile(r"\d+")
+
+_CANCELLED = re.compile(
+    r"(?:claims?)?[\d\s,.:–-]*(?:to \d+\.?\s*)?[(\[]?\s*(?:cancel\w*|deleted|withdrawn)(?: herein)?\s*[)\]]?[.;]?",
+    re.IGNORECASE,
+)
+
+_LEADING = re.compile(r"(\d{1,4})\s*[.)]{1,2}\s+")
+_MOST_DIGITS = 5
+
+
+def _last_number(text: str) -> int | None:
+    found = _DIGITS.findall(text)
+    return int(found[-1]) if found and len(found[-1]) <= _MOST_DIGITS and int(found[-1]) else None
+
+
+def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], list[str]]:
+    """Return the claims, and a note for each claim that is cancelled or has no number.
+
+    Dependence comes from the markup, or from the wording if no claim of the set has references in the markup.
+    """
+    numbered: dict[int, ClaimText] = {}
+    notes = []
+    for text in texts:
+        if not text.text or _CANCELLED.fullmatch(text.text):
+            notes.append(CANCELLED)
+            continue
+        leading = _LEADING.match(text.text)
+        number = _last_number(text.number) or (int(leading[1]) if leading else None)
+        if not number or number in numbered:
+            notes.append(UNNUMBERED)
+            number = max(numbered, default=0) + 1
+        bare = text.text[leading.end() :] if leading else text.text
+        numbered[number] = text._replace(text=bare)
+    known = sorted(numbered)
+    marked = any(text.refers for text in numbered.values())
+    claims = []
+    for number, text in numbered.items():
+        if marked:
+            refers = {_last_number(reference) for reference in text.refers} - {None, number}
+            depends = tuple(sorted(one for one in refers if one))
+        else:
+            depends = referred_claims(text.text, number, known)
+        claims.append(Claim(number, text.text, depends))
+    return tuple(claims), notes
+
+
+class Paragraph(NamedTuple):
+    """A paragraph or heading, its section in the markup (empty if unknown), and its number (0 if it has none)."""
+
+    text: str
+    section: str = ""
+    number: int = 0
+
+
+def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
+    """Split a description into the sections of the markup, or by its headings if there is no markup.
+
+    ``summary`` in the markup of the USPTO contains background and summary, which are split by headings. An unmarked
+    paragraph after a marked one belongs to the same section.
+    """
+    if not any(paragraph.section for paragraph in paragraphs):
+        return split_description("\n".join(paragraph.text for paragraph in paragraphs))
+    sections: dict[str, list[str]] = {"background": [], "summary": [], "drawings": [], "detailed": []}
+    current = "background"
+    for section, group in groupby(paragraphs, key=lambda paragraph: paragraph.section):
+        current = section or current
+        text = "\n".join(paragraph.text for paragraph in group if paragraph.text)
+        if current == "summary":
+            found = split_description(text)
+            sections["background"] += filter(None, [found.background])
+            text = "\n".join(filter(None, (found.summary, found.drawings, found.detailed)))
+        sections[current] += filter(None, [text])
+    return Description(**{name: "\n".join(texts) for name, texts in sections.items()})
+
+
+def paragraph_numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple[int, ...]:
+    """Return the number of each line of a description, 0 for a heading; empty if no paragraph has a number."""
+    numbers: dict[str, list[int]] = {}
+    for paragraph in paragraphs:
+        numbers.setdefault(paragraph.text, []).append(paragraph.number)
+    found = tuple(numbers[line].pop(0) if numbers.get(line) else 0 for line in description.lines())
+    return found if any(found) else ()
+
+
+@dataclass
+class Texts:
+    """The texts of one publication by language."""
+
+    own: str
+    titles: dict[str, str] = field(default_factory=dict)
+    abstracts: dict[str, str] = field(default_factory=dict)
+    claims: dict[str, list[ClaimText]] = field(default_factory=dict)
+    descriptions: dict[str, Description] = field(default_factory=dict)
+
+    def main(self) -> tuple[dict[str, object], list[str]]:
+        """Return the text fields of a record and notes on the claims."""
+        read = {language: read_claim_texts(texts) for language, texts in self.claims.items()}
+        claims = {language: found for language, (found, _) in read.items()}
+        names = ("title", "abstract", "claims", "description")
+        texts: tuple[Mapping[str, Any], ...] = (self.titles, self.abstracts, claims, self.descriptions)
+        # English, else the language of the document, else the first
+        chosen = [next((one for one in ("en", self.own, *of) if one in of), "") for of in texts]
+        translations = []
+        for language in sorted(set().union(*texts)):
+            other = {
+                name: of[language]
+                for name, of, main in zip(names, texts, chosen, strict=True)
+                if language in of and language != main
+            }
+            if "description" in other:
+                other["description"] = "\n".join(filter(None, astuple(other["description"])))
+            translations.append(Translation(language, **other))
+        values = {name: of[main] for name, of, main in zip(names, texts, chosen, strict=True) if main in of}
+        values["languages"] = TextLanguages(*chosen)
+        values["translations"] = [one for one in translations if one != Translation(one.language)]
+        return values, [note for _, notes in read.values() for note in notes]
+
 
 NON_PATENT = "a citation of other literature than patents"
 UNPUBLISHED = "a citation of an application that names no publication"
@@ -36,6 +185,16 @@ _NO_TEXT = "a document without any text"
 def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
     """Yield a note for each invalid date."""
     return (Note(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
+
+
+def with_application(patent: Patent, *days: str | int | None, notes: Iterable[str] = ()) -> Iterator[Item]:
+    """Yield the record of a table, notes on it, a note for each invalid date, and its application."""
+    number = patent.publication_number
+    yield patent
+    yield from (Note(note, number) for note in notes)
+    yield from unread_days(number, *days)
+    if patent.application_number:
+        yield Relation(number, patent.application_number, "application")
 
 
 class Cited(NamedTuple):
@@ -117,9 +276,8 @@ class Published:
 
     def _patent(self, number: str) -> Patent:
         filed = day(self.filed)
-        earlier = [
-            (date, one) for one in self.related if one.kind not in RELATED_PUBLICATIONS and (date := day(one.date))
-        ]
+        related = [(day(one.date), one) for one in self.related if one.kind not in RELATED_PUBLICATIONS]
+        earlier = [(date, one) for date, one in related if date]
         foreign = sorted((date, one.office) for date, one in earlier if one.office and one.kind == "priority")
         return Patent(
             publication_number=number,

@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import polars as pl
@@ -25,7 +24,7 @@ import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
-from patent_mteb.identity import RELEASE, json_digest
+from patent_mteb.identity import RELEASE
 from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
 
 _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
@@ -44,49 +43,30 @@ _ROWS_AT_ONCE = 1000
 
 
 def part_path(root: Path, kind: str, part: str) -> Path:
-    """Return the file of one kind of record of a part."""
     return root / kind / f"{part}.parquet"
 
 
 def remove_part(root: Path, part: str) -> None:
-    """Remove the files of a part that exist."""
     for kind in KINDS:
         part_path(root, kind, part).unlink(missing_ok=True)
     shutil.rmtree(root / SET_ASIDE / part, ignore_errors=True)
 
 
 class PartWriter:
-    """Writes the records of one input in batches. The files appear when the block ends without an error."""
+    """Writes the records of one input in batches."""
 
-    def __init__(self, root: Path, part: str) -> None:
+    def __init__(self, root: Path, part: str, writers: Mapping[type, pq.ParquetWriter]) -> None:
         self.counts = dict.fromkeys(KINDS, 0)
-        self._root = root
-        self._part = part
+        self._root, self._part, self._writers = root, part, writers
         self._set_aside = 0
-        self._files = contextlib.ExitStack()
-        self._writers: dict[type, pq.ParquetWriter] = {}
         self._waiting: dict[type, list[dict[str, Any]]] = {kind: [] for kind in _SCHEMAS}
-
-    def __enter__(self) -> PartWriter:
-        for kind, (name, schema) in _SCHEMAS.items():
-            partial = self._files.enter_context(replacing(part_path(self._root, name, self._part)))
-            self._writers[kind] = self._files.enter_context(pq.ParquetWriter(partial, schema))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            for record in _SCHEMAS:
-                self._flush(record)
-        self._files.__exit__(kind, error, trace)
 
     def write(self, record: Patent | Citation | Relation) -> None:
         kind = type(record)
         self._waiting[kind].append(asdict(record))
         self.counts[_SCHEMAS[kind][0]] += 1
         if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
-            self._flush(kind)
+            self.flush(kind)
 
     def set_aside(self, text: str) -> Path:
         """Save the text of a malformed document and return its file."""
@@ -95,15 +75,28 @@ class PartWriter:
         write_text(path, text)
         return path
 
-    def _flush(self, kind: type) -> None:
+    def flush(self, kind: type) -> None:
         rows, schema = self._waiting[kind], _SCHEMAS[kind][1]
         if rows:
             self._writers[kind].write_table(pa.Table.from_pylist(rows, schema=schema))
             rows.clear()
 
 
+@contextlib.contextmanager
+def writing_part(root: Path, part: str) -> Iterator[PartWriter]:
+    """Write a part; its files appear when the block ends without an error."""
+    with contextlib.ExitStack() as files:
+        writers = {}
+        for kind, (name, schema) in _SCHEMAS.items():
+            partial = files.enter_context(replacing(part_path(root, name, part)))
+            writers[kind] = files.enter_context(pq.ParquetWriter(partial, schema))
+        out = PartWriter(root, part, writers)
+        yield out
+        for kind in _SCHEMAS:
+            out.flush(kind)
+
+
 MANIFEST = "import.json"
-_EXAMPLES = 5
 _IMPORTED_BEFORE = "in an input that was imported before"
 REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
 
@@ -117,7 +110,7 @@ class Tally:
 
     def add(self, example: str = "", count: int = 1) -> None:
         self.count += count
-        if example and len(self.examples) < _EXAMPLES:
+        if example and len(self.examples) < 5:
             self.examples.append(example)
 
 
@@ -125,16 +118,9 @@ class Tally:
 class Account:
     """The import of one input file, as ``import.json`` stores it.
 
-    Attributes:
-        path: the input.
-        source: name of its reader, or path of the column map.
-        part: name of its part.
-        size: bytes of the input.
-        done: whether its part is complete.
-        again: whether a complete part is read again, because records that were removed as repeats may return.
-        records: records written, by kind.
-        left_out: skipped documents, by reason.
-        notes: notes, by their texts.
+    ``source`` is the name of its reader or the path of the column map, ``size`` the bytes of the input. ``done`` says
+    whether its part is complete, ``again`` whether a complete part is read again, because records that were removed as
+    repeats may return. Then come the records written, by kind, the skipped documents, by reason, and the notes.
     """
 
     path: str
@@ -156,19 +142,16 @@ class Account:
 
 def read_accounts(root: Path) -> dict[str, Account]:
     """Return the accounts of a records directory by part, in the order of their import."""
-    return _accounts(read_json(root / MANIFEST) or {})
+    rows = (read_json(root / MANIFEST) or {}).get("inputs", ())
+    return {row["part"]: _account(row) for row in rows}
 
 
-def _accounts(document: Mapping[str, Any]) -> dict[str, Account]:
-    accounts = {}
-    for row in document.get("inputs", ()):
-        tallies = {name: {what: Tally(**tally) for what, tally in row[name].items()} for name in ("left_out", "notes")}
-        accounts[row["part"]] = Account(**(row | tallies))
-    return accounts
+def _account(row: Mapping[str, Any]) -> Account:
+    tallies = {name: {what: Tally(**tally) for what, tally in row[name].items()} for name in ("left_out", "notes")}
+    return Account(**{**row, **tallies})
 
 
 def save_accounts(root: Path, accounts: Mapping[str, Account], *, repeats_removed: bool) -> None:
-    """Write the accounts of a records directory."""
     rows = [asdict(account) for account in accounts.values()]
     document = {"schema": 1, "version": RELEASE, "inputs": rows, "settled": repeats_removed}
     write_json(root / MANIFEST, document)
@@ -232,27 +215,15 @@ def _drop_publications(path: Path, numbers: Collection[str]) -> None:
 
 SHARES = "shares"
 _SHARE = "share.json"
-_MERGED = ".merged-shares"
 
 
 @dataclass(frozen=True)
 class Share:
-    """One share of an import.
-
-    Attributes:
-        share: (i, n).
-        plan: digest of the inputs of all shares.
-        accounts: its accounts by their positions among all inputs.
-    """
+    """Share i of n of an import, the digest of the inputs of all shares, and its accounts by position among them."""
 
     share: tuple[int, int]
     plan: str
     accounts: Mapping[int, Account]
-
-
-def plan_digest(names: Sequence[str]) -> str:
-    """Return a digest of the file names of an import. Folders may differ between machines."""
-    return json_digest(list(names))
 
 
 def share_folder(root: Path, share: tuple[int, int]) -> Path:
@@ -260,7 +231,6 @@ def share_folder(root: Path, share: tuple[int, int]) -> Path:
 
 
 def save_share(root: Path, share: Share) -> None:
-    """Write the accounts of a share."""
     rows = [{"place": position, **asdict(account)} for position, account in share.accounts.items()]
     document = {"schema": 1, "version": RELEASE, "share": list(share.share), "plan": share.plan, "inputs": rows}
     write_json(share_folder(root, share.share) / _SHARE, document)
@@ -280,10 +250,8 @@ def read_share(root: Path, share: tuple[int, int], plan: str) -> dict[str, Accou
 
 def _share(document: Mapping[str, Any]) -> Share:
     rows = [dict(row) for row in document["inputs"]]
-    positions = [row.pop("place") for row in rows]
     number, shares = document["share"]
-    accounts = [account for row in rows for account in _accounts({"inputs": [row]}).values()]
-    return Share((number, shares), document["plan"], dict(zip(positions, accounts, strict=True)))
+    return Share((number, shares), document["plan"], {row.pop("place"): _account(row) for row in rows})
 
 
 @contextlib.contextmanager
@@ -292,7 +260,7 @@ def merged_shares(root: Path, others: Sequence[Path], known: Collection[str] = (
 
     The shares are removed when the block ends without an error.
     """
-    done = root / _MERGED
+    done = root / ".merged-shares"
     shutil.rmtree(done, ignore_errors=True)
     for other in others:
         _copy(other, root, known)
@@ -315,15 +283,14 @@ def _read_shares(root: Path) -> list[Share]:
 def _check(root: Path, found: Sequence[Share]) -> None:
     """Refuse shares of different imports, missing shares and unfinished shares."""
     if len({(share.share[1], share.plan) for share in found}) > 1:
-        remedy = "remove those that do not belong"
-        raise DataError("the shares are of different imports", path=root / SHARES, remedy=remedy)
+        problem = "the shares are of different imports"
+        raise DataError(problem, path=root / SHARES, remedy="remove those that do not belong")
     have = {share.share[0] for share in found}
     n_shares = found[0].share[1] if found else 0
     if missing := [number for number in range(1, n_shares + 1) if number not in have]:
         verb = "is" if len(missing) == 1 else "are"
         problem = f"of {n_shares} shares of this import {len(missing)} {verb} missing: {', '.join(map(str, missing))}"
-        remedy = f"import with --shard {missing[0]}/{n_shares}, then merge"
-        raise DataError(problem, path=root, remedy=remedy)
+        raise DataError(problem, path=root, remedy=f"import with --shard {missing[0]}/{n_shares}, then merge")
     for share in found:
         for account in share.accounts.values():
             if not (account.done and all(part_path(root, kind, account.part).exists() for kind in KINDS)):
@@ -336,20 +303,13 @@ def _copy(other: Path, root: Path, known: Collection[str]) -> None:
     """Copy the parts of the shares of another directory, then the shares."""
     found = _read_shares(other)
     if not found:
-        remedy = "name the directory of a share"
-        raise DataError("the directory has no share of an import", path=other, remedy=remedy)
+        problem = "the directory has no share of an import"
+        raise DataError(problem, path=other, remedy="name the directory of a share")
     parts = {account.part for share in found for account in share.accounts.values()} - set(known)
-    for kind in KINDS:
-        for part in parts:
-            if (path := part_path(other, kind, part)).exists():
-                _copy_file(path, part_path(root, kind, part))
-    for part in parts:
-        for path in sorted((other / SET_ASIDE / part).glob("*")):
-            _copy_file(path, root / SET_ASIDE / part / path.name)
-    for share in found:
-        _copy_file(share_folder(other, share.share) / _SHARE, share_folder(root, share.share) / _SHARE)
-
-
-def _copy_file(path: Path, target: Path) -> None:
-    with replacing(target) as partial:
-        shutil.copyfile(path, partial)
+    files = [part_path(other, kind, part) for kind in KINDS for part in parts]
+    files += [path for part in parts for path in sorted((other / SET_ASIDE / part).glob("*"))]
+    files += [share_folder(other, share.share) / _SHARE for share in found]  # last: they say that the parts are there
+    for path in files:
+        if path.exists():
+            with replacing(root / path.relative_to(other)) as partial:
+                shutil.copyfile(path, partial)

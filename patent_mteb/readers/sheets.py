@@ -25,15 +25,9 @@ _DELIMITERS = "\t;,|"
 _LONGEST_CELL = 1 << 30
 
 _BROKEN_BOOK = (
-    SyntaxError,  # XML that lxml or ElementTree cannot parse
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
+    *(SyntaxError, ValueError, TypeError, LookupError, AttributeError, EOFError),  # SyntaxError: XML
     RuntimeError,  # an encrypted file in the zip
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
+    *(zipfile.BadZipFile, zlib.error),
 )
 
 Cells = tuple[int, list[Any]]
@@ -89,28 +83,28 @@ def open_sheet(
     head = list(itertools.islice(lines(), max(_HEAD, preamble or 0)))
     if not head:
         raise DataError("the table is empty", path=path, remedy="export it again")
-    above = _header(head, wanted) if preamble is None else min(preamble, len(head) - 1)
+    if preamble is None:
+        above = max(range(len(head)), key=lambda line: _score(head[line][1], wanted))
+    else:
+        above = min(preamble, len(head) - 1)
     names = tuple(str(name).strip() if name is not None else "" for name in head[above][1])
     if repeated := sorted({name for name in names if name and names.count(name) > 1}):
-        raise DataError(
-            f"two columns are called '{repeated[0]}'", path=path, row=head[above][0], remedy="rename one of them"
-        )
+        problem = f"two columns are called '{repeated[0]}'"
+        raise DataError(problem, path=path, row=head[above][0], remedy="rename one of them")
     return Sheet(tuple(filter(None, names)), _rows(itertools.islice(lines(), above + 1, None), names))
 
 
 def _objects(path: Path, form: str) -> Sheet:
     if form == "parquet":
         return Sheet(tuple(parquet_schema(path).names), iter(read_rows(path)))
-    document = load_json(path) if form == "json" else None
-    if document is not None and not all(isinstance(row, dict) for row in document):
-        raise DataError("the JSON list must contain objects", path=path, remedy="give one object per publication")
+    if form == "json":
+        document = load_json(path)
+        if not all(isinstance(row, dict) for row in document):
+            raise DataError("the JSON list must contain objects", path=path, remedy="give one object per publication")
 
     def rows() -> Iterator[tuple[int, Row]]:
-        if document is not None:
-            yield from enumerate(document, start=1)
-            return
-        for number, row in json_rows(path):
-            yield number, row if isinstance(row, dict) else BadRow(NO_OBJECT, row)
+        found = enumerate(document, start=1) if form == "json" else json_rows(path)
+        return ((number, row if isinstance(row, dict) else BadRow(NO_OBJECT, row)) for number, row in found)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
@@ -163,11 +157,6 @@ def _delimiter(path: Path, wanted: Callable[[str], bool]) -> str:
 def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, int]:
     names = [name.strip() for name in cells if isinstance(name, str) and name.strip()]
     return sum(map(wanted, names)), len(names)
-
-
-def _header(head: Sequence[Cells], wanted: Callable[[str], bool]) -> int:
-    scores = [_score(cells, wanted) for _, cells in head]
-    return scores.index(max(scores))
 
 
 def _workbook(path: Path, sheet: str) -> Iterator[Cells]:

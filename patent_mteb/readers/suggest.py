@@ -83,10 +83,6 @@ _SEPARATORS = (";;", " | ", "|", ";", "\n")
 _SAMPLE = 200
 
 
-def is_known(column: str) -> bool:
-    return _plain(column) in _KNOWN
-
-
 def _plain(column: str) -> str:
     return " ".join(re.findall(r"[a-z0-9]+", column.lower()))
 
@@ -96,19 +92,15 @@ _KNOWN = {name for fields in _SYNONYMS.values() for names in fields.values() for
 
 def suggest(path: Path, *, unfinished: bool = False) -> str:
     """Return a column map in TOML for a table. Unknown columns are in comments."""
-    sheet = open_sheet(path, is_known)
+    sheet = open_sheet(path, lambda column: _plain(column) in _KNOWN)
     found = _found(sheet.columns)
     numberless = "publication_number" not in found.get("fields", {})
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
         found = {"citations": found["citations"]}
     elif numberless and not unfinished:
-        remedy = (
-            f"patent-mteb data import --suggest {path.name} > map.toml writes a map to be finished by hand; name it"
-            " with --map"
-        )
-        raise DataError(
-            f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy
-        )
+        problem = f"no column looks like a publication number (columns: {', '.join(sheet.columns)})"
+        remedy = f"patent-mteb data import --suggest {path.name} > map.toml writes a map to be finished by hand"
+        raise DataError(problem, path=path, remedy=f"{remedy}; name it with --map")
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
     sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
@@ -134,17 +126,13 @@ def _found(columns: Sequence[str]) -> dict[str, dict[str, str]]:
         by_name.setdefault(_plain(column), column)
     found = {}
     for section, fields in _SYNONYMS.items():
-        hits = {
-            ours: by_name[name]
-            for ours, names in fields.items()
-            if (name := next((one for one in names if one in by_name), None))
-        }
+        known = {ours: [by_name[name] for name in names if name in by_name] for ours, names in fields.items()}
+        hits = {ours: names[0] for ours, names in known.items() if names}
         if hits and {"citations": "cited", "labels": "coarse"}.get(section, next(iter(hits))) in hits:
             found[section] = hits
-    if "description" in found.get("fields", {}):
-        found["fields"] = {
-            ours: theirs for ours, theirs in found["fields"].items() if not ours.startswith("description.")
-        }
+    own = found.get("fields", {})
+    if "description" in own:
+        found["fields"] = {ours: theirs for ours, theirs in own.items() if not ours.startswith("description.")}
     return found
 
 

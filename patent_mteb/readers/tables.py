@@ -5,12 +5,13 @@ The folder ``maps/`` has the maps of this package.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import split_claims
@@ -36,11 +37,12 @@ from patent_mteb.readers.sheets import BadRow, open_sheet
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of
 
-_STRINGS = ("kind", "filing_jurisdiction")
-_LISTS = ("ipc", "cpc", "inventors", "applicants", "keywords")
-_DATES = ("application_date", "publication_date", "priority_date")
+_TYPES = get_type_hints(Patent)
+_READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
+_STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
+_LISTS = {name for name, type_ in _TYPES.items() if type_ == tuple[str, ...]}
+_DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _TEXTS = ("title", "abstract", "claims", "description")
-_PREFERRED = "en"
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
 
 
@@ -143,21 +145,17 @@ class RowReader:
         return date
 
     def _patent(self, own: str, row: Mapping[str, Any], place: str) -> Patent:
-        fields = self._columns.fields
-        values: dict[str, Any] = {name: self._text(row, fields[name]) for name in _STRINGS if name in fields}
-        values |= {
-            name: tuple(dict.fromkeys(filter(None, self._list(row, fields[name])))) for name in _LISTS if name in fields
-        }
-        values |= {name: self._date(row, name, fields[name], place) for name in _DATES if name in fields}
+        columns = self._columns.fields
+        values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
+        values |= {name: self._date(row, name, columns[name], place) for name in _DATES if name in columns}
+        for name in _LISTS & columns.keys():
+            values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
         for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
-            parts = {
-                ours.partition(".")[2]: self._text(row, column)
-                for ours, column in fields.items()
-                if ours.startswith(f"{name}.")
-            }
+            dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
+            parts = {part: self._text(row, column) for part, column in dotted.items()}
             if parts:
                 values[name] = kind(**parts)
-        texts = {name: self._by_language(row, fields.get(name)) for name in _TEXTS}
+        texts = {name: self._by_language(row, columns.get(name)) for name in _TEXTS}
         for name, found in texts.items():
             if found:
                 values[name] = _parsed(name, found[0][1])
@@ -186,15 +184,13 @@ class RowReader:
             texts = [value for value in cells if value is not None]
             return [(languages[0] if languages else column.language, texts[0] if len(texts) == 1 else texts)]
         found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
-        return sorted(found, key=lambda one: one[0] != _PREFERRED)
+        return sorted(found, key=lambda one: one[0] != "en")
 
     def _family(self, own: str, row: Mapping[str, Any], place: str) -> str:
         """The given family, else the lowest number of its members, else the publication number."""
-        given = self._text(row, self._columns.fields.get("family_id"))
-        if given:
+        if given := self._text(row, self._columns.fields.get("family_id")):
             return given
-        member = self._columns.relations.get("member")
-        if members := self._numbers(row, member, place):
+        if members := self._numbers(row, self._columns.relations.get("member"), place):
             self._note("no family id: the family is named after the first of its members", place, "")
             return min((own, *members))
         self._note("no family is given: the publication number is used", place, "")
@@ -245,12 +241,11 @@ class RowReader:
 
     def _aligned(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
         """One value for each cited number, if there is one for each or one for all."""
-        if len(values) == length:
-            return values
-        if len(values) > 1:
+        if len(values) > 1 and len(values) != length:
             problem = f"{ours} and cited numbers differ in length: {ours} left empty"
             self._note(problem, place, f"{len(values)} for {length}")
-        return (values if len(values) == 1 else [""]) * length
+            values = []
+        return values if len(values) == length else (values or [""]) * length
 
     def _relations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
         columns = self._columns.relations
@@ -264,7 +259,7 @@ class RowReader:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return _claims(value) if name == "claims" else _description(value) if name == "description" else text_of(value)
+    return {"claims": _claims, "description": _description}.get(name, text_of)(value)
 
 
 def _claims(value: Any) -> tuple[Claim, ...]:
@@ -285,9 +280,7 @@ def _claims(value: Any) -> tuple[Claim, ...]:
 
 def _description(value: Any) -> Description:
     if isinstance(value, Mapping):
-        return Description(
-            **{name: text_of(value.get(name)) for name in ("background", "summary", "drawings", "detailed")}
-        )
+        return Description(**{one.name: text_of(value.get(one.name)) for one in dataclasses.fields(Description)})
     return split_description(text_of(list(flat(value, ""))))
 
 
@@ -314,14 +307,14 @@ def readers() -> list[Reader]:
 
 def reader_of(columns: ColumnMap) -> Reader:
     """Return the reader of a column map."""
-    return Reader(
-        columns.name, columns.what, partial(_recognised, columns), partial(read_table, columns=columns), columns.text
-    )
-
-
-def _recognised(columns: ColumnMap, path: Path) -> bool:
     wanted = set(map(_folded, columns.recognised_by))
-    return bool(wanted) and wanted <= set(map(_folded, open_sheet(path, lambda name: _folded(name) in wanted).columns))
+
+    def sniff(path: Path) -> bool:
+        if not wanted:
+            return False
+        return wanted <= set(map(_folded, open_sheet(path, lambda name: _folded(name) in wanted).columns))
+
+    return Reader(columns.name, columns.what, sniff, partial(read_table, columns=columns), columns.text)
 
 
 def _read_suggested(path: Path) -> Iterator[Item]:
@@ -367,10 +360,10 @@ def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mappi
     if missing:
         problem = f"column '{missing[0]}' is missing (columns: {', '.join(there)})"
         raise DataError(problem, path=path, remedy="name one of these in the map, or set optional = true")
-    lacking = [name for name in columns.names() if name not in places]
     read = {column for column, _ in places.values()}
-    unread = [name for name in there if name not in read]
-    notes = {"columns of the map that are missing": lacking, "columns not read": unread}
-    return places, [
-        Note(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in notes.items() if names
-    ]
+    found = {
+        "columns of the map that are missing": [name for name in columns.names() if name not in places],
+        "columns not read": [name for name in there if name not in read],
+    }
+    notes = [Note(what, ", ".join(f"'{one}'" for one in names), len(names)) for what, names in found.items() if names]
+    return places, notes

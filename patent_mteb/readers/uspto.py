@@ -1,12 +1,12 @@
 """USPTO bulk full text: grants and applications in XML since 2001, as single documents or weekly files.
 
 =================================  ==========  ====================================================================
-root element                       years       read by
+root element                       years       form
 =================================  ==========  ====================================================================
-``us-patent-grant``                2005-       this module (DTD 4.0 to 4.7)
-``us-patent-application``          2005-       this module (DTD 4.0 to 4.6)
-``PATDOC``                         2001-2004   :mod:`patent_mteb.readers.uspto_2001` (ST.32, DTD 2.4 and 2.5)
-``patent-application-publication`` 2001-2004   :mod:`patent_mteb.readers.uspto_2001` (DTD 1.5 and 1.6)
+``us-patent-grant``                2005-       DTD 4.0 to 4.7
+``us-patent-application``          2005-       DTD 4.0 to 4.6
+``PATDOC``                         2001-2004   DTD 2.4 and 2.5 (WIPO ST.32, with INID codes of ST.9)
+``patent-application-publication`` 2001-2004   DTD 1.5 and 1.6
 ``sequence-cwu``                   2001-       skipped: sequence listings next to their documents
 =================================  ==========  ====================================================================
 
@@ -18,40 +18,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from patent_mteb.patents.records import TextLanguages
-from patent_mteb.readers.bulk import read_bulk
-from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
 from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import US_ORIGINS, Cited, Published, Related
-from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
+from patent_mteb.readers.publication import (
+    US_ORIGINS,
+    Cited,
+    ClaimText,
+    Paragraph,
+    Published,
+    Related,
+    marked_claims,
+    paragraph_numbers,
+    read_claim_texts,
+    read_sections,
+)
 from patent_mteb.readers.values import application, ipc_code, language, publication
-from patent_mteb.readers.xml import Element, first_root, text_at, text_of
+from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
 
 _TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
 """First letter of the kind code -> kind of a patent that is not a utility patent (37 CFR 1.151 to 1.179)."""
 
-
-def readers() -> Iterator[Reader]:
-    """Yield the readers of utility patents and of all kinds."""
-    yield Reader(
-        "uspto", "USPTO full text: grants and applications in XML or zip files", _sniff, partial(_read, every=False)
-    )
-    yield Reader(
-        "uspto-all-kinds",
-        "the same with designs, plant patents, reissues",
-        lambda path: False,
-        partial(_read, every=True),
-    )
-
-
-def _sniff(path: Path) -> bool:
-    return first_root(path) in _MAKERS
-
-
-def _read(path: Path, every: bool) -> Iterator[Item]:
-    return read_bulk(path, partial(_document, every=every))
+_ENGLISH = TextLanguages("en", "en", "en", "en")
 
 
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
@@ -67,8 +55,36 @@ def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
         yield from published.items(place)
 
 
-def _texts(element: Element, path: str) -> list[str]:
-    return [text_of(one) for one in element.iterfind(path)]
+# Names of the elements with number, office, kind and date of a document.
+_MODERN = ("doc-number", "country", "kind", "date")
+_PATDOC = ("DNUM", "CTRY", "KIND", "DATE")
+_OF_2001 = ("doc-number", "country-code", "", "document-date")
+
+
+def _identifier(document: Element, names: tuple[str, ...] = _MODERN) -> tuple[str, str, str]:
+    """Number, office and kind of a document."""
+    number, office, kind = (text_at(document, name) if name else "" for name in names[:3])
+    return number, office, kind
+
+
+def _published(document: Element, kind: str, names: tuple[str, ...] = _MODERN) -> Related:
+    return Related(kind, publication(*_identifier(document, names)))
+
+
+def _filed(document: Element, kind: str, names: tuple[str, ...] = _MODERN, office: str = "") -> Related:
+    number, country, its_kind = _identifier(document, names)
+    office = country or office
+    return Related(kind, application(number, office, its_kind), text_at(document, names[3]), office)
+
+
+def _name(party: Element, organization: str, *parts: str) -> str:
+    """The name of an organization, or the parts of the name of a person."""
+    return text_at(party, organization) or " ".join(filter(None, (text_at(party, part) for part in parts)))
+
+
+def _printed(number: str) -> int:
+    """The printed number of a paragraph, 0 if it has none."""
+    return int(number) if number.isdecimal() else 0
 
 
 def _modern(root: Element) -> Published:
@@ -80,7 +96,7 @@ def _modern(root: Element) -> Published:
         return Published("uspto", "US", "", "")
     own, filed = "publication-reference/document-id/", "application-reference/document-id/"
     spoken = language(root.get("lang"))
-    claims, notes = read_claim_texts(_claim(claim) for claim in root.iterfind("claims/claim"))
+    claims, notes = read_claim_texts(marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref"))
     paragraphs = list(_paragraphs(root.find("description")))
     description = read_sections(paragraphs)
     return Published(
@@ -98,18 +114,16 @@ def _modern(root: Element) -> Published:
         paragraphs=paragraph_numbers(paragraphs, description),
         ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
         cpc=_classes(biblio, "classifications-cpc/*/classification-cpc"),
-        inventors=[_name(one) for one in _inventors(biblio)],
-        applicants=[_name(one) for one in _applicants(biblio)],
+        inventors=[_party(one) for path in _INVENTORS for one in biblio.iterfind(path)],
+        applicants=[
+            _party(one)
+            for one in biblio.findall("us-parties/us-applicants/us-applicant") or biblio.iterfind("assignees/assignee")
+        ],
         languages=TextLanguages(spoken, spoken, spoken, spoken),
         cited=list(_cited(biblio)),
         related=list(_related(biblio)),
         notes=notes,
     )
-
-
-def _claim(claim: Element) -> ClaimText:
-    refers = [reference.get("idref", "") for reference in claim.iter("claim-ref")]
-    return ClaimText(claim.get("num", ""), text_of(claim), tuple(refers))
 
 
 _MARKS = {
@@ -134,14 +148,13 @@ def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
             if target in _MARKS:
                 mark = "" if 'end="tail"' in text else _MARKS[target]
         elif child.tag == "description-of-drawings":
-            yield from (Paragraph(text_of(one), "drawings", _number(one)) for one in child if isinstance(one.tag, str))
+            yield from (_paragraph(one, "drawings") for one in child if isinstance(one.tag, str))
         else:
-            yield Paragraph(text_of(child), mark, _number(child))
+            yield _paragraph(child, mark)
 
 
-def _number(paragraph: Element) -> int:
-    number = paragraph.get("num", "") if paragraph.tag == "p" else ""
-    return int(number) if number.isdecimal() else 0
+def _paragraph(element: Element, section: str) -> Paragraph:
+    return Paragraph(text_of(element), section, _printed(element.get("num", "")) if element.tag == "p" else 0)
 
 
 def _classes(biblio: Element, path: str) -> list[str]:
@@ -149,7 +162,7 @@ def _classes(biblio: Element, path: str) -> list[str]:
     codes = []
     for one in biblio.iterfind(path):
         section, cls, subclass, group, subgroup = (text_at(one, part) for part in parts)
-        codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup}" if group else f"{section}{cls}{subclass}"))
+        codes.append(ipc_code(f"{section}{cls}{subclass}" + (f"{group}/{subgroup}" if group else "")))
     return codes
 
 
@@ -160,20 +173,12 @@ def _old_classes(biblio: Element) -> list[str]:
     return [] if found is None else [ipc_code(text_of(one)) for one in found if one.tag in tags]
 
 
-def _name(party: Element) -> str:
+_INVENTORS = ("us-parties/inventors/inventor", "parties/applicants/applicant[@app-type='applicant-inventor']")
+
+
+def _party(party: Element) -> str:
     book = party.find("addressbook")
-    book = party if book is None else book
-    names = (text_at(book, name) for name in ("first-name", "middle-name", "last-name"))
-    return text_at(book, "orgname") or " ".join(filter(None, names))
-
-
-def _inventors(biblio: Element) -> list[Element]:
-    paths = ("us-parties/inventors/inventor", "parties/applicants/applicant[@app-type='applicant-inventor']")
-    return [one for path in paths for one in biblio.iterfind(path)]
-
-
-def _applicants(biblio: Element) -> list[Element]:
-    return list(biblio.iterfind("us-parties/us-applicants/us-applicant")) or list(biblio.iterfind("assignees/assignee"))
+    return _name(party if book is None else book, "orgname", "first-name", "middle-name", "last-name")
 
 
 def _cited(biblio: Element) -> Iterator[Cited]:
@@ -197,38 +202,211 @@ _KINDS = {
 """Element below ``us-related-documents`` -> kind. Others (substitution, addition, reexamination) are ``parent``."""
 
 
-def _identifier(document: Element) -> tuple[str, str, str]:
-    """Number, office and kind of a ``document-id``."""
-    return text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")
-
-
-def _related_application(document: Element, kind: str) -> Related:
-    number, office, its_kind = _identifier(document)
-    return Related(kind, application(number, office, its_kind), text_at(document, "date"), office)
-
-
 def _related(biblio: Element) -> Iterator[Related]:
     for claim in biblio.iterfind("priority-claims/priority-claim"):
-        yield _related_application(claim, "priority")
+        yield _filed(claim, "priority")
     for one in biblio.iterfind("us-related-documents/*"):
         tag = str(one.tag)
+        kind = _KINDS.get(tag, "parent")
         for parent in one.iterfind("relation/parent-doc/document-id"):
-            yield _related_application(parent, _KINDS.get(tag, "parent"))
+            yield _filed(parent, kind)
         for document in one.iterfind("document-id"):
             if tag == "related-publication":
-                yield Related("pre-grant", publication(*_identifier(document)))
+                yield _published(document, "pre-grant")
             else:
-                kind = "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent")
-                yield _related_application(document, kind)
+                yield _filed(document, "provisional" if tag == "us-provisional-application" else kind)
     for document in biblio.iterfind("pct-or-regional-filing-data/document-id"):
-        yield _related_application(document, "parent")
+        yield _filed(document, "parent")
     for document in biblio.iterfind("pct-or-regional-publishing-data/document-id"):
-        yield Related("member", publication(*_identifier(document)))
+        yield _published(document, "member")
+
+
+def _patdoc(root: Element) -> Published:
+    """A grant of 2001 to 2004."""
+    claims, notes = read_claim_texts(marked_claims(root.iterfind("SDOCL/CL/CLM"), "ID", "CLREF", "ID"))
+    return Published(
+        source="uspto",
+        office="US",
+        serial=text_at(root, "SDOBI/B100/B110"),
+        kind=text_at(root, "SDOBI/B100/B130"),
+        date=text_at(root, "SDOBI/B100/B140"),
+        application=application(text_at(root, "SDOBI/B200/B210"), "US"),
+        filed=text_at(root, "SDOBI/B200/B220"),
+        title=text_at(root, "SDOBI/B500/B540"),
+        abstract=text_at(root, "SDOAB"),
+        claims=claims,
+        description=read_sections(list(_patdoc_paragraphs(root))),
+        ipc=[
+            _columns("".join(one.itertext()).strip())
+            for one in root.iterfind("SDOBI/B500/B510/*")
+            if one.tag in ("B511", "B512")
+        ],
+        inventors=[_name(one, *_NAME) for one in root.iterfind("SDOBI/B700/B720/B721/PARTY-US")],
+        applicants=[_name(one, *_NAME) for one in root.iterfind("SDOBI/B700/B730/B731/PARTY-US")],
+        languages=_ENGLISH,
+        cited=list(_patdoc_cited(root)),
+        related=list(_patdoc_related(root)),
+        notes=notes,
+    )
+
+
+_NAME = ("NAM/ONM", "NAM/FNM", "NAM/SNM")
+_PATDOC_MARKS = {
+    "RELAPP": "background",
+    "GOVINT": "background",
+    "BRFSUM": "summary",
+    "DRWDESC": "drawings",
+    "DETDESC": "detailed",
+}
+
+
+def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
+    for part in root.iterfind("SDODE/*"):
+        for text in part.iterfind("BTEXT/*"):
+            yield Paragraph(text_of(text), _PATDOC_MARKS.get(str(part.tag), ""))
+
+
+def _columns(code: str) -> str:
+    """Read an IPC code in fixed columns: four for the subclass, three for the main group, the rest for the subgroup.
+
+    If spaces are missing (``E03C 104``), the subgroup in its column has one digit; then the last two digits count.
+    """
+    subclass, group, subgroup = code[:4], code[4:7].strip(), code[7:].strip()
+    if len(subgroup) < 2:
+        digits = code[4:].strip()
+        group, subgroup = digits[:-2], digits[-2:]
+    if group.isdigit() and subgroup.isdigit():
+        return ipc_code(f"{subclass}{group}/{subgroup}")
+    return " ".join(code.split())
+
+
+def _patdoc_cited(root: Element) -> Iterator[Cited]:
+    for one in root.iterfind("SDOBI/B500/B560/*"):
+        origin = "examiner" if one.find("CITED-BY-EXAMINER") is not None else ""
+        document = one.find("PCIT/DOC")
+        if document is not None:
+            number, office, kind = _identifier(document, _PATDOC)
+            yield Cited(number, office or "US", kind, origin)
+        elif one.tag == "B562":
+            yield Cited("", origin=origin, npl=True)
+
+
+_PATDOC_RELATIONS = {"B620": "division", "B631": "continuation", "B632": "continuation-in-part", "B640": "reissue"}
+"""INID 62 to 64 as the DTD divides them -> kind. Others that name a parent are ``parent``."""
+
+
+def _patdoc_related(root: Element) -> Iterator[Related]:
+    for one in root.iterfind("SDOBI/B300"):
+        office, date = text_at(one, "B330"), text_at(one, "B320")
+        yield Related("priority", application(text_at(one, "B310"), office), date, office)
+    for parent in root.iterfind("SDOBI/B600//PARENT-US/PDOC/DOC"):
+        kinds = (_PATDOC_RELATIONS.get(str(above.tag)) for above in parent.iterancestors())
+        yield _filed(parent, next(filter(None, kinds), "parent"), _PATDOC, "US")
+    for document in root.iterfind("SDOBI/B600/B680US/DOC"):
+        yield _filed(document, "provisional", _PATDOC, "US")
+    for document in root.iterfind("SDOBI/B600/B690US/DOC"):
+        yield _published(document, "pre-grant", _PATDOC)
+    for document in root.iterfind("SDOBI/B800/B860/B861/DOC"):
+        yield _filed(document, "parent", _PATDOC)
+    for document in root.iterfind("SDOBI/B800/B870/B871/DOC"):
+        yield _published(document, "member", _PATDOC)
+
+
+_SECTIONS = {
+    "cross-reference-to-related-applications": "background",
+    "federal-research-statement": "background",
+    "background-of-invention": "background",
+    "summary-of-invention": "summary",
+    "brief-description-of-drawings": "drawings",
+    "detailed-description": "detailed",
+}
+
+
+def _application_of_2001(root: Element) -> Published:
+    """A publication of an application of 2001 to 2004."""
+    biblio = root.find("subdoc-bibliographic-information")
+    if biblio is None:
+        return Published("uspto", "US", "", "")
+    filed = "domestic-filing-data/"
+    claims, notes = read_claim_texts(_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim"))
+    paragraphs = list(_paragraphs_of_2001(root))
+    description = read_sections(paragraphs)
+    return Published(
+        source="uspto",
+        office="US",
+        serial=text_at(biblio, "document-id/doc-number"),
+        kind=text_at(biblio, "document-id/kind-code"),
+        date=text_at(biblio, "document-id/document-date"),
+        application=application(text_at(biblio, filed + "application-number/doc-number"), "US"),
+        filed=text_at(biblio, filed + "filing-date"),
+        title=text_at(biblio, "technical-information/title-of-invention"),
+        abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
+        claims=claims,
+        description=description,
+        paragraphs=paragraph_numbers(paragraphs, description),
+        ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
+        inventors=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("inventors/*")],
+        applicants=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("assignee")],
+        languages=_ENGLISH,
+        related=list(_related_of_2001(biblio)),
+        notes=notes,
+    )
+
+
+def _claim_of_2001(claim: Element) -> ClaimText:
+    refers = [
+        one for reference in claim.iter("dependent-claim-reference") for one in reference.get("depends_on", "").split()
+    ]
+    return ClaimText(claim.get("id", ""), text_of(claim), tuple(refers))
+
+
+def _paragraphs_of_2001(root: Element) -> Iterator[Paragraph]:
+    for part in root.iterfind("subdoc-description/*"):
+        section = _SECTIONS.get(str(part.tag), "")
+        for text in part.iter("heading", "paragraph"):
+            number = text_at(text, "number").strip("[] ") if text.tag == "paragraph" else ""
+            words = text_of(text, without=() if text.tag == "heading" else ("number",))
+            yield Paragraph(words, section, _printed(number))
+
+
+_NAME_OF_2001 = ("organization-name", "name/given-name", "name/middle-name", "name/family-name", "name/name-suffix")
+
+_CONTINUITY = {
+    "continuation-of": "continuation",
+    "continuation-in-part-of": "continuation-in-part",
+    "division-of": "division",
+    "reissue-of": "reissue",
+    "non-provisional-of-provisional": "provisional",
+}
+
+
+def _related_of_2001(biblio: Element) -> Iterator[Related]:
+    for one in biblio.iterfind("foreign-priority-data"):
+        yield _filed(one, "priority", ("priority-application-number", "country-code", "", "filing-date"))
+    for tag, kind in _CONTINUITY.items():
+        for one in biblio.iterfind(f"continuity-data//{tag}"):
+            for document in [*one.iterfind("parent-child/parent/document-id"), *one.iterfind("document-id")]:
+                yield _filed(document, kind, _OF_2001)
 
 
 _MAKERS: dict[str, Callable[[Element], Published]] = {
     "us-patent-grant": _modern,
     "us-patent-application": _modern,
-    "PATDOC": patdoc,
-    "patent-application-publication": publication_of_2001,
+    "PATDOC": _patdoc,
+    "patent-application-publication": _application_of_2001,
 }
+
+
+def _reader(name: str, what: str, every: bool) -> Reader:
+    return Reader(
+        name,
+        what,
+        sniff=lambda path: not every and first_root(path) in _MAKERS,
+        read=lambda path: read_bulk(path, partial(_document, every=every)),
+    )
+
+
+READERS = (
+    _reader("uspto", "USPTO full text: grants and applications in XML or zip files", every=False),
+    _reader("uspto-all-kinds", "the same with designs, plant patents, reissues", every=True),
+)

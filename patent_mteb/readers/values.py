@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import calendar
+import contextlib
 import datetime as dt
 import json
 import re
@@ -24,13 +24,11 @@ def day(text: str | int | None) -> dt.date | None:
     A day or month 00 (USPTO's cited documents) means the first.
     """
     match = _DAY.fullmatch(str(text or "").strip())
-    if not match:
+    if not match or not 1700 <= int(match[1]) < 2200:
         return None
-    year, month, number = (int(part) for part in match.groups())
-    month, number = month or 1, number or 1
-    if not 1700 <= year < 2200 or month > 12 or number > calendar.monthrange(year, month)[1]:
-        return None
-    return dt.date(year, month, number)
+    with contextlib.suppress(ValueError):
+        return dt.date(int(match[1]), int(match[2]) or 1, int(match[3]) or 1)
+    return None
 
 
 def unread_day(text: str | int | None) -> bool:
@@ -108,11 +106,8 @@ def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
     text = text_of(value)
     if text in _NO_DATE:
         return None
-    for form in forms:
-        try:
-            return dt.datetime.strptime(text, form).date()
-        except ValueError:
-            continue
+    if date := _of_form(text, forms):
+        return date
     if forms:
         raise ValueError(f"'{text}' is not a date of the form {' or '.join(forms)}")
     if found := _DATE.fullmatch(text):
@@ -125,12 +120,16 @@ def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
         if second > 12 >= first:
             return dt.date(year, first, second)
         raise ValueError(f"'{text}' is ambiguous")
-    for form in _WORDED:
-        try:
-            return dt.datetime.strptime(text, form).date()
-        except ValueError:
-            continue
+    if date := _of_form(text, _WORDED):
+        return date
     raise ValueError(f"'{text}' is not a date")
+
+
+def _of_form(text: str, forms: Sequence[str]) -> dt.date | None:
+    for form in forms:
+        with contextlib.suppress(ValueError):
+            return dt.datetime.strptime(text, form).date()
+    return None
 
 
 def has_day(value: Any) -> bool:
@@ -167,12 +166,9 @@ def unpacked(value: Any) -> Any:
     if _QUOTED_WITHOUT_COMMAS.fullmatch(text):
         return re.findall(r"'([^']*)'", text)
     for read in (json.loads, ast.literal_eval):
-        try:
-            found = read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(found, list | tuple | dict):
-            return found
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            if isinstance(found := read(text), list | tuple | dict):
+                return found
     return value
 
 

@@ -1,4 +1,4 @@
-"""Read the documents of XML files and zip files, parse them safely, and extract their text.
+"""Read the documents of XML files and zip files, parse them safely, and extract their items and texts.
 
 Bulk files are zip files with thousands of complete documents one after another, each with an XML declaration. They are
 read as a stream: at most one document is in memory and nothing is unpacked to disk. Files are not trusted:
@@ -26,7 +26,7 @@ from lxml import etree
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
-from patent_mteb.readers.items import Skipped
+from patent_mteb.readers.items import Item, Note, Skipped, without_repeats
 
 _GREEK_LETTERS = """
     agr=α bgr=β ggr=γ dgr=δ egr=ε zgr=ζ eegr=η thgr=θ igr=ι kgr=κ lgr=λ mgr=μ ngr=ν xgr=ξ ogr=ο pgr=π rgr=ρ sgr=σ
@@ -37,18 +37,13 @@ _GREEK_LETTERS = """
 _GREEK = dict(pair.split("=") for pair in _GREEK_LETTERS.split())
 """ISO 8879 ISOgrk1, the only entity set of old files that HTML 5 does not include."""
 
-_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
 
 
-def with_characters(content: bytes) -> bytes:
-    """Replace named entities by numeric ones; unknown names become text."""
-    return _REFERENCE.sub(_character, content)
-
-
 def _character(match: re.Match[bytes]) -> bytes:
+    """The numeric form of a named entity; unknown names become text."""
     name = match[1]
-    if name in _XML_ENTITIES:
+    if name in (b"amp", b"lt", b"gt", b"quot", b"apos"):
         return match[0]
     text = name.decode()
     characters = _GREEK.get(text) or html5.get(f"{text};")
@@ -79,7 +74,6 @@ class Document:
 
 
 _START = re.compile(rb"<\?xml[ \t\r\n]")
-_LONGEST_START = len(b"<?xml ")
 
 
 def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
@@ -95,7 +89,7 @@ def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
         if len(buffer) > LONGEST_DOCUMENT:
             yield bytes(buffer)
             buffer.clear()
-        searched = max(1, len(buffer) - _LONGEST_START)
+        searched = max(1, len(buffer) - len(b"<?xml "))
     yield bytes(buffer)
 
 
@@ -198,15 +192,12 @@ def parse(content: bytes) -> tuple[Element, bool]:
     if len(content) > LONGEST_DOCUMENT:
         raise MalformedError(f"longer than {LONGEST_DOCUMENT >> 20} MiB")
     declared = _ENCODING.match(content)
-    if (
-        content.startswith((b"\xff\xfe", b"\xfe\xff"))
-        or b"\0" in content[:4]
-        or (declared and not _ENCODINGS.fullmatch(declared[1]))
-    ):
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:4]
+    if wide or (declared and not _ENCODINGS.fullmatch(declared[1])):
         raise MalformedError("neither UTF-8 nor ISO 8859 nor Windows 125x")
     if not content.removeprefix(b"\xef\xbb\xbf").startswith(b"<"):
         raise MalformedError("no XML")
-    content = with_characters(_without_doctype(content).strip())
+    content = _REFERENCE.sub(_character, _without_doctype(content).strip())
     try:
         return _element(content), False
     except (etree.XMLSyntaxError, ValueError) as error:
@@ -214,7 +205,10 @@ def parse(content: bytes) -> tuple[Element, bool]:
         if escaped != content:
             with contextlib.suppress(etree.XMLSyntaxError, ValueError):
                 return _element(escaped), True
-        raise MalformedError(f"not well-formed XML ({_kind(error)})") from error
+        # The kind of the error, without positions and names, so that equal errors are counted together.
+        code = getattr(error, "code", None)
+        kind = etree.ErrorTypes._getName(code) if code else None
+        raise MalformedError(f"not well-formed XML ({kind or type(error).__name__})") from error
 
 
 _BARE_AMPERSAND = re.compile(rb"&(?![A-Za-z]+;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
@@ -222,17 +216,8 @@ _BARE_LESS = re.compile(rb"<(?=[^<>!?]*<)")
 
 
 def _element(content: bytes) -> Element:
-    parser = etree.XMLParser(
-        load_dtd=False, no_network=True, resolve_entities=False, huge_tree=True, remove_comments=True
-    )
-    return etree.fromstring(content, parser)
-
-
-def _kind(error: Exception) -> str:
-    """The kind of an error of lxml, without positions and names, so that equal errors are counted together."""
-    code = getattr(error, "code", None)
-    name = etree.ErrorTypes._getName(code) if code else None
-    return str(name or type(error).__name__)
+    safe = {"load_dtd": False, "no_network": True, "resolve_entities": False}
+    return etree.fromstring(content, etree.XMLParser(**safe, huge_tree=True, remove_comments=True))
 
 
 def first_root(path: Path) -> str:
@@ -251,12 +236,12 @@ def _first_bytes(path: Path) -> bytes:
         start = stream.read(_CHUNK)
         if not start.startswith(b"PK"):
             return start
-        try:
+        with contextlib.suppress(*_BROKEN_ZIP):
             archive = zipfile.ZipFile(stream)
-            members = [one for one in archive.infolist() if not one.is_dir() and not _refusal(one)]
-            return next(filter(None, (_start_of(archive, one) for one in members)), b"")
-        except _BROKEN_ZIP:
-            return b""
+            for member in archive.infolist():
+                if not member.is_dir() and not _refusal(member) and (start := _start_of(archive, member)):
+                    return start
+    return b""
 
 
 def _start_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -307,3 +292,25 @@ def text_at(element: Element, path: str) -> str:
 def shown(content: bytes) -> str:
     """Decode a malformed document; invalid UTF-8 bytes become escapes."""
     return content.decode("utf-8", "backslashreplace")
+
+
+def read_bulk(
+    path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_at_declarations
+) -> Iterator[Item]:
+    """Yield the items that ``make`` gives for each document of an XML file or a zip file and its position."""
+
+    def items() -> Iterator[tuple[str, Item]]:
+        for document in documents(path, split):
+            if not isinstance(document, Document):
+                yield document.place, document
+                continue
+            try:
+                root, repaired = parse(document.content)
+                made = list(make(root, document.place))
+            except MalformedError as error:
+                made, repaired = [Skipped("", document.place, str(error), shown(document.content))], False
+            if repaired:
+                yield document.place, Note("an unescaped & or < was escaped", document.place)
+            yield from ((document.place, item) for item in made)
+
+    return without_repeats(items())

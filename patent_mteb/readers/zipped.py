@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import IO, Any
@@ -20,6 +20,7 @@ from polars.io.plugins import register_io_source
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
+from patent_mteb.readers.items import Item, Note, Reader
 
 _BLOCK = 16 << 20
 """Bytes that are read at a time; no row may be longer."""
@@ -28,14 +29,10 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplemente
 _AGAIN = "download it again"
 
 
-def is_zipped(path: Path) -> bool:
-    return path.suffix == ".zip"
-
-
 def table_name(path: Path, suffix: str) -> str:
     """Return the name of a table, whose file may be compressed; empty for other files."""
     inside = path.with_suffix("") if path.suffix in (".zip", ".gz") else path
-    if is_zipped(path) and not inside.suffix:
+    if path.suffix == ".zip" and not inside.suffix:
         return inside.name
     return inside.stem if inside.suffix == suffix else ""
 
@@ -93,9 +90,8 @@ def _opened(path: Path) -> IO[bytes]:
         archive = zipfile.ZipFile(path)
         members = [one for one in archive.infolist() if not one.is_dir()]
         if len(members) != 1:
-            raise DataError(
-                f"{len(members)} files in a zip file where one table is expected", path=path, remedy="unpack it"
-            )
+            problem = f"{len(members)} files in a zip file where one table is expected"
+            raise DataError(problem, path=path, remedy="unpack it")
         if unpacks_too_far(members[0].compress_size, members[0].file_size):
             problem = f"it unpacks to more than {LARGEST_RATIO} times its size: a zip bomb?"
             raise DataError(problem, path=path, remedy=_AGAIN)
@@ -104,23 +100,21 @@ def _opened(path: Path) -> IO[bytes]:
         raise DataError(f"not a complete zip file ({error})", path=path, remedy=_AGAIN) from error
 
 
-_ROWS_AT_ONCE = 1000
-
-
 def refuse_other_files(path: Path) -> None:
     """Refuse a file that is neither text nor a zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
-    if not is_zipped(path):
+    if path.suffix != ".zip":
         refuse_other_forms(path, start)
 
 
 def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
     """Return a lazy frame of columns as texts. Quotes in quoted fields are doubled."""
     refuse_other_files(path)
-    frame = (
-        scan_zipped(path, separator) if is_zipped(path) else pl.scan_csv(path, separator=separator, infer_schema=False)
-    )
+    if path.suffix == ".zip":
+        frame = scan_zipped(path, separator)
+    else:
+        frame = pl.scan_csv(path, separator=separator, infer_schema=False)
     with _reading(path):
         names = frame.collect_schema().names()
     for name in columns:
@@ -139,15 +133,14 @@ def _reading(path: Path) -> Iterator[None]:
         raise DataError("the file is empty", path=path, remedy="download it again") from error
     except (pl.exceptions.PolarsError, OSError) as error:
         problem = f"the table cannot be read ({str(error).splitlines()[0]})"
-        raise DataError(
-            problem, path=path, remedy="download it again; it must be UTF-8, a quote within a quoted field doubled"
-        ) from error
+        remedy = "download it again; it must be UTF-8, a quote within a quoted field doubled"
+        raise DataError(problem, path=path, remedy=remedy) from error
 
 
 def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a frame in order, in batches; errors name ``path``."""
     with _reading(path):
-        batches = frame.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True)
+        batches = frame.collect_batches(chunk_size=1000, maintain_order=True)
     while True:
         with _reading(path):
             batch = next(batches, None)
@@ -176,3 +169,33 @@ def sibling_tables(path: Path, pattern: str) -> list[Path]:
         for one in sorted(path.parent.glob(stem + form))
     }
     return [found[name] for name in sorted(found)]
+
+
+def reader_of_tables(
+    name: str,
+    what: str,
+    owner: str,
+    tables: Mapping[str, Callable[[Path], Iterator[Item]]],
+    read_with: tuple[str, ...],
+    name_of: Callable[[Path], str],
+    suffix: str,
+    others: str,
+    expected: str,
+) -> Reader:
+    """Return the reader of the tables of one folder; those that start with ``read_with`` are joined to others."""
+
+    def sniff(path: Path) -> bool:
+        its = name_of(path)
+        return bool(table_name(path, suffix)) and (its in tables or its.startswith(read_with))
+
+    def read(path: Path) -> Iterator[Item]:
+        its = name_of(path)
+        if its in tables:
+            yield from tables[its](path)
+        elif its.startswith(read_with):
+            refuse_other_files(path)
+            yield Note(f"a table that is read together with the table of {others}", path.name)
+        else:
+            raise DataError(f"no table of {owner} has this name", path=path, remedy=f"expected {expected}")
+
+    return Reader(name, what, sniff, read)

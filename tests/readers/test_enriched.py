@@ -84,7 +84,7 @@ def test_records_become_citations_of_applications(tmp_path, answers):
     lines = [{"response": {"numFound": len(ROWS), "docs": ROWS}}] if answers else ROWS
     (path := tmp_path / "citations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert recognise(path).name == "uspto-citations"
-    items = list(enriched.reader().read(path))
+    items = list(enriched.READER.read(path))
     first, second, third = [item for item in items if isinstance(item, Citation)]
     assert first == FIRST
     assert (second.citing, second.category, second.claims, second.passages) == (

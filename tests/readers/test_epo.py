@@ -16,7 +16,7 @@ from patent_mteb.readers import epo
 from patent_mteb.readers.items import Note, Skipped
 
 EPS = BULK / "eps"
-XML, TSV = epo.readers()
+XML, TSV = epo.READERS
 real = pytest.mark.skipif(not EPS.is_dir(), reason="shared/data/bulk is not here")
 NAMES = sorted(path.name for path in EPS.glob("*.xml"))
 

@@ -17,7 +17,7 @@ from patent_mteb.readers import ops, xml
 from patent_mteb.readers.items import Skipped
 
 OPS = BULK / "ops"
-READER = ops.reader()
+READER = ops.READER
 real = pytest.mark.skipif(not OPS.is_dir(), reason="shared/data/bulk is not here")
 SPACES = {"x": "http://www.epo.org/exchange", "ops": "http://ops.epo.org"}
 

@@ -17,7 +17,7 @@ from patent_mteb.readers.items import Note, Skipped
 
 USPTO = BULK / "uspto"
 GRANTS = BULK.parent / "uspto" / "patents.jsonl.gz"
-UTILITY, EVERY = uspto.readers()
+UTILITY, EVERY = uspto.READERS
 pytestmark = pytest.mark.skipif(not USPTO.is_dir(), reason="shared/data/bulk is not here")
 
 # file: utility patents, others, claims, dependent claims, citations, IPC codes
