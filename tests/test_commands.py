@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 from paths import SHARED
-from printed import printed
-from shelf import FILES, MINILM
+from documented_commands import printed
+from command_inputs import FILES, MINILM
 
 from patent_mteb import cli
 

@@ -92,7 +92,7 @@ def test_own_patents(example):
 
 @pytest.mark.slow
 def test_own_patents_from_files(example, tmp_path):
-    from small_world import world
+    from small_patents import world
 
     from patent_mteb.patents.records import write_citations, write_patents
 

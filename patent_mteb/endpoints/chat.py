@@ -157,7 +157,8 @@ def usage_of(answer: dict[str, Any], seconds: float = 0.0) -> Usage | None:
     usage = answer.get("usage")
     if not isinstance(usage, dict):
         return None
-    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    read: Any = usage.get("prompt_tokens")
+    written: Any = usage.get("completion_tokens")
     written = 0 if written is None else written
     valid = all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in (read, written))
     return Usage(1, read, written, seconds) if valid else None

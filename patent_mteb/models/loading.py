@@ -493,7 +493,7 @@ def _drop_default_attention(model: Any) -> Any:
     """Remove ``attention`` from the identity of a model if it is the model's default."""
     meta = model.mteb_model_meta
     settings = dict((meta.experiment_kwargs or {}).get("model_kwargs") or {})
-    inner = getattr(model, "model", None)
+    inner: Any = getattr(model, "model", None)
     modules = inner.modules() if is_network(inner) else ()
     network: Any = next((module for module in modules if hasattr(module, "_supports_sdpa")), None)
     default = None if network is None else "sdpa" if network._supports_sdpa else "eager"

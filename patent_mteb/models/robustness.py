@@ -144,7 +144,8 @@ class EditedInput(WrappedEncoder):
                 )
             texts += [self.edit(text, parts) for text in batch["text"]]
         edited: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=inputs.batch_size or 32)
-        return self.model.encode(edited, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
+        found: Array = self.model.encode(edited, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
+        return found
 
     @property
     def model_prompts(self) -> dict[str, str] | None:

@@ -382,7 +382,7 @@ class StoredEncoder(LiveIdentity):
         return self._plan(inputs, texts, arguments)
 
     def _plan(self, inputs: Any, texts: list[str], arguments: Mapping[str, Any]) -> Plan:
-        where = {name: arguments.get(name) for name in _WHERE}
+        where: dict[str, Any] = {name: arguments.get(name) for name in _WHERE}
         kwargs = {name: value for name, value in arguments.items() if name not in _WHERE}
         facts = self.facts()
         resolver = self._model if self.loaded else self._double(facts)

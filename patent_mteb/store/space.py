@@ -78,7 +78,8 @@ class Table:
         return positions
 
 
-_EMPTY = Table(*(np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int32, np.uint32, np.uint32)))
+_NONE: list[Any] = [np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int32, np.uint32, np.uint32)]
+_EMPTY = Table(*_NONE)
 
 
 def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

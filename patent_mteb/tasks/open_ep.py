@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import NotThereError
@@ -137,7 +138,7 @@ class LanguageRetrieval(OpenRetrieval):
 def _task(spec: LanguageSpec) -> type[LanguageRetrieval]:
     pair = (spec.query_language, spec.document_language)
     described = (spec.name(FACTS.name), "Retrieval", spec.description(""), "ndcg_at_10")
-    more = {
+    more: dict[str, Any] = {
         "prompt": {"query": INSTRUCTIONS["Claim"]},
         "eval_langs": [CODES[one] for one in recipe.LANGUAGES if one in pair or not spec.query_language],
         "text_parts": {"query": PARTS["Claim"]},

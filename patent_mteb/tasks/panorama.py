@@ -248,7 +248,7 @@ class PanoramaReranking(PatentRetrieval):
 
 def _task(folder: str, description: str, instruction: str) -> type[PanoramaReranking]:
     described = (f"Panorama{folder}Reranking", "Reranking", description, "ndcg_at_10")
-    more = {"prompt": {"query": instruction}, "category": "t2t", "task_subtypes": ["Patent retrieval"]}
+    more: dict[str, Any] = {"prompt": {"query": instruction}, "category": "t2t", "task_subtypes": ["Patent retrieval"]}
     metadata = task_metadata(FACTS, DATA, *described, **more)
     return make_task(PanoramaReranking, __name__, metadata, data=DATA, facts=FACTS, folder=folder)
 

@@ -432,7 +432,7 @@ FACTS = Facts(
 def _retrieval(name: str, query: str, sections: tuple[str, ...], given: str, found: str) -> type[PatentMapRetrieval]:
     instruction = f"Given a patent application {given}, retrieve the patents that its search report cites"
     described = (name, "Retrieval", f"{instruction}, {found}.", "recall_at_100")
-    more = {"annotations_creators": "expert-annotated", "prompt": {"query": instruction}}
+    more: dict[str, Any] = {"annotations_creators": "expert-annotated", "prompt": {"query": instruction}}
     metadata = task_metadata(FACTS, DATA, *described, **more)
     attributes = {"query_section": query, "document_sections": sections}
     return make_task(PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, **attributes)

@@ -90,7 +90,8 @@ def _sample() -> Corpus:
 
 
 def _metadata(folder: Path) -> list[dict[str, Any]]:
-    return read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
+    rows: list[dict[str, Any]] = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
+    return rows
 
 
 def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:

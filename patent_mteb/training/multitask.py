@@ -72,9 +72,10 @@ def _rows_of(world: TableData, task: str, split: str) -> list[Row]:
     if kind == "para":
         return paraphrase_rows(world, task, role, split)
     if kind != "class":
+        query: Any
+        target: Any
         query, target = task.split("2")
-        sides: Any = (query, None if target == "full" else target)
-        return fragment_rows(world, task, *sides, split)
+        return fragment_rows(world, task, query, None if target == "full" else target, split)
     if task == "class_text2ipc3":
         rows = text2ipc3_rows(world, split)
     elif task == "class_bloom":

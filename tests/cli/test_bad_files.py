@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-from bad_files import FORMS, SOURCES, Source, zipped
+from broken_files import FORMS, SOURCES, Source, zipped
 
 from patent_mteb import cli
 from patent_mteb.patents.records import read_patents

@@ -8,7 +8,7 @@ import re
 
 import pytest
 from chat_server import KEY, chat_server
-from standins import write_cross_encoder
+from tiny_checkpoints import write_cross_encoder
 
 from patent_mteb.cli import main
 from patent_mteb.store.canaries import TEXTS

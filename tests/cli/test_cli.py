@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from small_world import world
+from small_patents import world
 
 from patent_mteb import cli
 from patent_mteb.data import loading
@@ -158,7 +158,7 @@ def test_an_interrupted_run_keeps_what_is_done(hand, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_two_local_checkpoints_never_share_a_result(hand, tmp_path):
-    from standins import checkpoint
+    from tiny_checkpoints import checkpoint
 
     for name, seed in (("a/model", 1), ("b/model", 2)):
         checkpoint(tmp_path / name, 8, "mean", seed=seed)
@@ -423,7 +423,7 @@ def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, cap
 
 @pytest.mark.slow
 def test_geometry(hand, capsys, monkeypatch):
-    from standins import checkpoint
+    from tiny_checkpoints import checkpoint
 
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     checkpoint(hand / "model", 8, "mean")
@@ -452,8 +452,8 @@ def test_geometry(hand, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_sweep(tmp_path, capsys, monkeypatch):
-    from standins import checkpoint
-    from worlds import dapfam_tables
+    from tiny_checkpoints import checkpoint
+    from small_data import dapfam_tables
 
     dapfam_tables(tmp_path / "data")
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
@@ -511,7 +511,7 @@ def test_sweep(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, monkeypatch):
-    from standins import checkpoint
+    from tiny_checkpoints import checkpoint
 
     from patent_mteb.store import encoder
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from worlds import dapfam_tables
+from small_data import dapfam_tables
 
 from patent_mteb import cli
 from patent_mteb.data import loading

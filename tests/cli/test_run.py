@@ -149,7 +149,7 @@ def test_a_limited_run_is_filed_apart_and_in_no_report(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path, monkeypatch, capsys):
-    from standins import checkpoint
+    from tiny_checkpoints import checkpoint
 
     monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
     checkpoint(tmp_path / "model", 8, "mean")

@@ -105,7 +105,7 @@ def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path
 
 
 def test_documents_behind_the_gate_are_taken_out_with_their_number(tmp_path, caplog):
-    from searching import context_of, corpus_of
+    from search_calls import context_of, corpus_of
 
     from patent_mteb.search.base import Gate
 

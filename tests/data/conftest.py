@@ -1,7 +1,7 @@
 """A loopback hub that the hub's client of this process talks to."""
 
 import pytest
-from hub import running
+from hub_server import running
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hub import Repository
+from hub_server import Repository
 from huggingface_hub import constants, hf_hub_download
 
 from patent_mteb.data.hub import cached_commit, commit_of, fetch, forget, matches_pin

@@ -13,8 +13,8 @@ from collections import Counter
 
 import mteb
 import pytest
-import releases
-from hub import TOKEN
+import released_layouts
+from hub_server import TOKEN
 from huggingface_hub import constants, snapshot_download
 
 from patent_mteb import cli
@@ -70,7 +70,7 @@ def main_scores(results):
 @pytest.fixture(scope="module")
 def published(one_hub):
     """All released sets on a hub that takes full hashes only, and the commit of each."""
-    return {key: releases.publish(one_hub, key) for key in releases.released()}
+    return {key: released_layouts.publish(one_hub, key) for key in released_layouts.released()}
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,9 @@ def test_a_changed_copy_is_local_data(published, tmp_path, monkeypatch):
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     path = folder / "test" / "data.parquet"
     path.write_bytes(
-        releases.patenteb_files("effect2full", test=releases.patenteb("effect2full", seed=1))["test/data.parquet"]
+        released_layouts.patenteb_files("effect2full", test=released_layouts.patenteb("effect2full", seed=1))[
+            "test/data.parquet"
+        ]
     )
     (task,) = mteb.get_tasks(tasks=["PatenTEBEffect2Full"])
     assert task.source.revision.startswith("local-") and task.source.subset == task.source.revision
@@ -210,11 +212,13 @@ class TestASetThatMoves:
     @pytest.fixture
     def moving(self, hub):
         data = data_of(MOVING)
-        first = releases.publish(hub, data.key)
+        first = released_layouts.publish(hub, data.key)
 
         def move():
             asked.forget()  # as a new process would
-            files = releases.patenteb_files("class_nli_oldnew", test=releases.patenteb("class_nli_oldnew", seed=1))
+            files = released_layouts.patenteb_files(
+                "class_nli_oldnew", test=released_layouts.patenteb("class_nli_oldnew", seed=1)
+            )
             return hub.repositories[data.key].commit(files)
 
         return first, move
@@ -264,7 +268,7 @@ class TestASetThatMoves:
         assert found == [("real", "tests/other", second), ("real-2", RANDOM, first)]
 
     def test_a_result_stays_in_its_place_while_the_commit_is_unknown(self, hub, moving, tmp_path, monkeypatch):
-        releases.publish(hub, "datalyes/effect2full")
+        released_layouts.publish(hub, "datalyes/effect2full")
         scored(tmp_path, [MOVING, "PatenTEBEffect2Full"])
         before = sorted(path for path in tmp_path.rglob("Paten*.json"))
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "empty"))
@@ -281,9 +285,9 @@ class TestASetThatMoves:
 
 @pytest.mark.slow
 def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
-    keys = [key for key in releases.released() if key != releases.PANORAMA]
+    keys = [key for key in released_layouts.released() if key != released_layouts.PANORAMA]
     for key in keys:
-        releases.publish(hub, key)
+        released_layouts.publish(hub, key)
         hub.repositories[key].gated = True
     monkeypatch.setenv("HF_TOKEN", "hf_stranger")
     tasks = [task for benchmark in ("DAPFAM", "PatenTEB", "PatentMap") for task in mteb.get_benchmark(benchmark).tasks]
@@ -297,7 +301,7 @@ def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
 def test_the_command_in_a_process_of_its_own(hub, tmp_path):
     """Nothing is patched here: the environment alone names the hub."""
     key = "datalyes/effect2substance"
-    commit = releases.publish(hub, key)
+    commit = released_layouts.publish(hub, key)
     environment = os.environ | {
         "HF_ENDPOINT": hub.address,
         "HF_HUB_OFFLINE": "0",

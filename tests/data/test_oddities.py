@@ -14,9 +14,9 @@ import shutil
 import mteb
 import pyarrow as pa
 import pytest
-import releases
+import released_layouts
 from huggingface_hub import constants
-from releases import (
+from released_layouts import (
     DAPFAM,
     PATENTMAP,
     dapfam,
@@ -27,7 +27,7 @@ from releases import (
     patentmap,
     patentmap_files,
 )
-from worlds import HashEncoder, scores_of
+from small_data import HashEncoder, scores_of
 
 from patent_mteb import tasks
 from patent_mteb.data import hub as asked
@@ -434,7 +434,7 @@ def score(hub, task, files=None):
     for module in (tasks.dapfam, tasks.patentmap):
         for value in vars(module).values():
             getattr(value, "cache_clear", int)()
-    releases.publish(hub, key_of(task), files)
+    released_layouts.publish(hub, key_of(task), files)
     found = scores_of(mteb.get_task(task), HashEncoder())
     return {name: value for name, value in found.items() if isinstance(value, int | float)}
 

@@ -2,7 +2,7 @@
 
 import mteb
 import pytest
-from small_world import world
+from small_patents import world
 
 from patent_mteb import recipes
 from patent_mteb.data import loading, roots

@@ -10,7 +10,7 @@ from dataclasses import replace
 import mteb
 import numpy as np
 import pytest
-from standins import write_cross_encoder
+from tiny_checkpoints import write_cross_encoder
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError

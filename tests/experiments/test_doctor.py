@@ -11,7 +11,7 @@ from pathlib import Path
 import mteb
 import numpy as np
 import pytest
-from worlds import unmeasured
+from small_data import unmeasured
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError

@@ -12,11 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import open_world as world
+import open_us_patents as world
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from open_world import D1, D2, Q1
+from open_us_patents import D1, D2, Q1
 from paths import SHARED
 
 import patent_mteb
@@ -231,7 +231,7 @@ def test_who_is_interrupted_between_tables_and_manifest_leaves_none_and_repeats(
 def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp_path):
     """Killed in its tables, which are then in no place, and started again."""
     script = (
-        "import os, sys, open_world as world\n"
+        "import os, sys, open_us_patents as world\n"
         "from pathlib import Path\n"
         "from patent_mteb.experiments import editions\n"
         "from patent_mteb.recipes import open_layout\n"

@@ -8,7 +8,7 @@ import mteb
 import polars as pl
 import pytest
 import pytrec_eval
-from worlds import HashEncoder, dapfam_tables, scores_of
+from small_data import HashEncoder, dapfam_tables, scores_of
 
 import patent_mteb
 from patent_mteb.data import loading

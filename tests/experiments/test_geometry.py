@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from small_world import Words, world
+from small_patents import Words, world
 
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments.embedding_geometry import geometry, save

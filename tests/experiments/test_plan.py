@@ -3,7 +3,7 @@
 import mteb
 import numpy as np
 import pytest
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb.experiments.plan import plan
 from patent_mteb.experiments.run import run

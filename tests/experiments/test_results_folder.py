@@ -8,7 +8,7 @@ import mteb
 import pyarrow.parquet as pq
 import pytest
 from mteb.cache import ResultCache
-from worlds import dapfam_tables, unmeasured
+from small_data import dapfam_tables, unmeasured
 
 from patent_mteb.data import loading
 from patent_mteb.experiments import run

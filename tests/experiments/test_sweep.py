@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 import pytest
-from worlds import HashEncoder, dapfam_tables, scores_of
+from small_data import HashEncoder, dapfam_tables, scores_of
 
 import patent_mteb
 from patent_mteb.data import loading

@@ -13,7 +13,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_world import world
+from small_patents import world
 
 from patent_mteb import cli, recipes
 from patent_mteb.experiments.validation import validate

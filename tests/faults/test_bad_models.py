@@ -13,7 +13,7 @@ import mteb
 import numpy as np
 import pytest
 import small_bases
-import standins
+import tiny_checkpoints
 import torch
 from sentence_transformers import SparseEncoder
 from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
@@ -58,7 +58,7 @@ def models(tmp_path_factory):
         small_bases.stored_in(good, root / name, kind)
     shutil.copytree(good, root / "tokenizer")
     of_one_case(root / "tokenizer")
-    standins.bare(root / "masked", 16, head=True)
+    tiny_checkpoints.bare(root / "masked", 16, head=True)
     SparseEncoder(modules=[MLMTransformer(str(root / "masked")), SpladePooling()], device="cpu").save(
         str(root / "sparse")
     )

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_world import world
+from small_patents import world
 
 from patent_mteb import files, recipes
 from patent_mteb.errors import DataError
@@ -59,7 +59,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from small_world import world
+from small_patents import world
 from patent_mteb import files, recipes
 count = 0
 whole = Path.replace

@@ -17,7 +17,7 @@ import mteb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from worlds import dapfam_tables
+from small_data import dapfam_tables
 
 from patent_mteb import cli
 from patent_mteb.data import loading

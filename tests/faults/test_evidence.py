@@ -10,7 +10,7 @@ import shutil
 import mteb
 import pyarrow.parquet as pq
 import pytest
-from worlds import HashEncoder, dapfam_tables
+from small_data import HashEncoder, dapfam_tables
 
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError

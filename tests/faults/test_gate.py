@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from mteb.cache import ResultCache
 from report_folders import add, model_folder
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 import patent_mteb
 from patent_mteb import cli

@@ -11,10 +11,10 @@ import mteb
 import numpy as np
 import polars as pl
 import pytest
-import standins
+import tiny_checkpoints
 from mteb.cache import ResultCache
 from sentence_transformers import SentenceTransformer
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 import patent_mteb
 from patent_mteb import identity
@@ -119,7 +119,7 @@ class TestContent:
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    return standins.checkpoint(tmp_path_factory.mktemp("models") / "tiny", 16, "mean")
+    return tiny_checkpoints.checkpoint(tmp_path_factory.mktemp("models") / "tiny", 16, "mean")
 
 
 def longer(model, length=8):
@@ -427,7 +427,7 @@ class TestCheckpoints:
     @pytest.fixture(scope="class")
     def weights(self, tmp_path_factory):
         return [
-            standins.checkpoint(tmp_path_factory.mktemp("nano") / "nano", 128, "mean", layers=1, seed=seed)
+            tiny_checkpoints.checkpoint(tmp_path_factory.mktemp("nano") / "nano", 128, "mean", layers=1, seed=seed)
             for seed in (0, 1)
         ]
 

@@ -14,13 +14,13 @@ import mteb
 import numpy as np
 import polars as pl
 import pytest
-import standins
+import tiny_checkpoints
 import torch
-from colbert_standins import write_checkpoint
+from tiny_colbert import write_checkpoint
 from mteb.cache import ResultCache
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb import files, identity
 from patent_mteb.experiments import run, sweep
@@ -40,7 +40,7 @@ def test_a_model_of_mteb_changed_after_its_first_score_is_filed_apart(tmp_path):
     """mteb looks for a result before it asks the task: the identity of the object itself has to say what was
     changed.
     """
-    folder = standins.checkpoint(tmp_path / "tiny", 16, "mean")
+    folder = tiny_checkpoints.checkpoint(tmp_path / "tiny", 16, "mean")
     model = SentenceTransformerEncoderWrapper(SentenceTransformer(str(folder), device="cpu"))
     model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"name": "test/tiny", "revision": "1"})
     task, cache = mteb.get_task(TASK), ResultCache(tmp_path / "results")

@@ -9,7 +9,7 @@ import mteb
 import numpy as np
 import pytest
 import torch
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run

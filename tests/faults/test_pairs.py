@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import mteb
 import numpy as np
 import pytest
-import standins
+import tiny_checkpoints
 import torch
 from datasets import Dataset
 from mteb.types import PromptType
@@ -345,7 +345,7 @@ COUNTS = {"pairs": 0, "share wrongly": 0, "split needlessly": 0, "apart on purpo
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("models")
-    made = standins.checkpoint(root / "first" / "tiny", 16, "mean")
+    made = tiny_checkpoints.checkpoint(root / "first" / "tiny", 16, "mean")
     edited("sentence_bert_config.json", max_seq_length=128)(made)
     return made
 

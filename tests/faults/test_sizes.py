@@ -18,9 +18,9 @@ import mteb
 import numpy as np
 import pyarrow as pa
 import pytest
-from large_world import FirstWord, large_tables
+from large_dapfam import FirstWord, large_tables
 from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb import files
 from patent_mteb.models import bm25
@@ -36,7 +36,7 @@ large = pytest.mark.skipif(os.environ.get("PATENT_MTEB_LARGE") != "1", reason="s
 TASK = "PatentDAPFAMTAToFullTextRetrieval"
 POOLS: list[pa.MemoryPool] = []
 """Kept to the end: a buffer may outlive its test, and must not outlive its pool."""
-SCRIPT = Path(__file__).parents[1] / "helpers" / "large_world.py"
+SCRIPT = Path(__file__).parents[1] / "helpers" / "large_dapfam.py"
 
 
 class Lengths(Words):

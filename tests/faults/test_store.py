@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from torch.utils.data import DataLoader
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError

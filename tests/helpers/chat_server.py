@@ -1,6 +1,4 @@
-"""A loopback server that speaks as much of the OpenAI protocol as the suite asks for, and remembers what it was
-asked.
-"""
+"""A loopback server for the part of the OpenAI protocol that the suite uses; it records its requests."""
 
 from __future__ import annotations
 

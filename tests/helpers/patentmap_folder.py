@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
-from small_world import Words, evaluate, world
+from small_patents import Words, evaluate, world
 
 from patent_mteb.recipes.patentmap import DATA_SET, Params, build
 from patent_mteb.tasks import patentmap

@@ -9,7 +9,7 @@ import mteb
 import numpy as np
 import pytest
 import torch
-from standins import checkpoint
+from tiny_checkpoints import checkpoint
 from transformers import AutoModel, AutoTokenizer
 
 from patent_mteb.cli import main

@@ -7,7 +7,7 @@ import pytest
 from mteb.models.model_meta import ScoringFunction
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from standins import checkpoint
+from tiny_checkpoints import checkpoint
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 

@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 from chat_server import KEY, chat_server
 from mteb.models.model_meta import ModelMeta
-from searching import ranking as ranked
-from searching import run_of
+from search_calls import ranking as ranked
+from search_calls import run_of
 
 from patent_mteb.endpoints.chat import Answers, Budget, BudgetError, Chat, Meter, Prices
 from patent_mteb.endpoints.client import Endpoint

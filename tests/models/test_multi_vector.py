@@ -8,7 +8,7 @@ from dataclasses import replace
 import mteb
 import numpy as np
 import pytest
-from colbert_standins import write_checkpoint
+from tiny_colbert import write_checkpoint
 from datasets import Dataset
 
 from patent_mteb import cli

@@ -15,7 +15,7 @@ from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
-from standins import checkpoint
+from tiny_checkpoints import checkpoint
 from transformers import PreTrainedTokenizerBase
 
 from patent_mteb.models import Hybrid, Truncated, bm25, stored

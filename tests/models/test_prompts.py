@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from mteb.models.abs_encoder import get_prompt_name
 from mteb.types import PromptType
-from table_11 import EXPECTED
+from patenteb_prompts import EXPECTED
 
 from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS, patenteb_prompts, prompt_for
 

@@ -10,7 +10,7 @@ from mteb.models import CompressionWrapper
 from mteb.types import OutputDType, PromptType
 from sentence_transformers import quantize_embeddings
 from torch.utils.data import DataLoader
-from worlds import HashEncoder, dapfam_tables, scores_of
+from small_data import HashEncoder, dapfam_tables, scores_of
 
 from patent_mteb.data import loading
 from patent_mteb.errors import ModelError

@@ -21,8 +21,8 @@ from mteb.models.model_meta import _serialize_experiment_kwargs_to_name
 from mteb.models.models_protocols import EncoderProtocol
 from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
-from standins import VOCABULARY, bare, checkpoint
-from table_11 import EXPECTED
+from tiny_checkpoints import VOCABULARY, bare, checkpoint
+from patenteb_prompts import EXPECTED
 from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
@@ -218,7 +218,7 @@ def test_a_bare_masked_language_model_is_mean_pooled(hub):
 
 def test_section_tags_of_the_vocabulary_are_tokens_of_their_own(tmp_path, monkeypatch):
     """As the PatentMap authors evaluate bert-for-patents; a tag that the vocabulary lacks stays what it was."""
-    monkeypatch.setattr("standins.VOCABULARY", [*VOCABULARY, "[claim]", "[invention]"])
+    monkeypatch.setattr("tiny_checkpoints.VOCABULARY", [*VOCABULARY, "[claim]", "[invention]"])
     bare(tmp_path / "anferico/bert-for-patents", 1024, 1)
     monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
     tokenizer = load_plain("anferico/bert-for-patents", device="cpu").model.tokenizer

@@ -14,7 +14,7 @@ from mteb.models.model_meta import ModelMeta, _serialize_experiment_kwargs_to_na
 from mteb.models.models_protocols import EncoderProtocol
 from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
-from standins import bare, checkpoint
+from tiny_checkpoints import bare, checkpoint
 from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, ModernBertConfig, ModernBertModel
 

@@ -12,7 +12,7 @@ import pytest
 from chat_server import chat_server
 from datasets import Dataset
 from mteb.types import PromptType
-from small_world import Words, evaluate
+from small_patents import Words, evaluate
 from torch.utils.data import DataLoader
 
 from patent_mteb.endpoints.client import Endpoint, EndpointError

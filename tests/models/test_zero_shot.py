@@ -12,7 +12,7 @@ import pytest
 import torch
 from mteb.models.model_meta import ModelMeta
 from sklearn.metrics import f1_score
-from standins import bare
+from tiny_checkpoints import bare
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from patent_mteb import cli

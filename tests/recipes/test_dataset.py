@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
-from small_world import world
+from small_patents import world
 
 from patent_mteb import cli, recipes
 from patent_mteb.errors import DataError

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from worlds import TEN_PATENTS
+from small_data import TEN_PATENTS
 
 from patent_mteb import sample
 from patent_mteb.patents.records import Label, Patent

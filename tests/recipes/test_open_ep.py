@@ -3,9 +3,9 @@
 import datetime as dt
 import hashlib
 
-import open_ep_world as world
+import open_ep_patents as world
 import pytest
-from open_ep_world import D1, D2, D4, D6, QD, QE, QF
+from open_ep_patents import D1, D2, D4, D6, QD, QE, QF
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError

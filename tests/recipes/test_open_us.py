@@ -3,9 +3,9 @@
 import datetime as dt
 from dataclasses import replace
 
-import open_world as world
+import open_us_patents as world
 import pytest
-from open_world import D1, D2, D3, D4, D5, D6, D7, Q1, Q2
+from open_us_patents import D1, D2, D3, D4, D5, D6, D7, Q1, Q2
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError

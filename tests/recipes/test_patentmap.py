@@ -9,7 +9,7 @@ from dataclasses import replace
 import mteb
 import pandas as pd
 import pytest
-from small_world import patent, world
+from small_patents import patent, world
 
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from worlds import TEN_CITATIONS, TEN_PATENTS
+from small_data import TEN_CITATIONS, TEN_PATENTS
 
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError

@@ -8,7 +8,7 @@ from collections import Counter
 import mteb
 import pyarrow.parquet as pq
 import pytest
-from small_world import OFFICES, patent, world
+from small_patents import OFFICES, patent, world
 
 from patent_mteb import files
 from patent_mteb.data import loading

@@ -8,9 +8,9 @@ import mteb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from worlds import TEN_CITATIONS as CITATIONS
-from worlds import TEN_PATENTS as PATENTS
-from worlds import publication
+from small_data import TEN_CITATIONS as CITATIONS
+from small_data import TEN_PATENTS as PATENTS
+from small_data import publication
 
 from patent_mteb import sample
 from patent_mteb.data import loading

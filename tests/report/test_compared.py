@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from many import many_models
+from many_models import many_models
 from report_folders import HEADLINE, add, built_tables, model_folder
 from scipy import stats
 

@@ -6,7 +6,7 @@ from shutil import copytree
 
 import mteb
 import pytest
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb.experiments.run import run
 from patent_mteb.report.collect import collect

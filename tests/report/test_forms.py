@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from many import many_models
+from many_models import many_models
 from report_folders import HEADLINE, add, built_tables, main_scores, model_folder, sample_world
 
 from patent_mteb import report

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from browsing import observe
-from many import many_models
+from browser import observe
+from many_models import many_models
 from report_folders import DIAGONAL, HEADLINE, add, attest, model_folder, payload_of, sample_world
 from rich.console import Console
 from rich.text import Text

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from browsing import observe
-from many import many_models
+from browser import observe
+from many_models import many_models
 from report_folders import HEADLINE, add, model_folder, payload_of
 
 from patent_mteb import report

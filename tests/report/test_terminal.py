@@ -4,7 +4,7 @@ import io
 import re
 
 import pytest
-from many import names
+from many_models import names
 from rich.console import Console
 from rich.text import Text
 

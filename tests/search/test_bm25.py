@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import Stemmer
 from datasets import Dataset
-from searching import METADATA, failures, ranking
+from search_calls import METADATA, failures, ranking
 
 import patent_mteb
 from patent_mteb.errors import DataError, ModelError

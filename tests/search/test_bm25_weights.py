@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from datasets import Dataset
-from searching import METADATA
+from search_calls import METADATA
 
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.search import bm25

@@ -12,8 +12,8 @@ from mteb.models import SearchEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.timing import TimingStack
-from searching import context_of, corpus_of, failures, left_out, ranking, run_of
-from small_world import Words
+from search_calls import context_of, corpus_of, failures, left_out, ranking, run_of
+from small_patents import Words
 
 import patent_mteb
 from patent_mteb.errors import ModelError

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from mteb.models import SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
-from searching import METADATA, context_of, corpus_of, left_out, ranking, run_of
-from worlds import HashEncoder
+from search_calls import METADATA, context_of, corpus_of, left_out, ranking, run_of
+from small_data import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.sweep import Corpora, Timed

@@ -7,8 +7,8 @@ import pytest
 from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
 from mteb.models import SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
-from searching import METADATA, corpus_of, failures, left_out, ranking, run_of
-from worlds import HashEncoder
+from search_calls import METADATA, corpus_of, failures, left_out, ranking, run_of
+from small_data import HashEncoder
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, describe

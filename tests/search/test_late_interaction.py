@@ -14,7 +14,7 @@ import mteb
 import numpy as np
 import pytest
 import torch
-from colbert_standins import (
+from tiny_colbert import (
     DIM,
     DOCUMENT_LENGTH,
     MARKERS,

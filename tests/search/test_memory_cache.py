@@ -7,7 +7,7 @@ import pytest
 import torch
 from datasets import Dataset
 from mteb.types import PromptType
-from small_world import Words
+from small_patents import Words
 from torch.utils.data import DataLoader
 
 from patent_mteb.search.bm25 import BM25, BM25Settings

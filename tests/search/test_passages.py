@@ -7,8 +7,8 @@ import pytest
 from datasets import Dataset
 from mteb.models import SearchEncoderWrapper, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
-from searching import corpus_of, failures, ranking
-from worlds import HashEncoder
+from search_calls import corpus_of, failures, ranking
+from small_data import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search.bm25 import BM25Index, bm25

@@ -11,8 +11,8 @@ import torch
 from datasets import Dataset
 from mteb.mocks.mock_tasks import MockRetrievalTask
 from mteb.models.model_meta import ModelMeta
-from searching import failures, ranking, run_of
-from standins import CROSS_WORDS, write_cross_encoder
+from search_calls import failures, ranking, run_of
+from tiny_checkpoints import CROSS_WORDS, write_cross_encoder
 from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
 
 from patent_mteb.errors import ModelError
@@ -246,7 +246,7 @@ def test_late_interaction_orders_the_candidates_of_a_first_stage(tmp_path, vecto
     """Scores are those of the whole search, for the first stage's documents only; what a query must not see never comes
     back.
     """
-    from colbert_standins import write_checkpoint
+    from tiny_colbert import write_checkpoint
 
     from patent_mteb.search.base import SearchContext
     from patent_mteb.search.late_interaction import late_interaction

@@ -9,7 +9,7 @@ import json
 import mteb
 import numpy as np
 import pytest
-import standins
+import tiny_checkpoints
 import torch
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 from mteb.types import PromptType
@@ -31,7 +31,7 @@ TASK = "PatentMapAbsToAbsRetrieval.sample"
 @pytest.fixture(scope="module")
 def splade(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "splade"
-    bare = standins.bare(folder.with_name("bare"), 16, head=True)
+    bare = tiny_checkpoints.bare(folder.with_name("bare"), 16, head=True)
     SparseEncoder(modules=[MLMTransformer(str(bare)), SpladePooling()], device="cpu").save(
         str(folder), create_model_card=False
     )

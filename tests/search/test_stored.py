@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from datasets import Dataset
-from searching import context_of, corpus_of, run_of
+from search_calls import context_of, corpus_of, run_of
 
 from patent_mteb.errors import DataError
 from patent_mteb.search.fusion import RRF, Linear

@@ -8,7 +8,7 @@ import logging
 import numpy as np
 import pytest
 import torch
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.vectors import Checked, as_tensor, checked_vectors, is_plain, parts

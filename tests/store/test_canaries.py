@@ -9,10 +9,10 @@ import unicodedata
 import mteb
 import numpy as np
 import pytest
-import standins
+import tiny_checkpoints
 import torch
 from mteb.models.model_meta import ModelMeta
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 import patent_mteb
 from patent_mteb.errors import ModelError
@@ -27,7 +27,7 @@ TASK = "PatentMapAbsToAbsRetrieval.sample"
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    return standins.checkpoint(tmp_path_factory.mktemp("models") / "tiny", 16, "mean")
+    return tiny_checkpoints.checkpoint(tmp_path_factory.mktemp("models") / "tiny", 16, "mean")
 
 
 class Drifting(HashEncoder):

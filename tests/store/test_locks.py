@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
-from standins import checkpoint
+from tiny_checkpoints import checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb import files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
-from searching import run_of
-from standins import CROSS_WORDS, write_cross_encoder
+from search_calls import run_of
+from tiny_checkpoints import CROSS_WORDS, write_cross_encoder
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError

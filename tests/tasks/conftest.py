@@ -1,7 +1,7 @@
 """A loopback hub, for the benchmarks that come from one."""
 
 import pytest
-from hub import running
+from hub_server import running
 
 
 @pytest.fixture

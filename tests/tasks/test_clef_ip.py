@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import mteb
 import pytest
-from small_world import Words
-from worlds import scores_of
+from small_patents import Words
+from small_data import scores_of
 
 from patent_mteb.errors import DataError
 

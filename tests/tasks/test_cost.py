@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
-from small_world import Words, evaluate
+from small_patents import Words, evaluate
 from torch.utils.data import DataLoader
 
 from patent_mteb.models import Hybrid, bm25

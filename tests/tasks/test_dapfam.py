@@ -5,8 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from worlds import HashEncoder, dapfam_tables, mteb_reads
-from worlds import scores_of as scores
+from small_data import HashEncoder, dapfam_tables, mteb_reads
+from small_data import scores_of as scores
 
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import dapfam

@@ -8,12 +8,12 @@ import json
 import mteb
 import numpy as np
 import pytest
-import standins
+import tiny_checkpoints
 import xxhash
 from datasets import Dataset
 from mteb.cache import ResultCache
 from mteb.results import TaskResult
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb import __version__
 from patent_mteb.models import Hybrid, bm25, load, stored
@@ -165,7 +165,7 @@ def test_texts_are_those_of_the_parts_that_are_encoded():
 
 def test_settings_and_weights_are_the_same_with_and_without_the_store(tmp_path):
     """Also where the weights are not read, because the store has every text."""
-    folder = standins.checkpoint(tmp_path / "tiny", 16, "mean")
+    folder = tiny_checkpoints.checkpoint(tmp_path / "tiny", 16, "mean")
     plain = load(str(folder))
     facts = model_facts(plain)
     assert facts["device"] == "cpu" and facts["dtype"] == "torch.float32" and facts["weights"]
@@ -185,7 +185,7 @@ def test_settings_and_weights_are_the_same_with_and_without_the_store(tmp_path):
 
 
 def test_a_composed_model_has_the_weights_of_its_parts(tmp_path):
-    folder = standins.checkpoint(tmp_path / "tiny", 16, "mean")
+    folder = tiny_checkpoints.checkpoint(tmp_path / "tiny", 16, "mean")
     dense = load(str(folder))
     alone, fused = model_facts(dense), model_facts(Hybrid(bm25("dapfam"), dense))
     assert fused["weights"] == alone["weights"] and fused["settings"] != alone["settings"]

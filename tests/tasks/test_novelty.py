@@ -8,9 +8,9 @@ import datetime as dt
 import json
 
 import pytest
-from hub import Repository
+from hub_server import Repository
 from huggingface_hub import hf_hub_download
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError

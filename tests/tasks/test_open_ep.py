@@ -4,10 +4,10 @@ time.
 
 import math
 
-import open_ep_world as world
+import open_ep_patents as world
 import pytest
-from open_ep_world import QD, QE, QF
-from small_world import Words
+from open_ep_patents import QD, QE, QF
+from small_patents import Words
 
 from patent_mteb.errors import NotThereError
 from patent_mteb.experiments import editions

@@ -5,10 +5,10 @@ second time.
 import logging
 import math
 
-import open_world as world
+import open_us_patents as world
 import pytest
-from open_world import D4, D5, Q1, Q2
-from small_world import Words
+from open_us_patents import D4, D5, Q1, Q2
+from small_patents import Words
 
 from patent_mteb.experiments import editions
 from patent_mteb.models import bm25

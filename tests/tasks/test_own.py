@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, v_measure_score
 from sklearn.neighbors import KNeighborsClassifier
-from small_world import Words, evaluate, world
+from small_patents import Words, evaluate, world
 from threadpoolctl import threadpool_limits
 
 from patent_mteb import _mteb, recipes

@@ -10,9 +10,9 @@ import math
 import mteb
 import numpy as np
 import pytest
-import releases
+import released_layouts
 from mteb.models.model_meta import ModelMeta
-from worlds import HashEncoder, scores_of
+from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.run import unable
@@ -57,11 +57,11 @@ def expected(rows, rankings, single):
 @pytest.mark.parametrize("model", [HashEncoder(), bm25(), Cross()], ids=["dense", "bm25", "cross-encoder"])
 @pytest.mark.parametrize("name", TASKS)
 def test_scores_are_those_of_a_second_computation(hub, name, model):
-    commit = releases.publish(hub, releases.PANORAMA)
+    commit = released_layouts.publish(hub, released_layouts.PANORAMA)
     task = mteb.get_task(name)
     assert unable(model, task) == ""
     folder = name.removeprefix("Panorama").removesuffix("Reranking")
-    rows = releases.panorama()[folder]
+    rows = released_layouts.panorama()[folder]
     run = task.rank(model).to_dict()
     assert (task.metadata.revision, len(run)) == (commit, len(rows))
     rankings = []
@@ -80,11 +80,11 @@ def test_scores_are_those_of_a_second_computation(hub, name, model):
 
 @pytest.mark.parametrize("name", TASKS)
 def test_every_published_field_is_in_the_texts_or_said_to_be_left_out(hub, name):
-    releases.publish(hub, releases.PANORAMA)
+    released_layouts.publish(hub, released_layouts.PANORAMA)
     task = mteb.get_task(name)
     task.load_data()
     folder = name.removeprefix("Panorama").removesuffix("Reranking")
-    row = releases.panorama()[folder][1]  # claim 2 of its application
+    row = released_layouts.panorama()[folder][1]  # claim 2 of its application
     claims = json.loads(row["context"])["claims"]
     assert task.tables.queries["15090001#2"] == " ".join(claim.partition(" ")[2] for claim in claims), (
         "behind the claim it depends on"
@@ -105,14 +105,14 @@ def test_every_published_field_is_in_the_texts_or_said_to_be_left_out(hub, name)
 def test_structures_and_texts_with_commas_are_read_alike(hub):
     tables = {}
     for nested in (str, dict):
-        rows = releases.panorama(nested=nested)
+        rows = released_layouts.panorama(nested=nested)
         for row in rows["PAR4PC"]:
             row |= (
                 {name: ", ".join(row[name]) for name in ("gold_answers", "silver_answers", "negative_answers")}
                 if nested is dict
                 else {}
             )
-        releases.publish(hub, releases.PANORAMA, releases.panorama_files(**rows))
+        released_layouts.publish(hub, released_layouts.PANORAMA, released_layouts.panorama_files(**rows))
         task = mteb.get_task("PanoramaPAR4PCReranking")
         task.load_data()
         tables[nested] = (dict(task.tables.corpus), dict(task.tables.queries), task.tables.qrels)
@@ -139,19 +139,19 @@ def changed(row, **fields):
     ],
 )
 def test_surprises_are_refused_with_their_row(hub, change, said):
-    rows = releases.panorama()["PAR4PC"]
+    rows = released_layouts.panorama()["PAR4PC"]
     rows[1] = changed(rows[1], **change)
-    releases.publish(hub, releases.PANORAMA, releases.panorama_files(PAR4PC=rows))
+    released_layouts.publish(hub, released_layouts.PANORAMA, released_layouts.panorama_files(PAR4PC=rows))
     with pytest.raises(DataError, match=said):
         mteb.get_task("PanoramaPAR4PCReranking").load_data()
 
 
 def test_questions_that_cannot_be_asked_are_counted(hub, caplog):
-    rows = releases.panorama()["PAR4PC"]
+    rows = released_layouts.panorama()["PAR4PC"]
     rows[0] = changed(rows[0], claim_number=7)
     rows[2] = changed(rows[2], gold_answers=[], negative_answers=list("ABCDEFG"))
     rows[3] = changed(rows[3], negative_answers=["B"])
-    releases.publish(hub, releases.PANORAMA, releases.panorama_files(PAR4PC=rows))
+    released_layouts.publish(hub, released_layouts.PANORAMA, released_layouts.panorama_files(PAR4PC=rows))
     task = mteb.get_task("PanoramaPAR4PCReranking")
     task.load_data()
     assert len(task.tables.qrels) == len(rows) - 2
@@ -164,7 +164,7 @@ def test_questions_that_cannot_be_asked_are_counted(hub, caplog):
 
 
 def test_a_limited_task_keeps_its_candidates(hub):
-    releases.publish(hub, releases.PANORAMA)
+    released_layouts.publish(hub, released_layouts.PANORAMA)
     task = mteb.get_task("PanoramaPAR4PCReranking").limit_to(2)
     run = task.rank(HashEncoder()).to_dict()
     assert [len(ranking) for ranking in run.values()] == [8, 8]

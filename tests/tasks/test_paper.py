@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sentence_transformers.util import cos_sim
-from worlds import HashEncoder, Letters, dapfam_tables, mteb_reads, scores_of
+from small_data import HashEncoder, Letters, dapfam_tables, mteb_reads, scores_of
 
 from patent_mteb.data import loading
 from patent_mteb.models import Hybrid, Reranked, bm25

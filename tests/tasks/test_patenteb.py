@@ -12,7 +12,7 @@ from scipy.stats import pearsonr
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, v_measure_score
-from worlds import HashEncoder, scores_of
+from small_data import HashEncoder, scores_of
 
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import pytrec_eval
 from patentmap_folder import ABS, BY_NAME, CLM, IPC, contents, gold, run, views, write_folder
-from searching import corpus_of, ranking, run_of
-from small_world import Words, evaluate
+from search_calls import corpus_of, ranking, run_of
+from small_patents import Words, evaluate
 
 from patent_mteb.errors import AccessError, DataError, ModelError
 from patent_mteb.models.robustness import reads_section_tags, with_section_tags

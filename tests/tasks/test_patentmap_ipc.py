@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb.errors import DataError
 from patent_mteb.models.robustness import with_section_tags

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 from patentmap_folder import ABS, CLM, contents, gold, run, write_folder
-from small_world import Words
+from small_patents import Words
 
 from patent_mteb.data.loading import Source
 from patent_mteb.models.robustness import with_section_tags

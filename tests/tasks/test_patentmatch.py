@@ -12,7 +12,7 @@ import mteb
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
-from worlds import HashEncoder, scores_of
+from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import patentmatch

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
 from ir_measures import AP, RR, R, nDCG
-from worlds import FixedSearch, HashEncoder, dapfam_tables
+from small_data import FixedSearch, HashEncoder, dapfam_tables
 
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
-from small_world import OFFICES, Words, evaluate, world
+from small_patents import OFFICES, Words, evaluate, world
 
 from patent_mteb import files, published
 from patent_mteb.errors import DataError

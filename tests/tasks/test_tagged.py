@@ -5,7 +5,7 @@ from __future__ import annotations
 import mteb
 import pyarrow.parquet as pq
 import pytest
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb.tasks.retrieval import tagged_by_ends
 

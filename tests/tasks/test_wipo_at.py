@@ -7,7 +7,7 @@ import mteb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from worlds import TEN_CITATIONS, TEN_PATENTS, FixedSearch, scores_of
+from small_data import TEN_CITATIONS, TEN_PATENTS, FixedSearch, scores_of
 
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError

@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score, v_measure_score
 from sklearn.neighbors import NearestNeighbors
-from worlds import HashEncoder, scores_of
+from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import ModelError
 from patent_mteb.tasks.wipo_at import LabelledTexts

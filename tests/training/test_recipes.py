@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from colbert_standins import write_checkpoint
+from tiny_colbert import write_checkpoint
 from pair_counts import naive_counts
 from sentence_transformers import SentenceTransformer
 from small_bases import write_bert

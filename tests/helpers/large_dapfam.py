@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from worlds import HashEncoder
+from small_data import HashEncoder
 
 from patent_mteb.search.base import text_bytes
 
@@ -82,7 +82,7 @@ def peak() -> float:
 def main() -> None:
     """Load a task, search and score it, and print the peak of memory after each step.
 
-    ``PATENT_MTEB_DATA=FOLDER python tests/helpers/large_world.py TASK bm25|dense|passages``
+    ``PATENT_MTEB_DATA=FOLDER python tests/helpers/large_dapfam.py TASK bm25|dense|passages``
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("task")

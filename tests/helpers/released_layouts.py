@@ -14,7 +14,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hub import Hub, Repository
+from hub_server import Hub, Repository
 
 from patent_mteb.data.hub import is_commit, is_short
 from patent_mteb.tasks import catalogue

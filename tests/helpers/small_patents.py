@@ -1,4 +1,4 @@
-"""A hand-made patent world and stand-in models for tests: few patents, every number easy to follow."""
+"""A few hand-made patents and simple models for tests; every number is easy to follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of a report in headless Chromium, and what a script of ``tests/report`` sees that uses it."""
+"""A page of a report in headless Chromium, and what its scripts do."""
 
 import html
 import json

@@ -1,6 +1,4 @@
-"""Tiny random ColBERT checkpoints in the forms that PyLate, Stanford's ColBERT and both at once save, made on the
-fly.
-"""
+"""Tiny random ColBERT checkpoints in the forms that PyLate and Stanford's ColBERT save."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of every source with the documents that a test wants, to be spoilt: one small writer a source."""
+"""One small file writer for each source, for documents that a test then breaks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 /* Preloaded into a process: counts each change of a file below some folders, by whatever code, and ends the process by SIGKILL at the
-   n-th: a write() after half of its bytes, anything else before it is done. See tests/helpers/killer.py. */
+   n-th: a write() after half of its bytes, anything else before it is done. See tests/helpers/kill_at_write.py. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,4 @@
-"""Twelve publications of the EPO and elsewhere, in three languages, small enough to work out the cross-lingual tables
-by hand.
-"""
+"""Twelve publications in three languages: every cross-lingual table by hand."""
 
 from __future__ import annotations
 

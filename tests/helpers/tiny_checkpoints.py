@@ -1,4 +1,4 @@
-"""Tiny random checkpoints with the module structures of the published patent models, made on the fly."""
+"""Tiny random checkpoints with the modules of the published patent models."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What stands for the files, folders and models that printed commands name: small ones, made when they are asked
-for.
-"""
+"""Small files, folders and models for the names in documented commands, made when first asked for."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import open_world
+import open_us_patents
 import openpyxl
 from paths import SHARED
 from report_folders import add, model_folder
 from small_bases import write_bert, write_static
-from small_world import world
-from standins import write_cross_encoder
+from small_patents import world
+from tiny_checkpoints import write_cross_encoder
 
 from patent_mteb import cli
 from patent_mteb.experiments.evaluate import retrieval_task
@@ -42,9 +40,9 @@ def _records(folder: Path) -> None:
 
 def _acted_upon(folder: Path) -> None:
     """Records of the open benchmark with office actions in both windows that the pages name."""
-    write_patents(folder / "patents" / "a.parquet", open_world.PATENTS)
+    write_patents(folder / "patents" / "a.parquet", open_us_patents.PATENTS)
     days = (dt.date(2023, 2, 1), dt.date(2026, 8, 1))
-    citations = [dataclasses.replace(one, date=day) for one in open_world.CITATIONS for day in days]
+    citations = [dataclasses.replace(one, date=day) for one in open_us_patents.CITATIONS for day in days]
     write_citations(folder / "citations" / "a.parquet", citations)
 
 

@@ -1,4 +1,4 @@
-"""A hub of data sets on 127.0.0.1, which says what the hub's client asks for: files, commits, branches, gates, faults.
+"""A server on 127.0.0.1 that speaks the data hub's protocol: files, commits, branches, gates, faults.
 
 ``Hub`` holds repositories and answers as the real one does, status and headers included: a full commit, a branch, a
 tag; a short hash only where the repository is lenient; 401 or 403 with ``GatedRepo`` at a gate, 404 with

@@ -1,6 +1,4 @@
-"""PatenTEB's Table 11 once more, apart from the package: by task, what must stand before a query text and before a
-document text.
-"""
+"""PatenTEB's Table 11, written apart from the package: the prefixes of queries and documents by task."""
 
 EXPECTED = {
     "PatenTEBRetrievalIN": ("encode query for same document retrieval: ", "encode document for same retrieval: "),

@@ -1,6 +1,4 @@
-"""Twelve publications, ten families and thirteen citations, small enough to work out every table of the open benchmark
-by hand.
-"""
+"""Twelve publications, ten families and thirteen citations: every table of the open benchmark by hand."""
 
 from __future__ import annotations
 

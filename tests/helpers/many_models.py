@@ -1,4 +1,4 @@
-"""A results folder of many models with long names on every task of the suite, for tests of how a report bears it."""
+"""A results folder of many models with long names on every task of the suite."""
 
 from __future__ import annotations
 
@@ -146,5 +146,5 @@ def _geometry(folder, name, task, label, revision, subset, rng):
     )
 
 
-if __name__ == "__main__":  # python tests/helpers/many.py FOLDER COUNT, with PYTHONPATH=tests/helpers
+if __name__ == "__main__":  # python tests/helpers/many_models.py FOLDER COUNT, with PYTHONPATH=tests/helpers
     many_models(Path(sys.argv[1]), int(sys.argv[2]), queries=200)
