@@ -71,9 +71,9 @@ def test_an_import_on_ray_of_which_a_worker_is_killed_gives_the_same_parts(tmp_p
 
 @pytest.mark.long
 def test_an_encoding_on_ray_of_which_a_worker_is_killed_gives_the_same_vectors(tmp_path, cluster):
-    from tiny_checkpoints import checkpoint
-    from store_contents import vectors
     from small_data import dapfam_tables
+    from store_contents import vectors
+    from tiny_checkpoints import checkpoint
 
     from patent_mteb.experiments.encoding import Job, encode_on_ray, encode_share
 

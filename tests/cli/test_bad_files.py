@@ -16,7 +16,7 @@ from broken_files import FORMS, SOURCES, Source, zipped
 
 from patent_mteb import cli
 from patent_mteb.patents.records import read_patents
-from patent_mteb.readers import importing
+from patent_mteb.readers import records_directory
 from patent_mteb.readers.records_directory import read_accounts
 
 NUMBERS = ("8930551", "8930552", "8930553")
@@ -378,16 +378,16 @@ def test_files_of_a_directory_that_cannot_be_read_are_reported_and_change_the_ex
 def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, monkeypatch):
     source = SOURCES["uspto"]
     (path := tmp_path / "ipg.xml").write_text("".join(good(source)[:2]))
-    write = importing.PartWriter.write
+    write = records_directory.PartWriter.write
 
-    def growing(self: importing.PartWriter, record: object) -> None:
+    def growing(self: records_directory.PartWriter, record: object) -> None:
         write(self, record)
         with path.open("a") as out:
             out.write(good(source)[2])
 
     words = ["data", "import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr(importing.PartWriter, "write", growing)
+        patch.setattr(records_directory.PartWriter, "write", growing)
         assert cli.main(words) == 2
     assert (
         "ipg.xml: the file changed while it was read. Remedy: import it again when it is complete"
@@ -400,13 +400,13 @@ def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, mo
 
 def test_a_file_that_goes_while_it_is_read_is_one_message(tmp_path, capsys, monkeypatch):
     (path := tmp_path / "ipg.xml").write_text("".join(good(SOURCES["uspto"])[:2]))
-    write = importing.PartWriter.write
+    write = records_directory.PartWriter.write
 
-    def going(self: importing.PartWriter, record: object) -> None:
+    def going(self: records_directory.PartWriter, record: object) -> None:
         write(self, record)
         path.unlink(missing_ok=True)
 
-    monkeypatch.setattr(importing.PartWriter, "write", going)
+    monkeypatch.setattr(records_directory.PartWriter, "write", going)
     assert cli.main(["data", "import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 2
     assert "ipg.xml: the file is missing" in capsys.readouterr().err
     assert not list((tmp_path / "out").rglob("*.parquet"))

@@ -452,8 +452,8 @@ def test_geometry(hand, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_sweep(tmp_path, capsys, monkeypatch):
-    from tiny_checkpoints import checkpoint
     from small_data import dapfam_tables
+    from tiny_checkpoints import checkpoint
 
     dapfam_tables(tmp_path / "data")
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))

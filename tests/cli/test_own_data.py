@@ -8,8 +8,8 @@ import mteb
 import polars as pl
 import pytest
 from report_folders import payload_of
-from small_patents import world
 from small_data import dapfam_tables
+from small_patents import world
 
 from patent_mteb import cli
 from patent_mteb.patents.records import write_citations, write_patents

@@ -12,8 +12,8 @@ import pytest
 import pytrec_eval
 from mteb.mocks.mock_tasks import MockMultilingualRetrievalTask, MockRetrievalTask
 from mteb.models.model_meta import ModelMeta
-from small_patents import Words
 from small_data import FixedSearch, HashEncoder, dapfam_tables, scores_of
+from small_patents import Words
 
 import patent_mteb
 from patent_mteb.data import loading

@@ -26,9 +26,9 @@ import pytest
 from bulk_counts import BULK
 from kill_at_write import COMPILER, Blow, Done, Killer, killer
 from report_folders import add, model_folder
+from small_data import dapfam_tables
 from small_patents import world
 from tiny_checkpoints import checkpoint
-from small_data import dapfam_tables
 
 from patent_mteb import recipes, sample
 from patent_mteb.experiments.sweep import PHASES

@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 import tiny_checkpoints
 import torch
-from tiny_colbert import write_checkpoint
 from mteb.cache import ResultCache
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
 from small_data import HashEncoder
+from tiny_colbert import write_checkpoint
 
 from patent_mteb import files, identity
 from patent_mteb.experiments import run, sweep

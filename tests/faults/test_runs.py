@@ -9,8 +9,8 @@ import mteb
 import numpy as np
 import pytest
 from mteb.cache import ResultCache
-from small_patents import Words
 from small_data import HashEncoder, unmeasured
+from small_patents import Words
 
 import patent_mteb
 from patent_mteb.errors import ModelError

@@ -20,8 +20,8 @@ import mteb
 import numpy as np
 import pytest
 from datasets import Dataset
-from torch.utils.data import DataLoader
 from small_data import HashEncoder
+from torch.utils.data import DataLoader
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError

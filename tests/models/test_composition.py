@@ -8,13 +8,13 @@ from functools import lru_cache
 import mteb
 import numpy as np
 import pytest
-from tiny_colbert import write_checkpoint
 from mteb.cache import ResultCache
 from mteb.models.model_meta import ModelMeta
 from search_calls import failures
-from tiny_checkpoints import write_cross_encoder
-from tokenizers import Tokenizer, models, pre_tokenizers
 from small_data import FixedSearch, HashEncoder, dapfam_tables, scores_of
+from tiny_checkpoints import write_cross_encoder
+from tiny_colbert import write_checkpoint
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from patent_mteb import cli
 from patent_mteb.errors import ModelError

@@ -8,8 +8,8 @@ from dataclasses import replace
 import mteb
 import numpy as np
 import pytest
-from tiny_colbert import write_checkpoint
 from datasets import Dataset
+from tiny_colbert import write_checkpoint
 
 from patent_mteb import cli
 from patent_mteb._mteb import registered

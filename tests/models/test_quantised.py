@@ -9,8 +9,8 @@ from datasets import Dataset
 from mteb.models import CompressionWrapper
 from mteb.types import OutputDType, PromptType
 from sentence_transformers import quantize_embeddings
-from torch.utils.data import DataLoader
 from small_data import HashEncoder, dapfam_tables, scores_of
+from torch.utils.data import DataLoader
 
 from patent_mteb.data import loading
 from patent_mteb.errors import ModelError

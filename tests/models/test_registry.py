@@ -20,9 +20,9 @@ from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.models.model_meta import _serialize_experiment_kwargs_to_name
 from mteb.models.models_protocols import EncoderProtocol
 from mteb.types import PromptType
+from patenteb_prompts import EXPECTED
 from sentence_transformers import SentenceTransformer
 from tiny_checkpoints import VOCABULARY, bare, checkpoint
-from patenteb_prompts import EXPECTED
 from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 

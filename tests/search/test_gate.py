@@ -10,11 +10,11 @@ from operator import itemgetter
 import numpy as np
 import pytest
 import torch
-from tiny_colbert import write_checkpoint
 from mteb.models import SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 from search_calls import context_of, corpus_of
 from small_data import HashEncoder
+from tiny_colbert import write_checkpoint
 
 from patent_mteb.experiments.sweep import Corpora, Timed
 from patent_mteb.search import colbert

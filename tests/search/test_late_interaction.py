@@ -14,6 +14,10 @@ import mteb
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
+from mteb.mocks.mock_tasks import MockClassificationTask, MockRetrievalTask
+from mteb.types import PromptType
+from safetensors.numpy import save_file
 from tiny_colbert import (
     DIM,
     DOCUMENT_LENGTH,
@@ -24,10 +28,6 @@ from tiny_colbert import (
     dump,
     write_checkpoint,
 )
-from datasets import Dataset
-from mteb.mocks.mock_tasks import MockClassificationTask, MockRetrievalTask
-from mteb.types import PromptType
-from safetensors.numpy import save_file
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError, ModelError

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from small_patents import world
-from tiny_checkpoints import checkpoint
-from store_contents import entries, vectors
-from tokenizers import Tokenizer, models, pre_tokenizers
 from small_data import dapfam_tables
+from small_patents import world
+from store_contents import entries, vectors
+from tiny_checkpoints import checkpoint
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from patent_mteb import cli, recipes
 from patent_mteb.errors import DataError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import mteb
 import pytest
-from small_patents import Words
 from small_data import scores_of
+from small_patents import Words
 
 from patent_mteb.errors import DataError
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from mteb.models.model_meta import ModelMeta
 from mteb.timing import TimingStack
-from small_patents import OFFICES, Words, evaluate, patent
 from small_data import FixedSearch, HashEncoder, Letters, dapfam_tables, unmeasured
+from small_patents import OFFICES, Words, evaluate, patent
 
 from patent_mteb.data import loading
 from patent_mteb.data.loading import plain_name

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_colbert import write_checkpoint
 from pair_counts import naive_counts
 from sentence_transformers import SentenceTransformer
 from small_bases import write_bert
+from tiny_colbert import write_checkpoint
 
 from patent_mteb.cli import main
 from patent_mteb.files import write_jsonl
