@@ -64,10 +64,12 @@ def register() -> None:
         'PatentMap'
     """
     from patent_mteb import _mteb
+
+    _mteb.check_contract()  # before the modules that import mteb's names
+
     from patent_mteb.models.registry import suite_metas
     from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
-    _mteb.check_contract()
     _mteb.evaluate_without_torch()
     _mteb.register_tasks(tasks(), unlisted_tasks())  # tasks first: mteb drops model prompts that name an unknown task
     _mteb.register_benchmarks(mteb_benchmarks())

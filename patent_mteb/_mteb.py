@@ -1,10 +1,9 @@
 """All uses of mteb's private names: its registries and the steps of its tasks.
 
 mteb has no plugin mechanism. Its registries are plain containers, which only this module extends; :func:`_private`
-looks up every name. :data:`METHODS` lists the private methods that the suite replaces. :class:`TaskHooks` and
-:class:`PairHooks` give them public names, and :func:`check_contract` compares them with mteb's. A method that mteb has
-renamed is therefore one clear error, and not a step that is silently skipped. ``tests/test_mteb.py`` tests the
-contract.
+looks up every name. :data:`METHODS` lists the private methods that the suite replaces, and :data:`NAMES` all names
+that it imports. :class:`TaskHooks` and :class:`PairHooks` give the methods public names. :func:`check_contract`
+compares both with mteb's: a name that mteb has moved is one clear error, not a step that is silently skipped.
 
 The module does not depend on the rest of the suite, and imports mteb only when it is called.
 """
@@ -34,6 +33,29 @@ METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
     ("mteb.abstasks.sts", "AbsTaskSTS", "_calculate_scores"): ("scores", "normalized_scores"),
 }
 """Module, class and method of mteb that a hook replaces, with the parameters that the hook needs."""
+
+NAMES = {
+    "mteb": "evaluate get_benchmark get_model_meta get_model_metas get_task get_tasks",
+    "mteb.abstasks": "AbsTask",
+    "mteb.abstasks.retrieval": "AbsTaskRetrieval",
+    "mteb.abstasks.retrieval_dataset_loaders": "RetrievalSplitData",
+    "mteb.abstasks.sts": "AbsTaskSTS",
+    "mteb.abstasks.task_metadata": "TaskCategory TaskMetadata TaskType",
+    "mteb.benchmarks.benchmark": "Benchmark BenchmarkAggregation CustomGroup CustomGrouping",
+    "mteb.cache": "ResultCache",
+    "mteb.models": "CompressionWrapper CrossEncoderProtocol CrossEncoderWrapper EncoderProtocol MTEBModels "
+    "SearchCrossEncoderWrapper SearchEncoderWrapper SearchProtocol SentenceTransformerEncoderWrapper",
+    "mteb.models.abs_encoder": "AbsEncoder PromptSource get_prompt",
+    "mteb.models.instruct_wrapper": "InstructSentenceTransformerModel",
+    "mteb.models.model_implementations.random_baseline": "RandomEncoderBaseline",
+    "mteb.models.model_meta": "ModelMeta ScoringFunction",
+    "mteb.models.models_protocols": "EncoderProtocol",
+    "mteb.models.sentence_transformer_wrapper": "CrossEncoderWrapper SparseEncoderWrapper",
+    "mteb.results": "TaskResult",
+    "mteb.similarity_functions": "cos_sim pairwise_cos_sim",
+    "mteb.types": "Array BatchedInput EncodeKwargs Licenses PromptType",
+}
+"""All names of mteb that the suite imports, by module."""
 
 
 class TaskHooks:
@@ -102,7 +124,10 @@ class PairHooks:
 
 
 def check_contract() -> None:
-    """Compare the methods that the suite replaces with mteb's."""
+    """Look for every name of mteb that the suite imports, and for the methods that it replaces."""
+    for module, names in NAMES.items():
+        for name in names.split():
+            _private(module, name, object)
     for (module, kind, method), parameters in METHODS.items():
         owner = _private(module, kind, type)
         found = inspect.getattr_static(owner, method, None)
@@ -142,8 +167,8 @@ def _moved(what: str) -> str:
 
     return (
         f"patent-mteb cannot register its tasks: mteb {version('mteb')} has no {what}. "
-        "Remedy: install a version of mteb that patent-mteb supports (mteb>=2.26,<3), or set PATENT_MTEB_AUTOLOAD=0 to "
-        "use mteb without the suite."
+        "Remedy: install a version of mteb that patent-mteb supports (mteb>=2.26.11,<3), or set PATENT_MTEB_AUTOLOAD=0 "
+        "to use mteb without the suite."
     )
 
 
@@ -151,7 +176,7 @@ def _private(module: str, name: str, kind: type) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
-        found = None
+        raise RegistrationError(_moved(f"{module}.{name}")) from None
     if not isinstance(found, kind):
         raise RegistrationError(_moved(f"{module}.{name} of type {kind.__name__}"))
     return found

@@ -32,9 +32,7 @@ _SERVED = "needs a server; tests/models/test_served.py encodes through one"
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 NOT_RUN = {
-    "patent-mteb run -t PatentCitationRetrieval -m bm25": (
-        "tests/test_readme.py runs it and compares what it prints"
-    ),
+    "patent-mteb run -t PatentCitationRetrieval -m bm25": ("tests/test_readme.py runs it and compares what it prints"),
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
     "patent-mteb runs sweep dapfam --paper -m MODEL": (
         "249 runs; tests/experiments/test_sweep.py has parts of them, --paper --list is run here"

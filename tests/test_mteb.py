@@ -2,6 +2,7 @@
 off.
 """
 
+import ast
 import importlib
 import pickle
 import subprocess
@@ -74,6 +75,32 @@ def test_filters_of_mteb_find_the_suite():
 def test_a_name_that_mteb_moved_gives_one_clear_error(monkeypatch, module, name):
     monkeypatch.delattr(importlib.import_module(module), name)
     with pytest.raises(RegistrationError, match=f"mteb {mteb.__version__} has no {module}.{name}"):
+        patent_mteb.register()
+
+
+def imported_names():
+    """Every name of mteb that the code of the package imports, or reads from the module ``mteb``."""
+    found = set()
+    for path in Path(patent_mteb.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        plain = any(one.name == "mteb" for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "mteb":
+                found |= {(node.module, one.name) for one in node.names}
+            elif plain and isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "mteb":
+                found.add(("mteb", node.attr))
+    return found
+
+
+def test_the_contract_lists_every_name_that_the_suite_imports():
+    listed = {(module, name) for module, names in _mteb.NAMES.items() for name in names.split()}
+    assert listed == imported_names()
+
+
+@pytest.mark.parametrize(("module", "name"), sorted(imported_names()))
+def test_an_imported_name_that_mteb_moved_gives_one_clear_error(monkeypatch, module, name):
+    monkeypatch.delattr(importlib.import_module(module), name)
+    with pytest.raises(RegistrationError, match=rf"mteb {mteb.__version__} has no {module}.{name}. Remedy: install"):
         patent_mteb.register()
 
 
