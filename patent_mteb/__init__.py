@@ -68,10 +68,12 @@ def register() -> None:
     _mteb.check_contract()  # before the modules that import mteb's names
 
     from patent_mteb.models.registry import suite_metas
-    from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
+    from patent_mteb.tasks.catalogue import enter_own, listed_tasks, mteb_benchmarks, unlisted_tasks
 
     _mteb.evaluate_without_torch()
-    _mteb.register_tasks(tasks(), unlisted_tasks())  # tasks first: mteb drops model prompts that name an unknown task
+    _mteb.register_tasks(
+        listed_tasks(), unlisted_tasks()
+    )  # tasks first: mteb drops model prompts that name an unknown task
     _mteb.register_benchmarks(mteb_benchmarks())
     enter_own()
     _mteb.register_models(suite_metas())

@@ -34,7 +34,7 @@ def test_every_task_benchmark_and_model_is_known_to_mteb():
     registry = importlib.import_module("mteb.get_tasks")
     for task in TASKS:
         assert registry._TASKS_REGISTRY[task.metadata.name] is task
-        assert task in registry.TASK_LIST
+        assert (task in registry.TASK_LIST) is task.data.released
     for task in SAMPLE_TASKS:
         assert registry._TASKS_REGISTRY[task.metadata.name] is task
         assert task not in registry.TASK_LIST
@@ -54,12 +54,23 @@ def test_registering_again_changes_nothing():
 
 
 def test_filters_of_mteb_find_the_suite():
-    names = {
-        task.metadata.name.removesuffix(".sample")
-        for task in mteb.get_tasks(task_types=["Retrieval"], domains=["Legal"], languages=["eng"])
-    }
+    found = mteb.get_tasks(task_types=["Retrieval"], domains=["Legal"], languages=["eng"])
     english = [task for task in TASKS if task.metadata.type == "Retrieval" and "eng-Latn" in task.metadata.eval_langs]
-    assert {task.metadata.name for task in english} <= names
+    assert {task.metadata.name for task in english if task.data.released} <= {task.metadata.name for task in found}
+
+
+def test_mteb_lists_no_task_on_invented_data():
+    ours = [task for task in mteb.get_tasks() if type(task) in TASKS]
+    assert len(ours) > 80 and {task.source.kind for task in ours} == {"hub"}
+    assert mteb.get_task("PatentCitationRetrieval").metadata.name == "PatentCitationRetrieval.sample"
+
+
+def test_mteb_lists_a_task_on_own_data(tmp_path):
+    """A process of its own: registration reads ``PATENT_MTEB_DATA``."""
+    (tmp_path / "Sophia").mkdir()
+    code = "import mteb; print(*sorted(x.metadata.name for x in mteb.get_tasks() if type(x).__name__.startswith('Sophia')))"
+    listed = python(code, PATENT_MTEB_DATA=str(tmp_path))
+    assert len(listed) == 12 and all(".local-" in name for name in listed), listed
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,24 @@ def sample_tasks() -> tuple[type[PatentTask], ...]:
     return tuple(_SAMPLE_TASKS[task] for task in tasks() if task in _SAMPLE_TASKS)
 
 
+def listed_tasks() -> tuple[type[PatentTask], ...]:
+    """Return the tasks that ``mteb.get_tasks()`` lists: those whose data are published, or in ``PATENT_MTEB_DATA``.
+
+    Without data, a task would run on invented patents, and a mean over all tasks of a domain would contain its score.
+    """
+    root = own_data.own_data_root()
+    return tuple(task for task in tasks() if task.data.released or (root and (root.folder / task.data.key).is_dir()))
+
+
 def unlisted_tasks() -> tuple[type[PatentTask], ...]:
-    """Return the unlisted tasks: the sample tasks, and variants ``<Task>.mteb``."""
-    return (*sample_tasks(), *(kind for task in dapfam.MTEB_TASKS for kind in (task, _SAMPLE_TASKS[task])))
+    """Return the tasks that mteb finds by name only: those without data, on the sample, and variants ``<Task>.mteb``."""
+    listed = listed_tasks()
+    without_data = (task for task in tasks() if task not in listed)
+    return (
+        *without_data,
+        *sample_tasks(),
+        *(kind for task in dapfam.MTEB_TASKS for kind in (task, _SAMPLE_TASKS[task])),
+    )
 
 
 def get_tasks(
