@@ -175,7 +175,7 @@ def listed_tasks() -> tuple[type[PatentTask], ...]:
 
 
 def unlisted_tasks() -> tuple[type[PatentTask], ...]:
-    """Return the tasks that mteb finds by name only: those without data, on the sample, and variants ``<Task>.mteb``."""
+    """Return the tasks that mteb finds by name only: without data, on the sample, and variants ``<Task>.mteb``."""
     listed = listed_tasks()
     without_data = (task for task in tasks() if task not in listed)
     return (

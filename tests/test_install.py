@@ -1,0 +1,105 @@
+"""The light installation: no command that needs no model imports torch, and its lock file is complete."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import light_requirements
+import pytest
+
+WITHOUT_TORCH = """
+import importlib.util, sys
+
+class Missing:  # as if these were not installed
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "sentence_transformers", "tokenizers"):
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+def find_spec(name, package=None, find=importlib.util.find_spec):
+    try:
+        return find(name, package)
+    except ModuleNotFoundError:
+        return None
+
+sys.meta_path.insert(0, Missing())
+importlib.util.find_spec = find_spec
+from patent_mteb.cli import main
+for words in {commands!r}:
+    status = main(words)
+    print("status", status, *words, file=sys.stderr)
+    if status:
+        sys.exit(status)
+"""
+WORDS = (
+    ["valve", "pump", "rotor", "blade", "sensor", "cell", "battery", "anode", "polymer", "film", "lens", "laser", "mirror", "gear", "shaft", "bearing", "seal"]
+)
+
+
+def without_torch(commands, folder, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH.format(commands=commands)],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def patents(path, count=40):
+    """A list of patents, each of which cites the one before it and shares its words."""
+    with path.open("w", encoding="utf-8", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["Publication Number", "Title", "Abstract", "Claims", "IPC", "Filing Date", "Citations"])
+        for number in range(count):
+            text = " ".join(WORDS[(number + step) % len(WORDS)] for step in range(6))
+            claims = f"1. A {text}. 2. The {text} of claim 1."
+            cites = f"US{7_000_000 + number - 1}B2" if number else ""
+            rows.writerow([f"US{7_000_000 + number}B2", text, text, claims, "F04B 1/00", "2015-01-05", cites])
+
+
+def test_the_lock_file_is_that_of_the_installed_versions():
+    rows = [line for line in light_requirements.FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
+    assert rows == light_requirements.lines(), "run python tests/helpers/light_requirements.py"
+    assert not [row for row in rows if row.startswith(("torch", "transformers", "sentence-transformers", "nvidia"))]
+
+
+@pytest.mark.slow
+def test_everything_that_needs_no_model_works_without_torch(tmp_path):
+    patents(tmp_path / "list.csv")
+    run = ["run", "-t", "OwnCitationRetrieval", "--save-runs", "runs", "--out", "results"]
+    first = [
+        ["data", "import", "list.csv", "--out", "records"],
+        ["data", "inspect", "records"],
+        ["data", "build", "wipo_at", "records", "own"],
+        ["data", "validate", "own"],
+    ]
+    done = without_torch(first, tmp_path)
+    assert done.returncode == 0, done.stderr
+    second = [[*run, "-m", "bm25"], [*run, "-m", "mteb/baseline-bm25s"]]
+    done = without_torch(second, tmp_path, PATENT_MTEB_DATA="own")
+    assert done.returncode == 0, done.stderr
+    runs = [str(path.relative_to(tmp_path)) for path in sorted((tmp_path / "runs").rglob("*.run"))]
+    assert len(runs) == 2
+    third = [
+        ["runs", "score", runs[0], "-t", "OwnCitationRetrieval", "--name", "engine", "--out", "results"],
+        ["runs", "fuse", *runs, "-t", "OwnCitationRetrieval", "--out", "results"],
+        ["report", "results", "--html", "site"],
+    ]
+    done = without_torch(third, tmp_path, PATENT_MTEB_DATA="own")
+    assert done.returncode == 0, done.stderr
+    files = [path for path in (tmp_path / "results").rglob("OwnCitationRetrieval*.json") if "queries" not in path.name]
+    scores = [json.loads(path.read_text())["scores"]["test"][0]["main_score"] for path in files]
+    assert len(scores) == 4 and scores == pytest.approx([0.4412] * 4, abs=0.01), "one ranking in four ways"
+    assert (tmp_path / "site" / "index.html").stat().st_size > 100_000
+
+
+@pytest.mark.slow
+def test_a_model_that_needs_torch_says_what_to_install(tmp_path):
+    done = without_torch([["run", "-t", "PatentCitationRetrieval", "-m", "intfloat/e5-small-v2"]], tmp_path)
+    assert done.returncode == 2
+    assert "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ." in done.stderr
