@@ -338,11 +338,15 @@ def show(report: Report, folder: Path) -> None:
 
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
     """Yield the caveats of these scores."""
+    from patent_mteb.tasks.perquery import RUNS_VARIABLE
+
     if cached := [outcome for outcome in scored if outcome.cached]:
         yield (
             f"{len(cached)} of {len(scored)} were there already, computed on the day in the column of seconds; see"
             " --overwrite-strategy."
         )
+        if os.environ.get(RUNS_VARIABLE):
+            yield "Their rankings are not written: that takes --overwrite-strategy always."
     for part, caveat in _CAVEATS.items():
         if any(part in outcome.task for outcome in scored):
             yield f"Tasks named {caveat}"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -180,3 +181,13 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path, monkeypatc
     assert cli.main([*words, *folders, "--json", "--task-types", "Retrieval"]) == 1
     tasks = json.loads(capsys.readouterr().out)["result"]["tasks"]
     assert [(task["status"], task["texts"] > 0) for task in tasks] == [("to do", True), ("missing", False)]
+
+
+@pytest.mark.slow
+def test_rankings_that_are_not_written_again_are_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "-t", "PatentMapAbsToAbsRetrieval.sample", "-m", "bm25", "--quiet", "--save-runs"]
+    assert cli.main([*words, "first"]) == 0 and list(Path("first").rglob("*.run"))
+    assert "rankings are not written" not in capsys.readouterr().out
+    assert cli.main([*words, "second"]) == 0 and not Path("second").exists()
+    assert "Their rankings are not written: that takes --overwrite-strategy always." in capsys.readouterr().out
