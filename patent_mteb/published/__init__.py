@@ -37,6 +37,8 @@ record instead.
 
     python -m patent_mteb.published scores > docs/published.md
     python -m patent_mteb.published contradictions > docs/contradictions.md
+
+``coverage`` and ``independent`` print the tables of ``docs/reproduce.md``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,11 @@ from collections import defaultdict
 
 import pytest
 from report_folders import add, attest, model_folder
+from tiny_checkpoints import bare
 
+from patent_mteb import cli
+from patent_mteb.models import Quantised
+from patent_mteb.models.loading import find_meta, load
 from patent_mteb.published import expected, sizes
 from patent_mteb.report.collect import collect
 from patent_mteb.report.reproduce import OTHER_READING, OTHER_SETTINGS, reproduce
@@ -117,3 +121,33 @@ def test_one_changed_setting_is_never_ok(tmp_path):
     shown = {(line.run, line.cell, line.tasks) for line in found.other_settings}
     hidden = [row for (row, *_), run in zip(cases, runs, strict=True) if (run, row.cell, row.tasks) not in shown]
     assert len(cases) > 4_000 and len(hidden) < 0.1 * len(cases)  # those that fit another row of the same score
+
+
+def test_real_models_have_the_settings_that_their_rows_state(tmp_path):
+    """A model as it is loaded, against the rows of its name."""
+    stated = defaultdict(list)
+    for row in ROWS:
+        stated[row.model].append(settings_of(row))
+    for name in ("patent-mteb/bm25-dapfam", "patent-mteb/bm25-bm25s"):
+        settings = load(name).mteb_model_meta.experiment_kwargs
+        assert stated[name] and all(settings == one for one in stated[name])
+    for name in ("colbert-ir/colbertv2.0", "jinaai/jina-colbert-v2", "answerdotai/answerai-colbert-small-v1"):
+        settings = find_meta(name, None).experiment_kwargs
+        assert len(stated[name]) == 20 and all(settings == one for one in stated[name])
+    dense = load(str(bare(tmp_path, 8, 1)), device="cpu")
+    int8 = Quantised(dense, "int8").mteb_model_meta.experiment_kwargs
+    assert all(int8 == one for one in stated["Snowflake/snowflake-arctic-embed-m-v2.0"])
+    capped = load(str(tmp_path), device="cpu", max_tokens=256).mteb_model_meta.experiment_kwargs
+    assert capped == {"max_tokens": 256} and stated["Qwen/Qwen3-Embedding-0.6B"][0] == {"max_tokens": 8192}
+
+
+@pytest.mark.slow
+def test_the_command_judges_a_bm25_number_of_a_paper(tmp_path, capsys):
+    """Table 17 prints .2076 for TA to TA; a run with another k1 has other settings."""
+    row = next(row for row in ROWS if row.source == "DAPFAM Table 17" and row.value == 0.2076)
+    cases = [(row, *run_of(row)), (row, {**settings_of(row), "k1": 1.5}, PLAIN, "")]
+    written(tmp_path, cases)
+    assert cli.main(["reproduce", "--results", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert "1 numbers compared, 0 FAIL" in shown.out
+    assert "k1 here: 1.5, in the paper: 1.2" in shown.err
