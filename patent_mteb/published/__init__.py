@@ -362,7 +362,7 @@ class Independent:
 @lru_cache
 def independent() -> tuple[Independent, ...]:
     """Return the scores that other harnesses measured."""
-    text = dict.fromkeys(("value", "low", "high"), pl.String)
+    text: dict[str, type[pl.DataType]] = {"value": pl.String, "low": pl.String, "high": pl.String}
     return tuple(
         Independent(
             row["model"],

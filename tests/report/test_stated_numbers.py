@@ -3,13 +3,16 @@
 import json
 from collections import defaultdict
 
+import mteb
 import pytest
+from mteb.types import PromptType
 from report_folders import add, attest, model_folder
 from tiny_checkpoints import bare
 
 from patent_mteb import cli
 from patent_mteb.models import Quantised
 from patent_mteb.models.loading import find_meta, load
+from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.published import expected, sizes
 from patent_mteb.report.collect import collect
 from patent_mteb.report.reproduce import OTHER_READING, OTHER_SETTINGS, reproduce
@@ -139,6 +142,17 @@ def test_real_models_have_the_settings_that_their_rows_state(tmp_path):
     assert all(int8 == one for one in stated["Snowflake/snowflake-arctic-embed-m-v2.0"])
     capped = load(str(tmp_path), device="cpu", max_tokens=256).mteb_model_meta.experiment_kwargs
     assert capped == {"max_tokens": 256} and stated["Qwen/Qwen3-Embedding-0.6B"][0] == {"max_tokens": 8192}
+
+
+def test_the_prompts_of_mteb_are_left_out_without_another_setting(tmp_path):
+    """As Sophia-Bench runs ModernBERT-embed: the loader of mteb's entry, with a tiny checkpoint."""
+    meta = mteb.get_model_meta("nomic-ai/modernbert-embed-base")
+    meta = meta.model_copy(update={"name": str(bare(tmp_path, 8, 1)), "revision": None})
+    task, roles = mteb.get_task("PatentDAPFAMTACToTACRetrieval").metadata, list(PromptType)
+    for given, prompts in (({}, ["search_query: ", "search_document: "]), ({"model_prompts": {}}, ["", ""])):
+        model = meta.load_model(device="cpu", **given)
+        assert list(prompts_put(model, task, roles, "test", "default").values()) == prompts
+        assert model.mteb_model_meta.experiment_kwargs is None
 
 
 @pytest.mark.slow
