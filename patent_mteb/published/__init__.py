@@ -1,4 +1,6 @@
-"""The scores and sizes that the five papers state, as data. Nothing in here was measured by this package.
+"""The scores and sizes that the five papers state, and those of other harnesses, as data.
+
+Nothing in here was measured by this package.
 
 **Printed tables** (`printed`, `table`). One csv a printed table (`<paper>/table_04.csv`), in the shape of the print:
 `model` as the paper spells it, `model_id` its repository on the hub, the text columns that identify the row
@@ -9,19 +11,24 @@ always rows. An empty cell is empty in the paper. `papers.csv`, `tables.csv` and
 that: fusion, truncated vectors, pruned layers, passages). It is empty where the weights are not released, where the row
 joins two systems, and where it is not certain which released model is meant. BM25 has no weights; it carries mteb's
 name of its BM25, though the papers used their own settings (DAPFAM: bm25s with k1 = 1.2 and b = 0.75; WIPO-AT:
-rank-bm25; PatentMap says nothing).
+rank-bm25; PatentMap: the defaults of bm25s with English stop words and stemmer, by its authors' public code).
 
 `task` is given only where the number measures what one of our tasks measures, with the model used plainly; a table
 without any says why (`Table.not_joined`). A paper can print one score in several tables, and not always with the same
 last digit. `score_name` is the name of a printed score in a result.
 
 **Expected scores** (`expected`). What a paper states for a model on a task, as a query over the printed tables.
-`expected_settings.csv` lists the tables in the order in which they count, with what a row or column of them is: the
-settings that the paper states, the tasks of a printed mean, and the scores that are excluded, with the reason. The
-first row that fits a cell holds.
+`expected_settings.csv` lists the tables in the order in which they count, with what a row or column of them is:
+`settings` that the paper (or its authors' public code) states, `here` the settings of the registered model that it does
+not state, the tasks of a printed mean, `excluded` scores and those that this package cannot run (`not_run`), with the
+reason. The first row that fits a cell holds; where a paper allows two readings, the first row of each `reading`.
 
-**Contradictions** (`contradictions`). One row a contradiction of a paper with itself: the subject, two places with what
-each says, and what the suite does. A cell of a stored table is written ``table:model:column``.
+**Scores of other harnesses** (`independent`). What a harness other than this package and the papers measured on the
+released data, with its settings, its interval where it states one, and the file that says so.
+
+**Contradictions** (`contradictions`). One row a contradiction of a paper with itself, or of two sources on one of its
+numbers: the subject, two places with what each says, and what the suite does. A cell of a stored table is written
+``table:model:column``.
 
 **Sizes** (`sizes`, `stated`). How many rows and classes the task of a paper has, and the numbers of queries and texts
 that a paper or a release states. Counts of test rows are ranges: a paper prints the patents of a whole label set, of
@@ -30,16 +37,20 @@ record instead.
 
     python -m patent_mteb.published scores > docs/published.md
     python -m patent_mteb.published contradictions > docs/contradictions.md
+
+``coverage`` and ``independent`` print the tables of ``docs/reproduce.md``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import polars as pl
@@ -199,7 +210,7 @@ def models(paper: str) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Two places of one paper that cannot both be right."""
+    """Two places, of one paper or on one of its numbers, that cannot both be right."""
 
     paper: str
     subject: str
@@ -215,7 +226,7 @@ class Contradiction:
 @lru_cache
 def contradictions() -> tuple[Contradiction, ...]:
     """Return all contradictions."""
-    table = _csv("contradictions.csv", {field.name: pl.String for field in fields(Contradiction)})
+    table = _csv("contradictions.csv", {one.name: pl.String for one in fields(Contradiction)})
     return tuple(Contradiction(**row) for row in table.iter_rows(named=True))
 
 
@@ -270,6 +281,9 @@ class Expected:
     tolerance: float  # difference that is still called equal
     source: str  # where the paper prints it
     settings: dict[str, str]  # as far as the paper states them, such as {"prompts": "yes", "max_tokens": "512"}
+    here: Mapping[str, str] = field(default_factory=dict)  # settings of the registered model that it does not state
+    cell: str = ""  # of the printed table; two readings of a paper share it
+    not_run: str = ""  # why this package cannot run the model with these settings; empty if it can
 
     @property
     def metric(self) -> str:
@@ -280,15 +294,30 @@ class Expected:
 @lru_cache
 def expected() -> tuple[Expected, ...]:
     """Return the scores that the papers state; of a score that is printed twice, the first."""
-    found: dict[tuple[object, ...], Expected] = {}
+    return tuple(row for row in _stated_scores() if isinstance(row, Expected))
+
+
+@lru_cache
+def excluded() -> tuple[str, ...]:
+    """Return for each printed score that measures one of our tasks, but is not stated for a run, the reason."""
+    return tuple(row for row in _stated_scores() if isinstance(row, str))
+
+
+def _stated_scores() -> Iterator[Expected | str]:
+    """Yield each stated score, or the reason why a row of ``expected_settings.csv`` excludes it."""
+    seen: set[tuple[object, ...]] = set()
     rules = _csv("expected_settings.csv").iter_rows(named=True)
     for (paper, number), of_table in groupby(rules, key=lambda rule: (rule["paper"], rule["table"])):
         choices = list(of_table)
+        readings = dict.fromkeys(rule["reading"] for rule in choices)
         cells = table(paper, number).filter((pl.col("kind") == "score") & (pl.col("model_id") != ""))
         digits = max(len(repr(value).partition(".")[2]) for value in cells["value"].drop_nulls())
-        for cell in cells.drop_nulls("value").iter_rows(named=True):
-            rule = next((rule for rule in choices if _fits(cell, rule)), None)
-            if rule is None or rule["excluded"] or not (tasks := (cell["task"] or rule["tasks"]).split()):
+        for reading, cell in product(readings, cells.drop_nulls("value").iter_rows(named=True)):
+            rule = next((rule for rule in choices if rule["reading"] == reading and _fits(cell, rule)), None)
+            if rule is None or not (tasks := (cell["task"] or rule["tasks"]).split()):
+                continue
+            if rule["excluded"]:
+                yield rule["excluded"]
                 continue
             percent = 2 if cell["unit"] == "percent" else 0
             value = Decimal(repr(cell["value"])).scaleb(-percent)
@@ -299,10 +328,82 @@ def expected() -> tuple[Expected, ...]:
                 float(value),
                 _tolerance(value, digits + percent),
                 rule["source"],
-                dict(setting.split("=", 1) for setting in rule["settings"].split()),
+                _settings(rule["settings"]),
+                _settings(rule["here"]),
+                f"{paper} {number} {cell['model']} {' '.join(tasks) if cell['task'] else ''}:{cell['column']}",
+                rule["not_run"],
             )
-            found.setdefault((row.model, row.tasks, row.score, *row.settings.items()), row)
-    return tuple(found.values())
+            key = (row.model, row.tasks, row.score, *row.settings.items())
+            if key not in seen:
+                seen.add(key)
+                yield row
+
+
+def _settings(text: str) -> dict[str, str]:
+    return dict(setting.split("=", 1) for setting in text.split())
+
+
+@dataclass(frozen=True)
+class Independent:
+    """A score that a harness other than this package and the papers measured on the released data."""
+
+    model: str
+    tasks: tuple[str, ...]
+    score: str  # name in a result
+    value: float
+    tolerance: float  # as for a printed score
+    interval: tuple[float, float] | None  # 95%, by bootstrap over queries
+    settings: dict[str, str]
+    harness: str
+    protocol: str  # settings that no result of ours records
+    source: str
+
+
+@lru_cache
+def independent() -> tuple[Independent, ...]:
+    """Return the scores that other harnesses measured."""
+    text: dict[str, type[pl.DataType]] = {"value": pl.String, "low": pl.String, "high": pl.String}
+    return tuple(
+        Independent(
+            row["model"],
+            tuple(row["tasks"].split()),
+            score_name(row["metric"], row["slice"]),
+            float(row["value"]),
+            _tolerance(Decimal(row["value"]), len(row["value"].partition(".")[2])),
+            (float(row["low"]), float(row["high"])) if row["low"] else None,
+            _settings(row["settings"]),
+            row["harness"],
+            row["protocol"],
+            row["source"],
+        )
+        for row in _csv("independent.csv", text).iter_rows(named=True)
+    )
+
+
+def coverage() -> str:
+    """Return a table in Markdown: how many stated numbers can be compared, and why the others cannot."""
+    rows = expected()
+    reasons = Counter(row.not_run for row in rows if row.not_run).most_common()
+    lines = [
+        ("stated for a model of this package or of mteb", len(rows)),
+        ("compared with a run with the stated settings", sum(not row.not_run for row in rows)),
+        *((f"cannot be run: {reason}", count) for reason, count in reasons),
+        *((f"not stated for a run: {reason}", count) for reason, count in Counter(excluded()).most_common()),
+    ]
+    return "\n".join(("| numbers | count |", "|---|---|", *(f"| {what} | {count:,} |" for what, count in lines)))
+
+
+def independent_table() -> str:
+    """Return the scores of other harnesses as a table in Markdown."""
+
+    def line(row: Independent) -> str:
+        interval = f" [{row.interval[0]:.4f}, {row.interval[1]:.4f}]" if row.interval else ""
+        settings = "; ".join((*(f"{name} {value}" for name, value in row.settings.items()), row.protocol))
+        names = (row.model, " ".join(row.tasks), row.score, f"{row.value:.4f}{interval}")
+        return f"| {' | '.join((*names, settings, f'{row.harness}, {row.source}'))} |"
+
+    head = ("| model | task | score | value, 95% interval | settings | harness |", "|---|---|---|---|---|---|")
+    return "\n".join((*head, *map(line, independent())))
 
 
 def _fits(cell: dict[str, Any], rule: dict[str, Any]) -> bool:

@@ -78,9 +78,13 @@ def measured_scores(view: BenchmarkView) -> dict[tuple[str, str, str], tuple[flo
     }
 
 
-SETTINGS_OF_THE_PAPER = ("prompts",)
-"""Settings with which a model is still the one that a paper measured, if they are the paper's; with any other it is
-another model."""
+def settings_of_its_own(model: str, tasks: set[str], settings: Mapping[str, object]) -> list[str]:
+    """Return the settings of a run, except its prompts, with which no paper states a number of the model on tasks."""
+    rows = (row for row in published.expected() if row.model == model and tasks.intersection(row.tasks))
+    known = [{**row.here, **row.settings} for row in rows] or [{}]
+    given = {name: str(value) for name, value in settings.items() if name != "prompts"}
+    return min((sorted(name for name in given if given[name] != one.get(name)) for one in known), key=len)
+
 
 _MEAN_SLACK = 6e-4
 _MEAN = " mean"
@@ -283,6 +287,7 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
     digits = {field.column: field.digits for field in printed.fields}
     titles = {field.column: field.title.replace("_", " ") for field in printed.fields}
     runs = {row["run"]: row for row in view.results.iter_rows(named=True)}
+    tasks = {*printed.row_tasks, *(field.task for field in printed.fields)}
     if printed.mean:
         titles[_MEAN], digits[_MEAN] = printed.mean.replace("_", " "), max(digits.values())
     counts = {column: sum(row.measured and column in row.values for row in rows) for column in titles}
@@ -296,7 +301,7 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
         """A model with other settings than the paper's is not the one of the paper."""
         if not row.measured:
             return "paper"
-        own = sorted(set(json.loads(runs[row.model]["settings"])) - set(SETTINGS_OF_THE_PAPER))
+        own = settings_of_its_own(runs[row.model]["model"], tasks, json.loads(runs[row.model]["settings"]))
         return "measured here" + (f", with {', '.join(own)} of its own" if own else "")
 
     def number(row: _Row, column: str) -> Cell:

@@ -1,10 +1,15 @@
 """Compare the scores that the papers state with those measured here, number by number.
 
-A stated score (:func:`patent_mteb.published.expected`) is compared with the same model on the same task, under the
-paper's own protocol and on the paper's data. Results on the sample or on a local copy are not compared, nor are
-composed or truncated models. Where a paper states a score with and without prompts, only the one of the result's
-setting is. A mean over tasks needs a result of each. Each line names the recorded settings that may differ from the
-paper's.
+A stated score (:func:`patent_mteb.published.expected`) is compared with a run of the same model on the same task, under
+the paper's own protocol, on the paper's data and with the stated settings: prompts, token limit, and every other
+setting of the model. A run with any other setting is listed under "other settings" with the difference, and is never
+OK. Results on the sample or on a local copy are not compared. A mean over tasks needs a result of each. Each line names
+the recorded settings that may differ from the paper's.
+
+Where a paper allows two readings of a number, the nearer one is judged. A number that differs from the print may still
+agree with what another harness measured with the same settings (:func:`patent_mteb.published.independent`): within half
+a unit of its last digit and 1% of it. The interval of such a number is one of the queries, which are the same here, so
+it decides nothing.
 """
 
 from __future__ import annotations
@@ -12,19 +17,25 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from patent_mteb.published import Expected, expected, interval
+from patent_mteb.published import Expected, Independent, expected, independent, interval
 from patent_mteb.report.cells import Cell, Table, number_columns, text_columns
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, measured_scores, on_the_papers_data
+from patent_mteb.report.published import measured_scores, on_the_papers_data
 from patent_mteb.report.words import measure_title
 
 OKISH = 3.0
 """Times the tolerance up to which a difference is called OKISH."""
 
-_VERDICTS = ("FAIL", "OKISH", "OK")
+AS_OTHERS = "differs from print, agrees with"
+"""Begin of the verdict on a number that another harness measured too; its number of harnesses follows."""
+
+OTHER_READING = "other reading"
+OTHER_SETTINGS = "other settings"
+_VERDICTS = ("FAIL", AS_OTHERS, "OKISH", "OK", OTHER_READING, OTHER_SETTINGS)
+_PROMPTS, _TOKENS = "prompts", "max_tokens"
 _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "settings (digest)", "version": "patent-mteb"}
 """Keys of the evidence of a result, and their names in a line."""
 
@@ -40,9 +51,11 @@ class Line:
     source: str
     paper: float
     here: float
-    verdict: str  # OK, OKISH or FAIL
+    verdict: str  # begins with one of _VERDICTS
     settings: tuple[str, ...]
     interval: tuple[float, float] | None = None  # as the paper prints it
+    cell: str = ""  # of the printed table
+    others: tuple[str, ...] = ()  # what other harnesses measured with the same settings
 
     @property
     def difference(self) -> float:
@@ -56,10 +69,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The lines, in the order of the expected scores, and messages on excluded results."""
+    """The compared numbers in the order of the expected scores, those of other settings, and messages."""
 
     lines: tuple[Line, ...]
     messages: tuple[str, ...]
+    other_settings: tuple[Line, ...] = ()
 
     @property
     def failed(self) -> int:
@@ -87,52 +101,67 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
         scores |= measured_scores(view)
     chosen = [row for row in results.values() if row["model"] == model or model is None]
     wanted = list(expected() if rows is None else rows)
-    lines = tuple(
-        line
-        for run, name in sorted({(row["run"], row["model"]) for row in chosen})
-        for line in _lines(run, [row for row in wanted if row.model == name], results, scores)
-    )
-    messages += [
-        f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the"
-        " paper."
-        for run, count in sorted(Counter(row["run"] for row in chosen if not _plain(row)).items())
-    ]
+    lines, others = list[Line](), list[Line]()
+    for run, name in sorted({(row["run"], row["model"]) for row in chosen}):
+        judged, unlike = _lines(run, [row for row in wanted if row.model == name], results, scores)
+        lines += judged
+        others += unlike
+        messages += [
+            f"{run}: {count} number{'s' * (count > 1)} not compared, for other settings than the paper's:"
+            f" {'; '.join(differences)}."
+            for differences, count in Counter(line.settings for line in unlike).items()
+        ]
     if not lines:
         messages.append(
             "No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else "")
         )
-    return Reproduction(lines, tuple(messages))
+    return Reproduction(tuple(lines), tuple(messages), tuple(others))
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
-    lines = [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in found.lines]
-    return {"lines": lines, "messages": list(found.messages)}
+    lines, others = (
+        [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in some]
+        for some in (found.lines, found.other_settings)
+    )
+    return {"lines": lines, "other_settings": others, "messages": list(found.messages)}
 
 
 def table(found: Reproduction) -> Table | None:
     """Return a table with one row a number, FAIL first; None if nothing was compared."""
-    if not found.lines:
+    lines = sorted((*found.lines, *found.other_settings), key=lambda line: _position(line.verdict))
+    if not lines:
         return None
-    counts = Counter(line.verdict for line in found.lines)
-    verdicts = ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
+    counts = Counter(line.verdict for line in lines)
+    verdicts = ", ".join(f"{count} {name}" for name, count in counts.items())
     columns = (
         *text_columns(model="Model", task="Task", metric="Measure"),
         *number_columns(paper="Paper", here="Here", difference="Difference"),
         *text_columns(verdict="Verdict", printed_interval="Printed interval", inside="Inside", source="Source"),
-        *text_columns(explains="Could explain"),
+        *text_columns(others="Measured by others", explains="Could explain"),
     )
     notes = [
         f"{verdicts}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g}"
         " times that; FAIL: any other."
     ]
-    if any(line.interval for line in found.lines):
+    if any(line.others for line in lines):
+        notes.append(
+            "Measured by others: by another harness on the released data with the settings of the run, which agrees"
+            " within half a unit of its last digit and 1% of it. Its interval is of the queries and decides nothing."
+        )
+    if any(line.verdict == OTHER_READING for line in lines):
+        notes.append("Other reading: the paper allows two readings of this number, and the other one is nearer.")
+    if any(line.interval for line in lines):
         notes.append(
             "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and"
             " contradicts Table 10."
         )
-    rows = tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict))))
+    rows = tuple(map(_row, lines))
     title = "Reproduction: the papers' scores and those measured here"
     return Table("reproduction", title, columns, rows, notes=tuple(notes))
+
+
+def _position(verdict: str) -> int:
+    return next(number for number, name in enumerate(_VERDICTS) if name == verdict or verdict.startswith(f"{name} "))
 
 
 def _row(line: Line) -> tuple[Cell, ...]:
@@ -144,6 +173,7 @@ def _row(line: Line) -> tuple[Cell, ...]:
         Cell(f"{line.interval[0]:.4f} to {line.interval[1]:.4f}" if line.interval else None),
         Cell({True: "yes", False: "no", None: None}[line.inside]),
         Cell(line.source),
+        Cell("; ".join(line.others) or None),
         Cell("; ".join(line.settings) if line.verdict != "OK" else None),
     )
 
@@ -153,27 +183,79 @@ def _lines(
     rows: list[Expected],
     results: Mapping[tuple[str, str], Mapping[str, Any]],
     scores: Mapping[tuple[str, str, str], tuple[float, str]],
-) -> Iterator[Line]:
-    stated: dict[tuple[tuple[str, ...], str], set[str]] = {}
-    for row in rows:
-        stated.setdefault((row.tasks, row.score), set()).add(row.settings.get("prompts", ""))
+) -> tuple[list[Line], list[Line]]:
+    """Return the lines of a run with the stated settings, and those with others that fit no other row."""
+    judged, unlike = list[Line](), list[Line]()
     for row in rows:
         measured = [results[run, task] for task in row.tasks if (run, task) in results]
         values = [scores[run, task, row.score][0] for task in row.tasks if (run, task, row.score) in scores]
-        if not len(measured) == len(values) == len(row.tasks) or not all(map(_plain, measured)):
-            continue
-        prompted = set(map(_prompted, measured))
-        if len(stated[row.tasks, row.score]) > 1 and "" not in prompted and prompted != {row.settings["prompts"]}:
+        if not len(measured) == len(values) == len(row.tasks):
             continue
         here = sum(values) / len(values)
-        outcome = verdict(here - row.value, row.tolerance)
-        names, settings = (row.model, run, row.tasks, row.metric, row.source), _settings(row, measured)
-        yield Line(*names, row.value, here, outcome, settings, interval(row.model, row.tasks, row.metric))
+        line = Line(row.model, run, row.tasks, row.metric, row.source, row.value, here, OTHER_SETTINGS, (), None)
+        line = replace(line, interval=interval(row.model, row.tasks, row.metric), cell=row.cell)
+        if found := (row.not_run,) if row.not_run else _differences(row.settings, row.here, measured):
+            unlike.append(replace(line, settings=found))
+            continue
+        outcome = verdict(line.difference, row.tolerance)
+        agreeing, others = _others(row, here, measured)
+        if outcome != "OK" and agreeing:
+            outcome = f"{AS_OTHERS} {agreeing} independent harness{'es' * (agreeing > 1)}"
+        judged.append(replace(line, verdict=outcome, settings=_settings(row, measured), others=others))
+    known = {(line.tasks, line.metric) for line in judged}
+    return _nearer(judged), [line for line in unlike if (line.tasks, line.metric) not in known]
 
 
-def _plain(result: Mapping[str, Any]) -> bool:
-    """Whether the model has no settings except its prompts."""
-    return set(json.loads(result["settings"])) <= set(SETTINGS_OF_THE_PAPER)
+def _nearer(lines: list[Line]) -> list[Line]:
+    """Judge only the nearer of two readings of a cell."""
+    nearest: dict[str, Line] = {}
+    for line in lines:
+        if line.cell and abs(line.difference) < abs(nearest.setdefault(line.cell, line).difference):
+            nearest[line.cell] = line
+    return [line if nearest.get(line.cell, line) is line else replace(line, verdict=OTHER_READING) for line in lines]
+
+
+def _others(row: Expected, here: float, measured: list[Mapping[str, Any]]) -> tuple[int, tuple[str, ...]]:
+    """Return how many harnesses agree with a number, and what each measured with the settings of the run."""
+    found = [
+        one
+        for one in independent()
+        if (one.model, one.tasks, one.score) == (row.model, row.tasks, row.score)
+        and not _differences(one.settings, {}, measured)
+    ]
+    agreeing = {one.harness for one in found if abs(here - one.value) <= one.tolerance}
+    return len(agreeing), tuple(map(_said, found))
+
+
+def _said(one: Independent) -> str:
+    interval = f" [{one.interval[0]:.4f}, {one.interval[1]:.4f}]" if one.interval else ""
+    return f"{one.harness} {one.value:.4f}{interval}"
+
+
+def _differences(
+    settings: Mapping[str, str], others: Mapping[str, str], results: list[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Return the settings of results that are not the stated ones, nor the others that the model must have."""
+    found = [line for result in results for line in _unlike(settings, others, result)]
+    return tuple(dict.fromkeys(found))
+
+
+def _unlike(settings: Mapping[str, str], others: Mapping[str, str], result: Mapping[str, Any]) -> Iterator[str]:
+    here = {name: str(value) for name, value in json.loads(result["settings"]).items()}
+    wanted = {**others, **settings}
+    here.pop(_PROMPTS, None)  # the recorded texts say it, also of a model whose prompts are no setting
+    prompts, tokens = wanted.pop(_PROMPTS, ""), wanted.pop(_TOKENS, "")
+    if prompts and (used := _prompted(result) or "not recorded") != prompts:
+        yield f"prompts here: {used}, in the paper: {prompts}"
+    cap = here.pop(_TOKENS, None)
+    read = cap or str(json.loads(result["computed"] or "{}").get(_TOKENS, "not recorded"))
+    own_fits = cap is None and (not tokens or (read.isdigit() and int(read) <= int(tokens)))
+    if cap != tokens and not own_fits:
+        yield f"{_TOKENS} here: {read}, in the paper: {tokens or 'not stated'}"
+    for name in sorted(here.keys() | wanted.keys()):
+        if here.get(name) != wanted.get(name):
+            stated = settings.get(name, "not stated") + (f" ({others[name]} here)" if name in others else "")
+            yield f"{name} here: {here.get(name, 'not set')}, in the paper: {stated}"
 
 
 def _prompted(result: Mapping[str, Any]) -> str:
@@ -199,9 +281,13 @@ def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...
     same = len(set(prompts.values())) == 1
     here = results[0]["prompt"] if same else "; ".join(f"{task}: {prompt}" for task, prompt in prompts.items())
     found = [f"prompt here: {here}, in the paper: {row.settings.get('prompts', 'not stated')}"]
-    others = {name: value for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER}
-    found += [f"{name} in the paper: {value}" for name, value in others.items()]
     computed = [json.loads(result["computed"] or "{}") for result in results]
+    read = ", ".join(sorted({str(one[_TOKENS]) for one in computed if one.get(_TOKENS)})) or "not recorded"
+    if _TOKENS in row.settings:
+        found.append(f"{_TOKENS} here: {read}, in the paper: {row.settings[_TOKENS]}")
+    same_here = {name: value for name, value in row.settings.items() if name not in (_PROMPTS, _TOKENS)}
+    found += [f"{name} here and in the paper: {value}" for name, value in same_here.items()]
+    found += [f"{name} here: {value}, in the paper: not stated" for name, value in row.here.items()]
     for name, label in _COMPUTED.items():
         values = sorted({str(one[name]) for one in computed if one.get(name)})
         found += [f"{label} here: {', '.join(values)}"] if values else []

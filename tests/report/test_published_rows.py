@@ -8,6 +8,7 @@ import pytest
 from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb import published
+from patent_mteb.models.loading import load
 from patent_mteb.report import published as papers
 from patent_mteb.report import rendering
 from patent_mteb.report.collect import collect
@@ -74,6 +75,20 @@ def test_a_model_with_settings_of_its_own_is_named_as_such_and_a_score_on_too_li
     }
     few, many = (row_of(table, f"acme/{name}")["title2full"] for name in ("few", "small"))
     assert (few.rank, few.small, few.ranked) == (None, "49 queries", False) and many.rank > 1
+
+
+def test_bm25_with_the_settings_of_a_table_has_none_of_its_own(tmp_path):
+    """DAPFAM's BM25 has k1 = 1.2; the settings of another table do not count."""
+    bm25 = load("bm25-dapfam").mteb_model_meta.experiment_kwargs
+    own = {"k1": 1.5, "max_tokens": 512}
+    for name, settings in (("patent-mteb/bm25-dapfam", bm25), ("patent-mteb/bm25-dapfam", {**bm25, **own})):
+        folder = model_folder(tmp_path, name, settings=settings)
+        add(folder, DAPFAM, 0.1, kind="real", more=papers_own(ndcg_at_100=0.2))
+    tables, _ = papers.tables_with_measured_rows(collect(tmp_path))
+    sources = {row[2].value for table in tables for row in table.rows if "measured" in row[2].value}
+    assert sources == {"measured here", "measured here, with k1, max_tokens of its own"}
+    assert papers.settings_of_its_own("mpi-inno-comp/paecter", {"PatenTEBBloom"}, {"max_tokens": 512}) == ["max_tokens"]
+    assert papers.settings_of_its_own("mpi-inno-comp/paecter", {"SophiaTacdRetrieval"}, {"max_tokens": 512}) == []
 
 
 def test_rows_by_task_and_slices(tmp_path):
