@@ -23,8 +23,6 @@ from patent_mteb.recipes.sampling import stratum
 EXAMINER = "E"
 """The category of citations by the examiner where grants are the source, in one grade."""
 
-_NUMBERED = re.compile(r"\[\s*0*(\d{1,5})\s*\](?:\s*(?:-|–|to|through)\s*\[\s*0*(\d{1,5})\s*\])?")
-_LONGEST_RANGE = 200
 _KIND = re.compile(r"[A-Z]\d?$")
 
 
@@ -40,16 +38,6 @@ class Judgement:
     @property
     def grade(self) -> int:
         return CATEGORIES.get(self.category, UNGRADED).gain
-
-
-def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
-    """Return the paragraph numbers in square brackets of cited passages."""
-    found: set[int] = set()
-    for passage in passages:
-        for first, last in _NUMBERED.findall(passage):
-            start, end = int(first), int(last or first)
-            found |= set(range(start, end + 1)) if start <= end < start + _LONGEST_RANGE else {start}
-    return tuple(sorted(found))
 
 
 @dataclass(frozen=True, slots=True)

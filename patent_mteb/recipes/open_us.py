@@ -30,6 +30,7 @@ from typing import Literal
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.locations import paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
@@ -42,7 +43,6 @@ from patent_mteb.recipes.open_citations import (
     Rules,
     documents_of,
     headers_of,
-    paragraphs_in,
     usable_citations,
 )
 from patent_mteb.recipes.parameters import Positive
