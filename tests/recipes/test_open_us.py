@@ -55,7 +55,9 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
     ):
         assert reason in notes["citations"]
     assert "1 rejected claims that the application did not have as filed" in notes["claims"]
+    assert "1 documents of a parent claim, unjudged" in notes["claims"]
     assert "9 numbered paragraphs of 3 documents; 3 citations name none of them" in notes["passages"]
+    assert notes["locations"] == "citations with passages, 86% of them with paragraphs: 1 columns; 6 paragraphs"
 
 
 def test_what_is_known_of_each_judgement(tmp_path):
