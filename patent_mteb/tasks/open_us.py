@@ -43,6 +43,8 @@ INSTRUCTIONS = {
 PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}
 """Views with one section."""
 JUDGED_AT = (10, 100)
+CLAIM_SCORING = "claim retrieval 2"
+"""The scoring of claims: since version 2 documents of a parent claim are unjudged."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,8 @@ def open_tasks(
         metadata = task_metadata(
             facts, data, *described, prompt=prompt, text_parts=sections_of(PARTS, query=spec.query)
         )
-        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec))
+        named = {"scoring": CLAIM_SCORING} if spec == Spec("Claim") else {}
+        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec, **named))
     return tuple(tasks)
 
 
