@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 LONGEST_RANGE = 200
 """Of a longer range, or a reversed one, only the first number is certain."""
@@ -142,10 +143,10 @@ class _Reader:
             return
         if token.unit == "paragraph" and self.unit in ("page", "column", "line"):
             self.counted = True
-        crossing = self.expected == "range" and token.unit != "" and self.within is not None
-        if not (crossing or (self.expected == "range" and token.unit == self.unit)):
+        known = {"line", self.found[self.within].unit} if self.within is not None else {self.unit}
+        if not (self.expected == "range" and token.unit in known):
             self.expected = "start"
-        if crossing and token.unit != "line":
+        elif token.unit != "line":
             self.crossing = True
         self.unit, self.plural = token.unit, token.plural
         if not token.unit:
@@ -184,7 +185,7 @@ class _Reader:
             self.line(value)
         elif self.expected == "range" and self.found:
             one = self.found[-1]
-            self.found[-1] = replace(one, last=_last(one.first, value, self.last.text, token.text))
+            self.found[-1] = replace(one, last=_last(one.first, value, token.text))
         else:
             self.found.append(Location(self.unit, value, value))
             self.within, self.crossing = len(self.found) - 1, False
@@ -203,7 +204,7 @@ class _Reader:
             self.found[self.within] = replace(one, lines=(value, value))
 
 
-def _last(first: int, last: int, first_text: str, last_text: str) -> int:
+def _last(first: int, last: int, last_text: str) -> int:
     """Return the end of a range; ``0093-94`` ends at 94, ``0136-40`` at 140, and an uncertain one where it starts."""
     start = str(first)
     if last < first and len(last_text) < len(start):
@@ -211,10 +212,15 @@ def _last(first: int, last: int, first_text: str, last_text: str) -> int:
     return last if first <= last < first + LONGEST_RANGE else first
 
 
+@lru_cache(maxsize=4096)  # an action cites one passage against many claims
+def _read(text: str) -> tuple[Location, ...]:
+    in_full = _INITIALS.sub(lambda one: f"column {one[1]} line {one[2]}" + (f"-{one[3]}" if one[3] else ""), text)
+    return tuple(_Reader(_tokens(in_full)).read())
+
+
 def locations_in(text: str) -> list[Location]:
     """Return the locations that a text names, in its order."""
-    in_full = _INITIALS.sub(lambda one: f"column {one[1]} line {one[2]}" + (f"-{one[3]}" if one[3] else ""), text)
-    return _Reader(_tokens(in_full)).read()
+    return list(_read(text))
 
 
 def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:

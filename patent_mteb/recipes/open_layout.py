@@ -252,7 +252,8 @@ class Dates:
 def read_dates(folder: Path) -> Dates:
     """Read ``metadata.parquet``."""
     rows = MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
-    return Dates(*({key: day for key, day in rows.column(name) if day} for name in _DAYS), rows)
+    public, prior_art, priority = ({key: day for key, day in rows.column(name) if day} for name in _DAYS)
+    return Dates(public, prior_art, priority, rows)
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:

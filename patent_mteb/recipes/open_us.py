@@ -240,15 +240,15 @@ def _write_claims(
     }
     counts["claims with A citations only"] = len(against) - len(by_claim)
     unjudged: dict[str, set[str]] = {}
-    for claim, group in by_claim.items():
-        query, _, number = claim.partition("#")
+    for claim_id, group in by_claim.items():
+        query, _, number = claim_id.partition("#")
         above = {layout.numbered_id(query, one) for one in _ancestors(parents[query], int(number))}
         cited = {one.document for one in group}
         parent = {one.document for key in above for one in against.get(key, ())} - cited
         other = unspecific.get(query, set()) - parent - cited
         counts["documents of a parent claim, unjudged"] += len(parent)
         counts["documents cited without a claim, unjudged"] += len(other)
-        unjudged[claim] = parent | other
+        unjudged[claim_id] = parent | other
     log.step("claims", len(judgements), len(by_claim), counts_note(counts))
     if not by_claim:
         return

@@ -93,6 +93,8 @@ def test_every_paragraph_that_the_experts_of_panorama_parsed_is_read():
         ("para (0009) good phase noise", "9"),
         ("(0022)", "22"),
         ("0022-0025", "22-25"),
+        ("[0012] - page 3", "12"),  # no range of paragraphs
+        ("figures 1-3, [0012]", "12"),
         ("paragraph nos. 12 and 13", "12 13"),
         ("Absatz 12", "12"),
         ("Absätze [0012] - [0014]", "12-14"),
