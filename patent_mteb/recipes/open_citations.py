@@ -226,5 +226,6 @@ def _reason(
     if query.family == document.family:
         return "citations within a family"
     if days.get(document.number, document.public) >= query.limit:
-        return "citations of documents that were not public before the query's priority date"
+        prior_art = "neither public nor filed" if rules.effective else "not public"
+        return f"citations of documents that were {prior_art} before the query's priority date"
     return ""

@@ -22,7 +22,7 @@ def built(tmp_path, monkeypatch):
 
     def build(citations, patents=world.PATENTS, task="TACToTAC", window=world.WINDOW, settings=()):
         root = tmp_path / "-".join([*window.split(":"), *settings]).replace("=", "-")
-        report = editions.build(world.collection(patents, citations), root, window, settings=settings)
+        log, _ = editions.build(world.collection(patents, citations), root, window, settings=settings)
         monkeypatch.setenv("PATENT_MTEB_DATA", str(root))
         (benchmark,) = catalogue.own_benchmarks()
         (kind,) = [
@@ -30,7 +30,7 @@ def built(tmp_path, monkeypatch):
         ]
         loaded = kind()
         loaded.load_data()
-        return loaded, report
+        return loaded, {step.name: step.note for step in log.steps}
 
     return build
 
@@ -49,7 +49,8 @@ def test_documents_of_a_parent_claim_are_unjudged_for_its_dependents(built):
         citation(1, D7, "X", (4,)),
         citation(1, D6, "X", ()),  # against claims that the source does not name
     ]
-    task, _ = built(citations, with_changes(**{Q1: {"claims": claims}}), "ClaimToTAC")
+    task, notes = built(citations, with_changes(**{Q1: {"claims": claims}}), "ClaimToTAC")
+    assert "3 documents of a parent claim, unjudged; 4 documents cited without a claim, unjudged" in notes["claims"]
     assert task.tables.qrels == {
         f"{Q1}#1": {D1: 3, D2: 0, D3: 0, D7: 0},  # what only dependents needed is not relevant to the parent
         f"{Q1}#2": {D2: 2, D3: 0, D7: 0},
@@ -135,11 +136,13 @@ LATER = with_changes(
 
 
 def test_the_effective_gate_admits_what_was_filed_before(built):
-    published, _ = built(FILED_EARLIER, LATER)
+    published, notes = built(FILED_EARLIER, LATER)
+    assert "5 citations of documents that were not public before the query's priority date" in notes["citations"]
     assert published.tables.qrels == {Q1: {D1: 3}}
     assert "earlier_filed" not in published.tables.slices
     assert not any(published.tables.gate.admits(Q1, one) for one in published.tables.corpus if one != D1 and one != D2)
-    effective, _ = built(FILED_EARLIER, LATER, settings=["gate=effective"])
+    effective, notes = built(FILED_EARLIER, LATER, settings=["gate=effective"])
+    assert "2 citations of documents that were neither public nor filed before" in notes["citations"]
     assert effective.tables.qrels == {Q1: {D1: 3, D4: 3, D5: 2, PCT: 3}}
     assert effective.tables.slices["earlier_filed"] == {Q1: {D4: 3, D5: 2, PCT: 3}}
     ranked = effective.rank(bm25()).to_dict()[Q1]
