@@ -27,7 +27,11 @@ NAMED = {
     "r00014": "8 10 12-13 16 38-40 46-48 51-52 54-56 58-62",
     "r00016": "24 28 48",
 }
-"""The paragraph numbers that each action names, read by hand before the grammar was written."""
+"""The paragraph numbers that each action names, listed by hand before the grammar was written.
+
+They come from excerpts around "para", a pilcrow or a bracket with a number, not from every line. The grammar was
+written with these forms in view, so it may read fewer of the forms of other actions.
+"""
 
 
 def numbers(ranges):
