@@ -14,7 +14,8 @@ Units and formats:
 
 Parquet files carry the version of the schema (``SCHEMA_VERSION``). Later versions only add fields. Version 2 added to
 citations the claims, passages, phase, office and date, to patents the languages, translations, application number and
-source, and the table of relations. Version 3 added the numbers of paragraphs and the citing unit.
+source, and the table of relations. Version 3 added the numbers of paragraphs and the citing unit, version 4 the
+statutes of citations.
 
 Schemas and readers are derived from the annotations of the dataclasses:
 
@@ -182,7 +183,7 @@ def _object(record: Any) -> _Reader:
     return build
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the schemas. Files of earlier versions can be read; later versions are refused."""
 
 
@@ -318,6 +319,7 @@ class Citation:
     citation was raised against. ``passages`` are the passages of the cited document, in the words of the source.
     ``phase`` (``search``, ``examination``, ``opposition``, or the source's code), ``office`` (two letters), ``unit``
     (of the office, such as the technology centre of the USPTO) and ``date`` say when and by whom it was cited.
+    ``statutes`` are the sections of 35 U.S.C. that claims were rejected under (``102``, ``103``).
     """
 
     citing: str
@@ -330,6 +332,7 @@ class Citation:
     office: str = ""
     date: dt.date | None = None
     unit: str = ""
+    statutes: tuple[str, ...] = ()
 
 
 RELATIONS = {

@@ -5,10 +5,14 @@ passages. The key is the application number, so the citing document is an applic
 (:func:`patent_mteb.patents.collection.citing_application`); a collection with its publications finds the publication.
 The USPTO extracts the records automatically; those whose quality is not ``AOK`` are skipped. The phase of a citation is
 the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
+
+The Office Action Citations API (v2) lists the references of an application with the statute that the action applied
+(``legalSectionCode``), without categories, claims or dates. Recipes join the two by application and cited document.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +23,9 @@ from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
 _KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
+_REFERENCE, _NUMBER = "referenceIdentifier", "parsedReferenceIdentifier"
+_OFFICE_AND_KIND = re.compile(r"\b([A-Z]{2})[\s-]*[\d/,. ]*\d\s*([A-Z]\d?)?\s*$")
+_STATUTE = re.compile(r"10[23]")
 
 
 def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -33,13 +40,15 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _items(row: Mapping[str, Any], place: str) -> Iterator[Item]:
     for record in _records(row):
-        yield from _citation(record, place)
+        yield from (_listed(record, place) if _REFERENCE in record else _citation(record, place))
 
 
 READER = Reader(
     "uspto-citations",
-    "USPTO enriched citations (JSON lines): X, Y, A with claims and passages",
-    sniff=lambda path: any(_KEY in record and _CITED in record for record in _records(first_object(path))),
+    "USPTO enriched citations (JSON lines): X, Y, A with claims and passages; office action citations: 102, 103",
+    sniff=lambda path: any(
+        _KEY in record and (_CITED in record or _REFERENCE in record) for record in _records(first_object(path))
+    ),
     read=lambda path: read_json_documents(path, _items),
 )
 
@@ -59,6 +68,31 @@ def _skip_reason(record: Mapping[str, Any], citing: str) -> str:
     return "" if has_digit(text_in(record, _CITED)) else NUMBERLESS
 
 
+def _listed(record: Mapping[str, Any], place: str) -> Iterator[Item]:
+    """The citation of a record of the Office Action Citations API."""
+    citing, reference = application(text_in(record, _KEY), "US"), text_in(record, _REFERENCE)
+    written = _OFFICE_AND_KIND.search(reference)
+    if not has_digit(citing) or not written or not has_digit(text_in(record, _NUMBER)):
+        yield Skipped(citing, place, "no application number" if not has_digit(citing) else NUMBERLESS)
+        return
+    rejected = text_in(record, "actionTypeCategory").lower() == "rejected"
+    yield Citation(
+        citing_application(citing),
+        publication(text_in(record, _NUMBER), written[1], written[2] or ""),
+        origin=_origin(record),
+        phase="examination",
+        office="US",
+        unit=_centre(record),
+        statutes=tuple(_STATUTE.findall(text_in(record, "legalSectionCode"))) if rejected else (),
+    )
+
+
+def _origin(record: Mapping[str, Any]) -> str:
+    if _true(record, "examinerCitedReferenceIndicator"):
+        return "examiner"
+    return "applicant" if _true(record, "applicantCitedExaminerReferenceIndicator") else ""
+
+
 def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     citing = application(text_in(record, _KEY), "US")
     if reason := _skip_reason(record, citing):
@@ -68,15 +102,13 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     if not reads(cited, office, kind):
         yield Note(UNREAD, f"{place}: {cited}")
     yield from unread_days(place, date := text_in(record, "officeActionDate"))
-    by_examiner = _true(record, "examinerCitedReferenceIndicator")
-    by_applicant = _true(record, "applicantCitedExaminerReferenceIndicator")
     located = record.get("passageLocationText")
     passages = located if isinstance(located, list) else [located or ""]
     yield Citation(
         citing_application(citing),
         publication(cited, office, kind),
         text_in(record, "citationCategoryCode").upper(),
-        "examiner" if by_examiner else "applicant" if by_applicant else "",
+        _origin(record),
         claim_numbers(text_in(record, "relatedClaimNumberText")),
         tuple(filter(None, (part.strip() for text in passages for part in str(text).split("|")))),
         text_in(record, "officeActionCategory").upper() or "examination",

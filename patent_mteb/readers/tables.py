@@ -234,7 +234,7 @@ class RowReader:
         date = self._date(row, "date of a citation", columns.get("date"), place)
         for position, text in enumerate(cited):
             if text:
-                values = {ours: one[position] for ours, one in parallel.items()}
+                values: dict[str, Any] = {ours: one[position] for ours, one in parallel.items()}
                 yield Citation(
                     citing, self._normal(text, column, place), **values, claims=claims, passages=passages, date=date
                 )

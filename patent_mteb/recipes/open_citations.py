@@ -4,6 +4,9 @@ A query is an application as filed: the first pre-grant publication of the citin
 family, with the text of its earliest publication that has a text and a date; it is public from that day on. A citation
 counts if query and document exist, belong to different families, the document was public before the priority date of
 the query, and the category is X, Y or A. Where grants are the source, citations by the examiner count instead.
+
+With the gate ``effective`` a document of the same office, or a PCT application, is prior art from the day it was
+effectively filed, if it was published at all: 35 U.S.C. 102(a)(2), before the AIA 102(e), and Article 54(3) EPC.
 """
 
 from __future__ import annotations
@@ -23,33 +26,27 @@ from patent_mteb.recipes.sampling import stratum
 EXAMINER = "E"
 """The category of citations by the examiner where grants are the source, in one grade."""
 
-_NUMBERED = re.compile(r"\[\s*0*(\d{1,5})\s*\](?:\s*(?:-|–|to|through)\s*\[\s*0*(\d{1,5})\s*\])?")
-_LONGEST_RANGE = 200
 _KIND = re.compile(r"[A-Z]\d?$")
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A citation that counts: application as filed, document and category."""
+    """A citation that counts: application as filed, document and category.
+
+    ``first`` says whether the first action on the application raised it. ``statutes`` are those of the citation, or
+    else those that a list of the same application and document without claims gives.
+    """
 
     query: str
     document: str
     category: str
     citation: Citation
+    first: bool = False
+    statutes: tuple[str, ...] = ()
 
     @property
     def grade(self) -> int:
         return CATEGORIES.get(self.category, UNGRADED).gain
-
-
-def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
-    """Return the paragraph numbers in square brackets of cited passages."""
-    found: set[int] = set()
-    for passage in passages:
-        for first, last in _NUMBERED.findall(passage):
-            start, end = int(first), int(last or first)
-            found |= set(range(start, end + 1)) if start <= end < start + _LONGEST_RANGE else {start}
-    return tuple(sorted(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,31 +130,64 @@ class Rules:
     """The rules that decide whether a citation counts.
 
     Citations need a category if they are ``graded``; otherwise those of examiners count, in one grade. Queries are
-    applications of the ``offices`` (empty: all). Office actions after the ``last`` day do not count.
+    applications of the ``offices`` (empty: all). Office actions after the ``last`` day do not count. ``reports`` are
+    dated by their publication. With ``effective`` documents of the offices count from the day they were filed on.
     """
 
     offices: tuple[str, ...]
     graded: bool
     last: dt.date | None
+    reports: bool = False
+    effective: bool = False
+
+
+def filing_days(headers: Iterable[Header], documents: Mapping[str, Header], rules: Rules) -> dict[str, dt.date]:
+    """Return the day from which on a document is prior art, where that is the day it was effectively filed on."""
+    days: dict[str, dt.date] = {}
+    for header in headers if rules.effective else ():
+        document = documents.get(header.family)
+        if document is None or header.limit is None or document.public is None or header.limit >= document.public:
+            continue
+        if not rules.offices or header.office in (*rules.offices, "WO"):
+            days[document.number] = min(header.limit, days.get(document.number, header.limit))
+    return days
 
 
 def usable_citations(
     citations: Iterable[Citation], headers: Sequence[Header], documents: Mapping[str, Header], rules: Rules
 ) -> tuple[list[Judgement], dict[str, int]]:
     """Return the citations that count, and the number of the others by reason."""
-    family = {header.number: header.family for header in headers}
-    filed = as_filed(headers)
+    known = {header.number: header for header in headers}
+    filed, days = as_filed(headers), filing_days(headers, documents, rules)
     counts: Counter[str] = Counter()
+    first: dict[str, dt.date] = {}
+    listed: dict[tuple[str, str], set[str]] = {}
     found = []
     for citation in citations:
-        query, document = filed.get(citation.citing), documents.get(family[citation.cited])
+        query, document = filed.get(citation.citing), documents.get(known[citation.cited].family)
         category = _category(citation, rules)
-        reason = _reason(query, document, category, citation, rules)
+        if query and (day := action_day(citation, known, rules)):
+            first[query.number] = min(day, first.get(query.number, day))
+        if query and document and citation.statutes and not citation.claims:
+            listed.setdefault((query.number, document.number), set()).update(citation.statutes)
+        reason = _reason(query, document, category, citation, rules, days)
         if reason or query is None or document is None or category is None:
             counts[reason] += 1
         else:
-            found.append(Judgement(query.number, document.number, category, citation))
-    return found, dict(counts)
+            found.append((query.number, document.number, category, citation))
+    judgements = []
+    for number, cited, category, citation in found:
+        day = action_day(citation, known, rules)
+        statutes = citation.statutes or sorted(listed.get((number, cited), ()))
+        is_first = rules.graded and day is not None and day == first[number]
+        judgements.append(Judgement(number, cited, category, citation, is_first, tuple(statutes)))
+    return judgements, dict(counts)
+
+
+def action_day(citation: Citation, known: Mapping[str, Header], rules: Rules) -> dt.date | None:
+    """Return the day of the office action; reports, and grants, have that of their publication."""
+    by_publication = rules.reports or not rules.graded
+    return citation.date or (known[citation.citing].public if by_publication and citation.citing in known else None)
 
 
 def _category(citation: Citation, rules: Rules) -> str | None:
@@ -171,7 +201,12 @@ def _category(citation: Citation, rules: Rules) -> str | None:
 
 
 def _reason(
-    query: Header | None, document: Header | None, category: str | None, citation: Citation, rules: Rules
+    query: Header | None,
+    document: Header | None,
+    category: str | None,
+    citation: Citation,
+    rules: Rules,
+    days: Mapping[str, dt.date],
 ) -> str:
     """Return the reason why a citation does not count, empty if it counts."""
     if query is None:
@@ -190,6 +225,7 @@ def _reason(
         return "citations of families without a dated text"
     if query.family == document.family:
         return "citations within a family"
-    if document.public >= query.limit:
-        return "citations of documents that were not public before the query's priority date"
+    if days.get(document.number, document.public) >= query.limit:
+        prior_art = "neither public nor filed" if rules.effective else "not public"
+        return f"citations of documents that were {prior_art} before the query's priority date"
     return ""

@@ -10,10 +10,11 @@ file                             content
                                  claims)
 ``qrels/test.tsv``               grades of documents for applications
 ``metadata.parquet``             of documents and queries: ``_id``, ``family_id``, ``public`` (day of publication),
-                                 ``priority``, ``jurisdiction``, ``publication_year``, ``ipc``, ``cpc``
+                                 ``prior_art`` (day from which on a document counts), ``priority``, ``jurisdiction``,
+                                 ``publication_year``, ``ipc``, ``cpc``
 ``views.parquet``                of documents and queries: ``_id``, ``Abstract``, ``Claims``
 ``judgements.parquet``           one row a judged pair: ``query``, ``document``, ``letter``, ``origins``, ``phases``,
-                                 ``units``
+                                 ``units``, ``statutes``, ``first_action``
 ``claims/queries.jsonl``         rejected claims: ``_id`` (``<application>#<claim>``), ``text``;
                                  ``claims/qrels/test.tsv``, ``claims/judgements.parquet``: as above, over the same
                                  corpus
@@ -46,14 +47,19 @@ CLAIMS, PASSAGES = "claims", "passages"
 VIEWS = ("Abstract", "Claims")
 Qrels = dict[str, dict[str, int]]
 _STRING, _STRINGS, _DAY = pa.string(), pa.list_(pa.string()), pa.date32()
-_METADATA = {"family_id": _STRING, "public": _DAY, "priority": _DAY, "ipc": _STRINGS, "cpc": _STRINGS}
+_DAYS = {"public": _DAY, "prior_art": _DAY, "priority": _DAY}
+_METADATA = {"family_id": _STRING, **_DAYS, "ipc": _STRINGS, "cpc": _STRINGS}
 _METADATA_SCHEMA = pa.schema(
-    {"_id": _STRING, "family_id": _STRING, "public": _DAY, "priority": _DAY, "jurisdiction": _STRING}
+    {"_id": _STRING, "family_id": _STRING, **_DAYS, "jurisdiction": _STRING}
     | {"publication_year": pa.int64(), "ipc": _STRINGS, "cpc": _STRINGS}
 )
 _VIEWS_SCHEMA = pa.schema([(name, _STRING) for name in ("_id", *VIEWS)])
-_LISTS = ("origins", "phases", "units")
-_JUDGEMENTS = dict.fromkeys(("query", "document", "letter"), _STRING) | dict.fromkeys(_LISTS, _STRINGS)
+_LISTS = ("origins", "phases", "units", "statutes")
+_JUDGEMENTS = (
+    dict.fromkeys(("query", "document", "letter"), _STRING)
+    | dict.fromkeys(_LISTS, _STRINGS)
+    | {"first_action": pa.bool_()}
+)
 
 
 def numbered_id(publication: str, number: int) -> str:
@@ -92,8 +98,9 @@ def write_documents(
     corpus: Sequence[str],
     queries: Sequence[str],
     judgements: Iterable[Judgement],
+    filed: Mapping[str, dt.date] | None = None,
 ) -> None:
-    """Write documents, applications and judgements."""
+    """Write documents, applications and judgements; ``filed`` are the days of documents that count from filing on."""
     by_pair = _pairs(judgements, lambda one: one.query)
     qrels = {
         query: {document: max(one.grade for one in group) for document, group in sorted(by_pair[query].items())}
@@ -106,7 +113,9 @@ def write_documents(
         qrels,
     )
     rows = sorted({*corpus, *queries})
-    write_rows(folder / "metadata.parquet", (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
+    write_rows(
+        folder / "metadata.parquet", (_metadata(texts[number], filed or {}) for number in rows), _METADATA_SCHEMA
+    )
     texts_of = ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows)
     write_rows(folder / "views.parquet", texts_of, _VIEWS_SCHEMA)
     _write_judgements(folder, by_pair)
@@ -117,10 +126,11 @@ def write_claims(
     texts: Mapping[str, Patent],
     by_claim: Mapping[str, Sequence[Judgement]],
     judgements: Iterable[Judgement],
+    unjudged: Mapping[str, Collection[str]],
 ) -> None:
     """Write rejected claims, after those they depend on, as queries with judgements.
 
-    Documents cited only against other claims of the application have grade 0.
+    Documents cited only against other claims of the application have grade 0, unless they are ``unjudged`` for it.
     """
     subset = folder / CLAIMS
     cited: dict[str, set[str]] = {}
@@ -130,7 +140,8 @@ def write_claims(
     qrels: Qrels = {}
     for claim, documents in pairs.items():
         grades = {document: max(one.grade for one in group) for document, group in documents.items()}
-        qrels[claim] = {document: grades.get(document, 0) for document in sorted(cited[document_of(claim)])}
+        others = cited[document_of(claim)] - set(unjudged.get(claim, ()))
+        qrels[claim] = {document: grades.get(document, 0) for document in sorted(others | grades.keys())}
     rows = (
         {"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))}
         for claim in qrels
@@ -180,16 +191,19 @@ def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Ju
         "origins": values("origin"),
         "phases": values("phase"),
         "units": values("unit"),
+        "statutes": [sorted({statute for one in group for statute in one.statutes}) for _, _, group in rows],
+        "first_action": [any(one.first for one in group) for _, _, group in rows],
     }
     write_parquet(folder / "judgements.parquet", pa.table(columns, schema=pa.schema(list(_JUDGEMENTS.items()))))
 
 
-def _metadata(patent: Patent) -> dict[str, object]:
+def _metadata(patent: Patent, filed: Mapping[str, dt.date]) -> dict[str, object]:
     public = patent.publication_date
     return {
         "_id": patent.publication_number,
         "family_id": patent.family_id,
         "public": public,
+        "prior_art": filed.get(patent.publication_number, public),
         "priority": patent.priority_date or patent.application_date,
         "jurisdiction": patent.jurisdiction,
         "publication_year": public.year if public else None,
@@ -227,9 +241,10 @@ def _read_texts(path: Path, *optional: str) -> Texts:
 
 @dataclass(frozen=True)
 class Dates:
-    """Publication date, priority date and row of ``metadata.parquet``, by id."""
+    """Publication date, first day as prior art, priority date and row of ``metadata.parquet``, by id."""
 
     public: Mapping[str, dt.date]
+    prior_art: Mapping[str, dt.date]
     priority: Mapping[str, dt.date]
     rows: MetadataRows
 
@@ -237,8 +252,8 @@ class Dates:
 def read_dates(folder: Path) -> Dates:
     """Read ``metadata.parquet``."""
     rows = MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
-    public, priority = ({key: day for key, day in rows.column(name) if day} for name in ("public", "priority"))
-    return Dates(public, priority, rows)
+    public, prior_art, priority = ({key: day for key, day in rows.column(name) if day} for name in _DAYS)
+    return Dates(public, prior_art, priority, rows)
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:

@@ -9,11 +9,17 @@ documents as further documents.
 * **Grades**: X 3, Y 2, A 1, the strongest of all citations of a pair. All usable citations of a query count that were
   raised until the end of the window, whenever they were raised.
 * **Claims**: a query is a rejected claim of the application as filed, with the claims that it depends on. Documents
-  cited against it are relevant; documents cited only against other claims of the application have grade 0. The claims
-  are those as filed, but a later office action may concern amended claims: the slices by kind of office action separate
-  the two.
+  cited against it are relevant; documents cited only against other claims of the application have grade 0. Documents
+  cited against a claim that it depends on are unjudged, if they are not cited against it: a dependent claim includes
+  all features of its parent (35 U.S.C. 112(d)), so they are not irrelevant, but how relevant they are to the further
+  feature the examiner did not say. Documents cited without a claim are unjudged as well. The claims are those as filed,
+  but a later office action may concern amended claims: the slices ``first_action`` and by kind of action separate them.
+* **First action**: with ``first_action`` an application is a query only in the window of its first office action, and
+  only if that action cites an X or Y. Editions of windows that do not overlap then share no query.
+* **Gate**: see :mod:`patent_mteb.recipes.open_citations`.
 * **Passages**: the paragraphs cited against a claim are relevant, if the cited publication is the document itself and
-  numbers its paragraphs. Citations of columns and lines, figures or whole pages do not name a paragraph.
+  numbers its paragraphs (:mod:`patent_mteb.patents.locations`). Citations of columns and lines, figures or whole pages
+  do not name a paragraph.
 * **Sampling** to a given size is by hash of the number: neither the order of files nor other records matter.
 """
 
@@ -30,6 +36,7 @@ from typing import Literal
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.locations import locations_in, paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
@@ -40,9 +47,10 @@ from patent_mteb.recipes.open_citations import (
     Header,
     Judgement,
     Rules,
+    action_day,
     documents_of,
+    filing_days,
     headers_of,
-    paragraphs_in,
     usable_citations,
 )
 from patent_mteb.recipes.parameters import Positive
@@ -78,6 +86,8 @@ class Params:
         first: first day of the window of office actions; None: no limit.
         last: last day of the window; None: no limit.
         offices: offices whose applications are queries.
+        first_action: whether an application is a query only in the window of its first office action.
+        gate: documents count from the day they were ``published`` or, of the same office, ``effective``ly filed.
         queries: most queries, stratified by year and IPC section; None: all.
         documents: size of the corpus: all judged documents, and others by hash of their number; None: all.
         passages: the documents whose paragraphs are searched: those judged for a claim, or the whole corpus.
@@ -87,6 +97,8 @@ class Params:
     first: dt.date | None = None
     last: dt.date | None = None
     offices: tuple[str, ...] = ("US",)
+    first_action: bool = False
+    gate: Literal["published", "effective"] = "published"
     queries: Positive | None = None
     documents: Positive | None = None
     passages: Literal["judged", "all"] = "judged"
@@ -127,22 +139,23 @@ def build_as(
     documents = documents_of(headers)
     families = len({one.family for one in headers})
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
-    rules = Rules(params.offices, source.graded, params.last)
+    rules = Rules(params.offices, source.graded, params.last, source.reports, params.gate == "effective")
+    filed = filing_days(headers, documents, rules)
     judgements, reasons = usable_citations(citations, headers, documents, rules)
     # an order that does not depend on that of the input
     judgements.sort(key=lambda one: (one.query, one.document, one.category, repr(one.citation)))
     log.step("citations", len(citations), len(judgements), counts_note(dict(sorted(reasons.items()))))
     known = {one.number: one for one in headers}
-    queries = _queries(judgements, known, params, source, log)
+    queries = _queries(judgements, known, params, rules, log)
     chosen = set(queries)
     judgements = [one for one in judgements if one.query in chosen]
-    corpus = _corpus(judgements, documents.values(), [known[query] for query in queries], params, log)
+    corpus = _corpus(judgements, documents.values(), filed, [known[query] for query in queries], params, log)
     folder, rows = root / name, {number: row for row, number in enumerate(sorted({*corpus, *queries}))}
     cleaned = DiskList(
         replace(clean_patent(patents[known[number].position]), description=_NO_DESCRIPTION) for number in rows
     )
     texts = Composed(rows, cleaned.__getitem__)
-    layout.write_documents(folder, texts, corpus, queries, judgements)
+    layout.write_documents(folder, texts, corpus, queries, judgements, filed)
     if source.graded:
         _write_claims(folder, patents, [known[number] for number in corpus], texts, judgements, params, source, log)
     log.record_files(root, name)
@@ -150,22 +163,23 @@ def build_as(
 
 
 def _queries(
-    judgements: Sequence[Judgement], known: Mapping[str, Header], params: Params, source: Source, log: BuildLog
+    judgements: Sequence[Judgement], known: Mapping[str, Header], params: Params, rules: Rules, log: BuildLog
 ) -> list[str]:
     """Draw the queries among the applications with a citation in the window."""
 
     def makes_query(one: Judgement) -> bool:
-        by_publication = source.reports or not source.graded
-        day = one.citation.date or (known[one.citation.citing].public if by_publication else None)
+        day = action_day(one.citation, known, rules)
         inside = (params.first is None or (day is not None and day >= params.first)) and (
             params.last is None or (day is not None and day <= params.last)
         )
-        return inside and (not source.graded or degree(one.category) == "xy")
+        inside &= one.first or not params.first_action
+        return inside and (not rules.graded or degree(one.category) == "xy")
 
     cited = sorted({one.query for one in judgements})
     strata = {one.query: known[one.query].stratum for one in judgements if makes_query(one)}
-    report = "a search report" if source.reports else "an office action"
-    what = f"an X or Y citation in {report}" if source.graded else "a citation by the examiner"
+    report = "search report" if rules.reports else "office action"
+    article = "their first" if params.first_action else "a" if rules.reports else "an"
+    what = f"an X or Y citation in {article} {report}" if rules.graded else "a citation by the examiner"
     window = f"applications with {what} of the window {params.first or ''} to {params.last or ''}"
     log.step("queries", len(cited), len(strata), window)
     if not strata:
@@ -177,6 +191,7 @@ def _queries(
 def _corpus(
     judgements: Sequence[Judgement],
     documents: Collection[Header],
+    filed: Mapping[str, dt.date],
     queries: Sequence[Header],
     params: Params,
     log: BuildLog,
@@ -184,11 +199,11 @@ def _corpus(
     """Return the judged documents and a sample of others that a query may find."""
     latest = max(query.limit or dt.date.min for query in queries)
     judged = {one.document for one in judgements}
-    public = [one for one in documents if one.public and one.public < latest]
+    public = [one for one in documents if one.public and filed.get(one.number, one.public) < latest]
     others = fill_up((one.number for one in public), judged, params.documents, params.seed)
     note = (
-        f"{len(judged)} judged; {len(documents) - len(public)} were not public before the latest priority date of a"
-        " query"
+        f"{len(judged)} judged; {len(documents) - len(public)} were not {'filed' if filed else 'public'} before the"
+        " latest priority date of a query"
     )
     log.step("corpus", len(documents), len(judged) + len(others), note)
     return sorted([*judged, *others])
@@ -207,11 +222,14 @@ def _write_claims(
     """Write the claims as queries, and the paragraphs as documents."""
     counts: Counter[str] = Counter()
     against: dict[str, list[Judgement]] = {}
+    unspecific: dict[str, set[str]] = {}  # documents cited without a claim
+    parents: dict[str, Mapping[int, Sequence[int]]] = {}
     for query, judged_pairs in groupby(judgements, key=lambda one: one.query):
-        claims = {claim.number for claim in texts[query].claims}
+        claims = parents[query] = {claim.number: claim.depends_on for claim in texts[query].claims}
         for one in judged_pairs:
             if not one.citation.claims:
                 counts["citations without a claim"] += 1
+                unspecific.setdefault(query, set()).add(one.document)
             for claim in one.citation.claims:
                 if claim in claims:
                     against.setdefault(layout.numbered_id(query, claim), []).append(one)
@@ -221,30 +239,65 @@ def _write_claims(
         claim: group for claim, group in sorted(against.items()) if any(degree(one.category) == "xy" for one in group)
     }
     counts["claims with A citations only"] = len(against) - len(by_claim)
+    unjudged: dict[str, set[str]] = {}
+    for claim_id, group in by_claim.items():
+        query, _, number = claim_id.partition("#")
+        above = {layout.numbered_id(query, one) for one in _ancestors(parents[query], int(number))}
+        cited = {one.document for one in group}
+        parent = {one.document for key in above for one in against.get(key, ())} - cited
+        other = unspecific.get(query, set()) - parent - cited
+        counts["documents of a parent claim, unjudged"] += len(parent)
+        counts["documents cited without a claim, unjudged"] += len(other)
+        unjudged[claim_id] = parent | other
     log.step("claims", len(judgements), len(by_claim), counts_note(counts))
     if not by_claim:
         return
-    layout.write_claims(folder, texts, by_claim, judgements)
+    layout.write_claims(folder, texts, by_claim, judgements, unjudged)
+    _log_locations(judgements, log)
 
     judged = {one.document for group in by_claim.values() for one in group}
     positions = {one.number: one.position for one in corpus if params.passages == "all" or one.number in judged}
     paragraphs = {number: frozenset(layout.numbered_paragraphs(patents[row])) for number, row in positions.items()}
-    cited, unnamed = _cited_paragraphs(by_claim, paragraphs)
+    passages, unnamed = _cited_paragraphs(by_claim, paragraphs)
     n_paragraphs = sum(map(len, paragraphs.values()))
     note = (
         f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, paragraphs.values()))} documents; {unnamed} citations"
         " name none of them"
     )
-    log.step("passages", len(by_claim), len(cited), f"claims with a cited paragraph; {note}")
-    if cited:
+    log.step("passages", len(by_claim), len(passages), f"claims with a cited paragraph; {note}")
+    if passages:
         rows = (
             (number, layout.numbered_paragraphs(patents[row]))
             for number, row in sorted(positions.items())
             if paragraphs[number]
         )
-        layout.write_passages(folder, rows, cited)
+        layout.write_passages(folder, rows, passages)
     if source.write_more:
         source.write_more(folder, patents, corpus, by_claim, log)
+
+
+def _ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
+    """Return the claims that a claim depends on, directly or through others."""
+    found: set[int] = set()
+    waiting = [claim]
+    while waiting:
+        new = set(parents.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found - {claim}
+
+
+def _log_locations(judgements: Sequence[Judgement], log: BuildLog) -> None:
+    """Log what the passages of citations name, and the share that names paragraphs."""
+    found: Counter[str] = Counter()
+    for one in judgements:
+        if one.citation.passages:
+            named = {location.unit for passage in one.citation.passages for location in locations_in(passage)}
+            units = (f"{unit}s" for unit in ("paragraph", "column", "page") if unit in named)
+            found[next(units, "neither paragraph, column nor page")] += 1
+    share = found["paragraphs"] / max(1, found.total())
+    note = f"citations with passages, {share:.0%} of them with paragraphs: {counts_note(dict(sorted(found.items())))}"
+    log.step("locations", found.total(), found["paragraphs"], note)
 
 
 def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:

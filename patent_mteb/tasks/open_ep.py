@@ -25,7 +25,7 @@ from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.open_us import INSTRUCTIONS, PARTS, OpenRetrieval, Spec, names_in, open_tasks
+from patent_mteb.tasks.open_us import CLAIM_SCORING, INSTRUCTIONS, PARTS, OpenRetrieval, Spec, names_in, open_tasks
 from patent_mteb.tasks.retrieval import RetrievalTables
 
 DATA = DataSet("PatentOpenEP", "")
@@ -91,6 +91,7 @@ FACTS = Facts(
 class LanguageRetrieval(OpenRetrieval):
     """A task on languages; see the module."""
 
+    scoring = CLAIM_SCORING
     spec: LanguageSpec
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:

@@ -43,6 +43,8 @@ INSTRUCTIONS = {
 PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}
 """Views with one section."""
 JUDGED_AT = (10, 100)
+CLAIM_SCORING = "claim retrieval 2"
+"""The scoring of claims: since version 2 documents of a parent claim are unjudged."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def read_folder(place: Path, revision: str) -> tuple[Folder, layout.Dates]:
     dates = layout.read_dates(place)
     for what, keys, known in (
         ("first public day", folder.tables.corpus, dates.public),
+        ("day of prior art", folder.tables.corpus, dates.prior_art),
         ("priority date", folder.tables.queries, dates.priority),
     ):
         if undated := [key for key in keys if key not in known]:
@@ -111,7 +114,7 @@ class OpenRetrieval(PatentRetrieval):
                 for query, judged in qrels.items()
             },
             gate=Gate(
-                {key: dates.public[layout.document_of(key)] for key in corpus},
+                {key: dates.prior_art[layout.document_of(key)] for key in corpus},
                 {key: dates.priority[layout.document_of(key)] for key in queries},
             ),
         )
@@ -156,7 +159,11 @@ def _citation(citations: Mapping[tuple[str, str], Mapping[str, Any]], query: str
 def _slices(
     qrels: slices.Qrels, citations: Mapping[tuple[str, str], Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
-    """Return slices by category, origin, office action, technology centre, year and domain, and unformed ones."""
+    """Return slices by category, origin, office action, technology centre, year and domain, and unformed ones.
+
+    ``statute_102`` and ``statute_103`` are rejections by statute, ``first_action`` what the first action raised, and
+    ``earlier_filed`` documents that were filed before the query, but published after (35 U.S.C. 102(a)(2), 102(e)).
+    """
     positive = slices.positive(qrels)
 
     def names(query: str, document: str) -> Iterator[str]:
@@ -169,6 +176,14 @@ def _slices(
         yield from row.get("origins") or ()
         yield from (f"phase_{phase.lower()}" for phase in row.get("phases") or ())
         yield from (f"tc_{unit.lower()}" for unit in row.get("units") or ())
+        yield from (f"statute_{statute}" for statute in row.get("statutes") or ())
+        if row.get("first_action"):
+            yield "first_action"
+        public, limit = (
+            rows.get(layout.document_of(key), {}).get(name) for key, name in ((document, "public"), (query, "priority"))
+        )
+        if public and limit and public >= limit:
+            yield "earlier_filed"
 
     parts = dict(sorted(slices.by_judgement(positive, names).items()))
     row_of = {
@@ -242,7 +257,8 @@ def open_tasks(
         metadata = task_metadata(
             facts, data, *described, prompt=prompt, text_parts=sections_of(PARTS, query=spec.query)
         )
-        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec))
+        named = {"scoring": CLAIM_SCORING} if spec == Spec("Claim") else {}
+        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec, **named))
     return tuple(tasks)
 
 

@@ -80,7 +80,7 @@ CITATIONS = [
 WINDOW = "2020"
 CLAIMS = {
     f"{QD}#1": {D1: 3, D2: 1},
-    f"{QD}#2": {D1: 3, D2: 0},
+    f"{QD}#2": {D1: 3},  # D2, cited against its parent claim, is unjudged
     f"{QD}#3": {D1: 0, D2: 3},
     f"{QE}#1": {D3: 2, D4: 0},
     f"{QE}#3": {D3: 0, D4: 3},

@@ -103,7 +103,7 @@ WINDOW = "2021-01-01:2023-12-31"
 QRELS = {Q1: {D1: 3, D2: 2, D3: 1}, Q2: {D1: 3, D4: 3, D7: 1}}
 CLAIMS = {
     f"{Q1}#1": {D1: 3, D2: 2, D3: 0},
-    f"{Q1}#2": {D1: 3, D2: 0, D3: 0},
+    f"{Q1}#2": {D1: 3, D3: 0},  # D2, cited against its parent claim, is unjudged
     f"{Q1}#3": {D1: 2, D2: 0, D3: 1},
     f"{Q2}#1": {D1: 0, D4: 3, D7: 1},
 }

@@ -103,3 +103,52 @@ def test_records_become_citations_of_applications(tmp_path, answers):
     assert [item.what for item in items if isinstance(item, Note)] == [
         "a number that cannot be read, stored as written"
     ]
+
+
+def listed(**values):
+    """A record with the fields of the Office Action Citations API (v2), in the form that it publishes."""
+    usual = {
+        "patentApplicationNumber": "16123456",
+        "referenceIdentifier": "Doe; Jane US 20070261094 A1 ",
+        "parsedReferenceIdentifier": "20070261094",
+        "actionTypeCategory": "rejected",
+        "legalSectionCode": "103",
+        "officeActionCitationReferenceIndicator": True,
+        "examinerCitedReferenceIndicator": True,
+        "applicantCitedExaminerReferenceIndicator": False,
+        "techCenter": "2800",
+    }
+    return usual | values
+
+
+def test_lists_of_office_actions_name_the_statute(tmp_path):
+    rows = [
+        listed(),
+        listed(legalSectionCode="102", examinerCitedReferenceIndicator=False),
+        listed(actionTypeCategory="allowed"),
+        listed(legalSectionCode="112"),
+        listed(referenceIdentifier="US 7,654,321 B2", parsedReferenceIdentifier="7654321"),
+        listed(referenceIdentifier="", parsedReferenceIdentifier=""),
+        listed(referenceIdentifier="Doe, A book, 1999", parsedReferenceIdentifier="1999"),
+    ]
+    (path := tmp_path / "citations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert recognise(path).name == "uspto-citations"
+    items = list(enriched.READER.read(path))
+    found = [item for item in items if isinstance(item, Citation)]
+    assert found[0] == Citation(
+        *("application US16123456", "US2007261094A1", "", "examiner"),
+        phase="examination",
+        office="US",
+        unit="2800",
+        statutes=("103",),
+    )
+    assert found[0].cited == FIRST.cited  # both sources name one document
+    assert [(one.origin, one.statutes) for one in found] == [
+        ("examiner", ("103",)),
+        ("", ("102",)),
+        ("examiner", ()),
+        ("examiner", ()),
+        ("examiner", ("103",)),
+    ]
+    assert found[-1].cited == "US7654321B2"
+    assert [item.reason for item in items if isinstance(item, Skipped)] == ["a citation without a number"] * 2

@@ -11,7 +11,7 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import as_filed, headers_of, paragraphs_in
+from patent_mteb.recipes.open_citations import as_filed, headers_of
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -55,7 +55,9 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
     ):
         assert reason in notes["citations"]
     assert "1 rejected claims that the application did not have as filed" in notes["claims"]
+    assert "1 documents of a parent claim, unjudged" in notes["claims"]
     assert "9 numbered paragraphs of 3 documents; 3 citations name none of them" in notes["passages"]
+    assert notes["locations"] == "citations with passages, 86% of them with paragraphs: 1 columns; 6 paragraphs"
 
 
 def test_what_is_known_of_each_judgement(tmp_path):
@@ -111,21 +113,6 @@ def test_the_application_as_filed_is_the_first_publication_before_grant():
     assert "US11500003B2" not in found
     alone = [replace(one, application_number="", family_id="F") for one in world.PATENTS[:2]]
     assert as_filed(headers_of(alone))["US11500001B2"].number == Q1
-
-
-@pytest.mark.parametrize(
-    ("passages", "numbers"),
-    [
-        ((), ()),
-        (("paragraphs [0036]-[0038] and [41]",), (36, 37, 38, 41)),
-        (("[0009] to [0011]", "[0010]"), (9, 10, 11)),
-        (("[0005]-[0001]",), (5,)),  # reversed: only the first is certain
-        (("[0001]-[9999]",), (1,)),
-        (("column 3, line 36", "figure 2", "claim 3"), ()),
-    ],
-)
-def test_paragraphs_are_read_from_square_brackets(passages, numbers):
-    assert paragraphs_in(passages) == numbers
 
 
 def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
