@@ -34,9 +34,25 @@ for words in {commands!r}:
     if status:
         sys.exit(status)
 """
-WORDS = (
-    ["valve", "pump", "rotor", "blade", "sensor", "cell", "battery", "anode", "polymer", "film", "lens", "laser", "mirror", "gear", "shaft", "bearing", "seal"]
-)
+WORDS = [
+    "valve",
+    "pump",
+    "rotor",
+    "blade",
+    "sensor",
+    "cell",
+    "battery",
+    "anode",
+    "polymer",
+    "film",
+    "lens",
+    "laser",
+    "mirror",
+    "gear",
+    "shaft",
+    "bearing",
+    "seal",
+]
 
 
 def without_torch(commands, folder, **environment):

@@ -13,8 +13,6 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "patent_mteb"
 PAGES = (
@@ -87,7 +85,6 @@ def files(paths: Iterable[Path] = (PACKAGE, *PAGES)) -> list[Path]:
     return [one for path in paths for one in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
 
 
-@pytest.mark.slow
 def test_the_words_are_those_of_the_glossary():
     found = [hit for path in files() for hit in hits(path)]
     assert not found, "\n".join(found)

@@ -151,7 +151,7 @@ class Funnel:
 
 
 def within(year: int | None, first: int | None, last: int | None) -> bool:
-    """Whether a year is between two, of which None is no limit; an unknown year is."""
+    """Whether a year lies between two years; None sets no limit, and an unknown year passes."""
     return year is None or ((first is None or year >= first) and (last is None or year <= last))
 
 

@@ -243,7 +243,7 @@ def _differences(
 def _unlike(settings: Mapping[str, str], others: Mapping[str, str], result: Mapping[str, Any]) -> Iterator[str]:
     here = {name: str(value) for name, value in json.loads(result["settings"]).items()}
     wanted = {**others, **settings}
-    here.pop(_PROMPTS, None)  # the recorded texts say it, also of a model whose prompts are no setting
+    here.pop(_PROMPTS, None)  # the recorded texts say it, even of a model without a prompt setting
     prompts, tokens = wanted.pop(_PROMPTS, ""), wanted.pop(_TOKENS, "")
     if prompts and (used := _prompted(result) or "not recorded") != prompts:
         yield f"prompts here: {used}, in the paper: {prompts}"

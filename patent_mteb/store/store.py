@@ -81,7 +81,7 @@ class SpaceInfo:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """What was read, and its damages; those that are not ``fatal`` are remains of stopped or running writers."""
+    """The scan and the damage it found; what is not ``fatal`` remains of stopped or running writers."""
 
     spaces: int
     texts: int
