@@ -111,7 +111,7 @@ def test_given_families_reach_publications_without_a_record():
         "US6093011A": "19768124",
         "US8000001B2": "F2",
     }
-    with pytest.raises(DataError, match="choose among given, application, simple, extended"):
+    with pytest.raises(DataError, match="choose among given, joined, application, simple, extended"):
         families.family_ids(patents, definition="docdb")
 
 
