@@ -2,8 +2,8 @@
 
 Sources define patent families differently, so a build chooses a definition (:data:`DEFINITIONS`) and records it.
 
-Many lists state no family, or state one for some publications only. ``joined`` fills these gaps (:data:`RULES`). It does
-not join two families that the source states, unless publications of one application are in both.
+Many lists state no family, or state one for some publications only. ``joined`` fills these gaps (:data:`RULES`). It
+joins two families that the source states only if publications of one application are in both.
 
 A ``families.parquet`` (``publication_number``, ``family_id``) has the families of another source. It may include
 publications without a record, so that a citation of one of them leads to a family member with a record.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -330,7 +331,7 @@ def joined_families(
     for publication in sorted(own, key=lambda publication: (publication not in written, own[publication])):
         first.setdefault(group_of[publication], own[publication])
     found = {written.get(publication, publication): first[group] for publication, group in group_of.items()}
-    return found, {rule: before - after for rule, before, after in zip(RULES, sizes, sizes[1:], strict=True)}
+    return found, {rule: before - after for rule, (before, after) in zip(RULES, pairwise(sizes), strict=True)}
 
 
 def _bases(
