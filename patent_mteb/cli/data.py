@@ -219,8 +219,8 @@ def _show_records(found: Inspection) -> None:
     common.say(f"{found.publications:,} publications of {found.families:,} patent families ({found.family_definition})")
     for rule, count in found.joined_by.items():
         if count:
-            joined = "are joined by" if found.family_definition == "joined" else "would be joined by --families joined:"
-            _say_wrapped(f"  {count:,} given families {joined} ", RULES[rule])
+            joined = "are joined" if found.family_definition == "joined" else "--families joined would join"
+            _say_wrapped(f"  {count:,} given families {joined} to another by ", RULES[rule])
     for name, (first, last) in found.dates.items():
         common.say(f"  {name.replace('_', ' ')} {first} to {last}")
     for what, counts in (("offices", found.offices), ("languages", found.languages)):

@@ -61,11 +61,11 @@ DEFINITIONS = {
 """Name of a definition -> what it means."""
 
 RULES = {
-    "application": "publications of one application: its number, or one office, serial and series of numbers",
-    "priorities": "applications that claim exactly the same priorities, if the source states no family of theirs",
-    "members": "lists of members that share a publication, if the source states no family",
+    "application": "one application: its number, or one office and serial of its publications",
+    "priorities": "exactly the same priorities, where the source states no family",
+    "members": "lists of members that share a publication, where the source states no family",
 }
-"""Rules of the definition ``joined``, in order -> what a rule joins."""
+"""Rules of the definition ``joined``, in order -> what joins two families."""
 
 _Name = Callable[[str], str]
 _SEVERAL = ""
@@ -203,8 +203,8 @@ def _connect_serials(groups: Groups, filed: Mapping[str, str]) -> None:
     numbered = [(publication, number) for publication in filed if (number := read_number(publication))]
     for publication, number in numbered:
         application = filed[publication]
-        is_own = application.startswith(f"a {number.office}")  # a PCT application has its national number as well
-        if is_own and application_of.setdefault(series(number), application) != application:
+        unclear = not application or application.startswith(("a WO", f"a {_UNREAD}"))  # PCT: has a national number too
+        if not unclear and application_of.setdefault(series(number), application) != application:
             application_of[series(number)] = several
     for publication, number in numbered:
         if application_of.get(series(number)) != several:

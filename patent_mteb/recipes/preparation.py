@@ -55,7 +55,7 @@ def prepare(
     note = DEFINITIONS[common.families]
     if common.families == "joined" != collection.family_definition:
         collection, joined_by = with_joined_families(collection)
-        note = counts_note({f"joined by {RULES[rule]}": count for rule, count in joined_by.items()}) or note
+        note = counts_note({f"joined to another by {RULES[rule]}": count for rule, count in joined_by.items()}) or note
     elif common.families != collection.family_definition:
         collection = with_families(collection, common.families)
         log.deviate(f"patent families are {note}")
