@@ -174,7 +174,7 @@ class _Bar:
         sys.stderr.flush()
 
 
-Families = Literal["given", "application", "simple", "extended"]
+Families = Literal["given", "joined", "application", "simple", "extended"]
 """Those of :mod:`patent_mteb.patents.families`, which ``--help`` does not import."""
 
 _WIDTH = 80
@@ -186,7 +186,7 @@ def inspect(
     citations: Path | None = None,
     /,
     *,
-    families: Families = "given",
+    families: Families = "joined",
     most: Annotated[int, WHOLE] = 3000,
     session: Session = SESSION,
 ) -> int:
@@ -201,8 +201,8 @@ def inspect(
     from patent_mteb.experiments.inspection import inspect
     from patent_mteb.patents.collection import read_collection
 
-    collection = read_collection(records, citations, families)
-    found = inspect(collection, most)
+    collection = read_collection(records, citations)
+    found = inspect(collection, most, families)
     if session.json:
         common.result(found.as_json())
         return 0
@@ -214,7 +214,13 @@ def inspect(
 
 
 def _show_records(found: Inspection) -> None:
+    from patent_mteb.patents.families import RULES
+
     common.say(f"{found.publications:,} publications of {found.families:,} patent families ({found.family_definition})")
+    for rule, count in found.joined_by.items():
+        if count:
+            joined = "are joined" if found.family_definition == "joined" else "--families joined would join"
+            _say_wrapped(f"  {count:,} given families {joined} to another by ", RULES[rule])
     for name, (first, last) in found.dates.items():
         common.say(f"  {name.replace('_', ' ')} {first} to {last}")
     for what, counts in (("offices", found.offices), ("languages", found.languages)):
@@ -254,6 +260,9 @@ def _show_citations(found: Inspection) -> None:
         counts = (one.links, one.unknown_citing, one.unknown_cited, one.own_family, one.duplicates)
         rows.append((step, *(f"{count:,}" for count in counts)))
     common.show(columns, rows, right=columns[1:])
+    for step, count in found.matching["number"].beyond().items():
+        if count:
+            common.say(f"  match={step} finds {count:,} citations more than match=number")
     worst = found.matching[found.step]
     if worst.unreadable:
         common.say(f"  {worst.unreadable:,} different numbers cannot be read")
@@ -275,8 +284,8 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
         else:
             few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
-            matched = [] if found.step == "number" else [f"match={found.step}"]
-            matched += [] if found.family_definition == "given" else [f"families={found.family_definition}"]
+            matched = [f"match={found.step}"] if found.step == "family" else []
+            matched += [] if found.family_definition == "joined" else [f"families={found.family_definition}"]
             settings = [f"--set {shlex.quote(setting)}" for setting in (*matched, *plan.settings)]
             _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
         if plan.lacking:

@@ -23,8 +23,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.identity import content_hash
 from patent_mteb.patents.categories import strongest
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import with_families, with_joined_families
 from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
-from patent_mteb.patents.near_duplicates import near_duplicate_groups
+from patent_mteb.patents.near_duplicates import citing_near_duplicates, near_duplicate_groups
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import cleaned_once
@@ -304,7 +305,8 @@ class Twins:
 class Inspection:
     """The result of :func:`inspect`.
 
-    ``unreadable`` publication numbers match only if written identically. ``dates`` are the first and last day of each
+    ``joined_by`` counts the given families that each rule of the definition ``joined`` joins to another. ``unreadable``
+    publication numbers match only if written identically. ``dates`` are the first and last day of each
     field. ``offices``, ``languages`` (of the abstract, else the title) and ``letters`` (categories of citations) are
     counts, most frequent first, with ``""`` for none. ``step`` is the first step that links most citations. Benchmarks
     were tried on ``tried_on`` publications.
@@ -313,6 +315,7 @@ class Inspection:
     publications: int
     families: int
     family_definition: str
+    joined_by: Mapping[str, int]
     citations: int
     relations: int
     members_without_record: int
@@ -386,16 +389,19 @@ def _dates(patents: Sequence[Patent]) -> dict[str, tuple[str, str]]:
 def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
     groups = near_duplicate_groups(patents)
     families = {patent.family_id for group in groups for patent in group}
-    family_of = {patent.publication_number: patent.family_id for patent in patents}
-    citing = {family_of[link.citing] for link in links}
-    return Twins(len(groups), sum(map(len, groups)), len(families), len(families & citing))
+    citing, _ = citing_near_duplicates(groups, links, patents)
+    return Twins(len(groups), sum(map(len, groups)), len(families), citing)
 
 
-def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
+def inspect(collection: Collection, most: int = EXACT_UP_TO, families: str = "joined") -> Inspection:
     """Describe the records, and plan the benchmarks that at most ``most`` of them support; 0 tries none.
 
-    Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``.
+    Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``. ``families`` is the
+    definition of a patent family.
     """
+    joined, joined_by = with_joined_families(collection)
+    if families != collection.family_definition:
+        collection = joined if families == "joined" else with_families(collection, families)
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)
     step = best_step({name: report for name, (_, report) in matched.items()})
@@ -406,6 +412,7 @@ def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
         publications=len(patents),
         families=len({patent.family_id for patent in patents}),
         family_definition=collection.family_definition,
+        joined_by=joined_by,
         citations=len(collection.citations),
         relations=len(collection.relations),
         members_without_record=sum(number not in records for number in collection.families),

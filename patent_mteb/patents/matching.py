@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import application_groups, publication_names
+from patent_mteb.patents.families import application_groups, publication_names, series
 from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
@@ -125,11 +125,9 @@ class _Finder:
 
 
 def _one_series(number: Number, patent: Patent) -> bool:
-    """Whether a record with the same serial is the same document: Japan numbered A and B documents separately."""
+    """Whether a record with the same serial can be of the same application."""
     other = read_number(patent.publication_number)
-    if number.office != "JP" or not number.serial[0].isalpha() or not number.kind or other is None or not other.kind:
-        return True
-    return number.kind[0] == other.kind[0]
+    return not number.kind or other is None or not other.kind or series(number) == series(other)
 
 
 def _nearest(patents: Iterable[Patent], office: str) -> Patent:

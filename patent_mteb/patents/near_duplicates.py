@@ -18,7 +18,15 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import Groups, age
 from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
-from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
+from patent_mteb.patents.records import (
+    Citation,
+    Claim,
+    Description,
+    ExpertSummary,
+    MachineSummaries,
+    Patent,
+    TextLanguages,
+)
 from patent_mteb.patents.text import text_key
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
@@ -166,6 +174,18 @@ def with_near_duplicates(
         patents=only(collection.patents, lambda patent: patent.publication_number not in dropped),
         family_definition=f"{collection.family_definition}, twins left out",
     )
+
+
+def citing_near_duplicates(
+    groups: Sequence[Sequence[Patent]], links: Iterable[Citation], patents: Sequence[Patent]
+) -> tuple[int, int]:
+    """Count the citing families with a near-duplicate in another family, and all citing families.
+
+    The nearest neighbour of such a query is its near-duplicate, which is hardly ever relevant.
+    """
+    family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
+    citing = {family_of[link.citing] for link in links}
+    return len(citing & {patent.family_id for group in groups for patent in group}), len(citing)
 
 
 def leaking_near_duplicates(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:

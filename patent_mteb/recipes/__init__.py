@@ -9,6 +9,7 @@ A recipe is a module with these names:
 * ``Params``, optional: a frozen dataclass of its settings (:mod:`patent_mteb.recipes.parameters`). The defaults are the
   paper's.
 * ``NEEDS``, optional: the fields that it reads (:mod:`patent_mteb.recipes.needs`).
+* ``COMMON``, optional: its defaults of the settings of every recipe (:class:`.Common`).
 * ``EACH_CITATION``, optional: True if it reads every citation of a pair. Otherwise it receives the strongest, with the
   claims and passages of all.
 * ``sample_records()``, optional: the records of its sample; by default those of :mod:`patent_mteb.sample`.
@@ -116,7 +117,13 @@ def settings(recipe: str) -> list[Setting]:
     params = getattr(find(recipe), "Params", None)
     specific = [] if params is None else settings_of(params)
     redefined = {setting.name for setting in specific}
-    return [*specific, *(setting for setting in settings_of(Common) if setting.name not in redefined)]
+    of_every = settings_of(Common, _common_defaults(recipe))
+    return [*specific, *(setting for setting in of_every if setting.name not in redefined)]
+
+
+def _common_defaults(recipe: str) -> Common:
+    defaults: Common = getattr(find(recipe), "COMMON", Common())
+    return defaults
 
 
 def _split_settings(recipe: str, assignments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -132,7 +139,7 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
     """Parse settings to the arguments of ``build``: ``Params``, or nothing without it."""
     module = find(recipe)
     specific, common = _split_settings(recipe, settings)
-    read_params(Common, common, recipe)
+    read_params(Common, common, recipe, base=_common_defaults(recipe))
     if hasattr(module, "Params"):
         return (read_params(module.Params, specific, recipe, [setting.name for setting in settings_of(Common)]),)
     if specific:
@@ -188,7 +195,7 @@ def run_on(
     previous build unchanged.
     """
     module, params = find(recipe), check_settings(recipe, settings)
-    common: Common = read_params(Common, _split_settings(recipe, settings)[1], recipe)
+    common: Common = read_params(Common, _split_settings(recipe, settings)[1], recipe, base=_common_defaults(recipe))
     before = dataset.with_identity(root, dataset.read(root), identity)
     name = module.__name__.rpartition(".")[2]
     outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)

@@ -47,6 +47,11 @@ class BuildLog:
         self.deviations.append(phrase)
         logger.info("%s: differs from the paper: %s", self.benchmark, phrase)
 
+    def warn(self, name: str, rows_in: int, rows_out: int, problem: str) -> None:
+        """Record a step and log its note as a warning."""
+        self.steps.append(Step(name, rows_in, rows_out, problem))
+        logger.warning("%s: %s", self.benchmark, problem)
+
 
 def counts_note(counts: Mapping[str, int], separator: str = "; ") -> str:
     """Return the counts above zero as a note: ``2 within a family; 1 without a date``."""

@@ -50,9 +50,11 @@ from patent_mteb.recipes.beir import title_and_text, write_beir, write_qrels
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Positive
+from patent_mteb.recipes.preparation import AS_GIVEN
 from patent_mteb.recipes.sampling import fill_up
 
 NAME = "PatSnapNovelty"
+COMMON = AS_GIVEN
 FAMILIES, TRUTH = "families/qrels/test.tsv", "truth.parquet"
 NEEDS = (
     Need("title", "TAC"),

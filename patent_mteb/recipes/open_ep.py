@@ -129,6 +129,7 @@ def read_languages(folder: Path) -> dict[str, str]:
 
 
 NAME = "PatentOpenEP"
+COMMON = open_us.COMMON
 EACH_CITATION = True
 NEEDS = open_us.NEEDS
 

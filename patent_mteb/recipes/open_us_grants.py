@@ -13,9 +13,9 @@ from pathlib import Path
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need
-from patent_mteb.recipes.open_us import EACH_CITATION, Params, Source, build_as, sample_records
+from patent_mteb.recipes.open_us import COMMON, EACH_CITATION, Params, Source, build_as, sample_records
 
-__all__ = ["EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "sample_records"]
+__all__ = ["COMMON", "EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "sample_records"]
 NAME = "PatentOpenUSGrants"
 
 NEEDS = (

@@ -68,10 +68,10 @@ class Setting:
     description: str
 
 
-def settings_of(params: type) -> list[Setting]:
-    """Return the settings of a dataclass, with the ``Attributes`` of its docstring."""
+def settings_of(params: type, base: Any = None) -> list[Setting]:
+    """Return the settings of a dataclass, with the ``Attributes`` of its docstring and the defaults of ``base``."""
     hints = get_type_hints(params, include_extras=True)
-    defaults, descriptions = params(), _descriptions(params)
+    defaults, descriptions = params() if base is None else base, _descriptions(params)
     names = [field.name for field in fields(params) if _settable(hints[field.name])]
     return [
         Setting(name, _in_words(hints[name]), written(getattr(defaults, name)), descriptions.get(name, ""))
@@ -84,7 +84,7 @@ def read_params(
 ) -> Any:
     """Change settings of ``base``, by default ``params()``, each as ``NAME=VALUE``."""
     hints = get_type_hints(params, include_extras=True)
-    settings = {setting.name: setting for setting in settings_of(params)}
+    settings = {setting.name: setting for setting in settings_of(params, base)}
     changes: dict[str, Any] = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")

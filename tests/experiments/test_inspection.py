@@ -13,7 +13,15 @@ from patent_mteb import recipes, sample
 from patent_mteb.experiments import inspection
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import STEPS, match
-from patent_mteb.patents.records import Citation, Description, ExpertSummary, Patent, TextLanguages, write_patents
+from patent_mteb.patents.records import (
+    Citation,
+    Description,
+    ExpertSummary,
+    Patent,
+    Relation,
+    TextLanguages,
+    write_patents,
+)
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +110,28 @@ def test_letters_and_twins_are_counted():
     found = inspection.inspect(Collection(patents, edges, families={"EP9999999A1": "F1"}), 0)
     assert found.twins == inspection.Twins(groups=1, publications=2, families=2, citing=1)
     assert (found.unreadable, found.members_without_record) == (1, 1)
+
+
+def test_each_rule_of_joined_families_is_counted():
+    patents = [
+        Patent("EP3000000A1", "EP3000000A1"),
+        Patent("EP3000000B1", "EP3000000B1"),
+        Patent("US2018000001A1", "US2018000001A1"),
+        Patent("CN109000001A", "CN109000001A"),
+        Patent("KR20180000001A", "KR20180000001A"),
+    ]
+    relations = [
+        Relation("EP3000000A1", "DE102017123456", "priority"),
+        Relation("US2018000001A1", "DE102017123456", "priority"),
+        Relation("CN109000001A", "KR20180000001A", "member"),
+    ]
+    collection = Collection(patents, [Citation("CN109000001A", "EP3000000A1")], relations)
+    found = inspection.inspect(collection, 0)
+    assert found.joined_by == {"application": 1, "priorities": 1, "members": 1}
+    assert (found.families, found.family_definition) == (2, "joined")
+    given = inspection.inspect(collection, 0, "given")
+    assert (given.families, given.family_definition, given.joined_by) == (5, "given", found.joined_by)
+    assert found.as_json()["joined_by"] == found.joined_by
 
 
 def test_a_part_is_of_whole_families_that_cite_one_another(bare):

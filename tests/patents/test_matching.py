@@ -36,6 +36,7 @@ CITED = {
     "US 2014/0101323 A1": ("kind", "US08930553B2"),  # the same application under another number
     "US8,930,553": ("kind", "US08930553B2"),  # without kind code
     "DE 197 14 381": ("kind", "DE19714381C2"),
+    "DE19714381U1": ("", ""),  # a utility model has a series of its own
     "JPH0812345B2": ("", ""),  # Japan's B documents of a year are others than its A documents
     "NL-1010536-C2": ("family", "EP1000000B1"),  # a member without a record
     "NL1010536": ("family", "EP1000000B1"),
@@ -91,19 +92,20 @@ def _naive(citations: list[Citation], world: Collection, by: str) -> tuple[set[t
     numbers = [patent.publication_number for patent in world.patents]
     family = {patent.publication_number: patent.family_id for patent in world.patents}
 
+    filed: dict[str, set[str]] = {read_number(p.publication_number).docdb: set() for p in world.patents}
+    for number, application in [
+        *((p.publication_number, p.application_number) for p in world.patents if p.application_number),
+        *((relation.number, relation.related) for relation in world.relations if relation.kind == "application"),
+    ]:
+        filed.setdefault(read_number(number).docdb, set()).add(read_application(application).key)
+
     def applications(text: str) -> set[str]:
-        docdb = read_number(text).docdb
-        mine = {
-            p.application_number
-            for p in world.patents
-            if p.application_number and read_number(p.publication_number).docdb == docdb
-        }
-        mine |= {
-            relation.related
-            for relation in world.relations
-            if relation.kind == "application" and read_number(relation.number).docdb == docdb
-        }
-        return {read_application(one).key for one in mine}
+        """Those of the publication, and of the others with its serial if they do not contradict one another."""
+        number = read_number(text)
+        if number.docdb not in filed:
+            return set()
+        of_serial = {one for other in filed if read_number(other).key == number.key for one in filed[other]}
+        return of_serial if len(of_serial) < 2 else filed[number.docdb]
 
     def candidates(text: str) -> list[list[str]]:
         number = read_number(text)

@@ -132,7 +132,7 @@ def test_the_links_of_bibliographic_data_are_those_of_the_whole_set(recipe, worl
         assert found == both
     else:
         assert found < both and len(found) > 100  # one query a family, or pairs that have a negative
-    (matched,) = [step for step in log.steps if step.name == "citations matched by number"]
+    (matched,) = [step for step in log.steps if step.name == "citations matched by kind"]
     numbers = {one.publication_number for one in patents}
     ends = {(one.citing, one.cited) for one in citations if {one.citing, one.cited} <= numbers}
     links = sum(family[citing] != family[cited] for citing, cited in ends)

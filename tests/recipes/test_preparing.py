@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,9 +12,10 @@ from small_data import TEN_CITATIONS, TEN_PATENTS
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import write_families
+from patent_mteb.patents.families import joined_families, write_families
 from patent_mteb.patents.numbers import read_number
-from patent_mteb.patents.records import Citation, write_citations, write_patents
+from patent_mteb.patents.on_disk import stored
+from patent_mteb.patents.records import Citation, Patent, write_citations, write_patents
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.preparation import Common, prepare
@@ -42,13 +45,13 @@ def test_numbers_without_kind_code_are_counted_and_matched_on_request(some, tmp_
     patents, citations = some
     blurred = [Citation(one.citing, without_kind(one.cited)) for one in citations]
     with pytest.raises(DataError, match=r"0 links of \d+ citations by number.* more with match=kind.*--set match=kind"):
-        recipes.run("wipo_at", patents, blurred, tmp_path / "none")
-    log = recipes.run("wipo_at", patents, blurred, tmp_path / "kind", ["match=kind"])
+        recipes.run("wipo_at", patents, blurred, tmp_path / "none", ["match=number"])
+    log = recipes.run("wipo_at", patents, blurred, tmp_path / "kind")
     whole = recipes.run("wipo_at", patents, citations, tmp_path / "whole")
     assert read_beir(tmp_path / "kind/WIPO-AT").qrels == read_beir(tmp_path / "whole/WIPO-AT").qrels
     assert log.deviations == [f"citations find also another publication of the same application: its number without kind code, its "
                               f"pre-grant publication, its grant: {len(citations)} links of {len(citations)} citations"]  # fmt: skip
-    assert steps(log)["citations matched by kind"].rows_out == steps(whole)["citations matched by number"].rows_out
+    assert steps(log)["citations matched by kind"].rows_out == steps(whole)["citations matched by kind"].rows_out
     assert whole.deviations == []
 
 
@@ -62,7 +65,7 @@ def test_lost_citations_are_a_step_with_reasons(some, tmp_path):
         *citations[:1],
     ]
     log = recipes.run("wipo_at", patents, [*citations, *odd], tmp_path)
-    step = steps(log)["citations matched by number"]
+    step = steps(log)["citations matched by kind"]
     assert (step.rows_in, step.rows_out) == (len(citations) + 3, len(citations))
     for reason in (
         "1 of unknown documents",
@@ -97,6 +100,128 @@ def test_families_by_another_definition(tmp_path):
     assert (steps(log)["families: application"].rows_in, steps(log)["families: application"].rows_out) == (8, 9)
     assert log.deviations == ["patent families are publications of one application"]
     assert "FR5A" not in read_beir(tmp_path / "WIPO-AT").qrels["DE4A"]
+
+
+PAIRS = 60
+
+
+@pytest.fixture(scope="module")
+def list_without_families(tmp_path_factory):
+    """60 EP A1 with their B1 of the same words, each A1 cites one of 60 others; imported from a table."""
+    folder = tmp_path_factory.mktemp("list")
+    rows = ["Publication Number;Title;Abstract;Claims;Cited Patents"]
+    for number in range(PAIRS):
+        words = [f"word{number}x{place}" for place in range(12)]
+        for kind, cited in (("A1", f"EP2{number:06}A1"), ("B1", "")):
+            rows.append(f"EP3{number:06}{kind};{' '.join(words[:3])};{' '.join(words)};1. {kind};{cited}")
+        rows.append(f"EP2{number:06}A1;{' '.join(words[:2])} old;{' '.join(words[:8])} former;;")
+    (folder / "list.csv").write_text("\n".join(rows))
+    assert cli.main(["data", "import", str(folder / "list.csv"), "--out", str(folder / "records")]) == 0
+    return folder / "records"
+
+
+@pytest.mark.slow
+def test_the_own_grant_is_excluded_without_a_family_column(list_without_families, tmp_path, monkeypatch, capsys):
+    """Review, own data, finding 1: .6309 = 1/log2(3), as the own B1 was the first hit and the cited one the second."""
+    records = str(list_without_families)
+    assert cli.main(["data", "build", "wipo_at", records, str(tmp_path / "joined"), "--name", "Mine"]) == 0
+    printed = capsys.readouterr()
+    assert "60 joined to another by one application" in " ".join(printed.out.split())
+    assert "twins=merge" not in printed.out + printed.err
+    assert read_beir(tmp_path / "joined/WIPO-AT").qrels["EP3000000B1"] == {"EP2000000A1": 1}
+    given = ["data", "build", "wipo_at", records, str(tmp_path / "given"), "--name", "Mine", "--set", "families=given"]
+    assert cli.main(given) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "60 of 60 citing families have the title and abstract of another family" in printed
+    assert "--set twins=merge" in printed
+    scores = {}
+    for name in ("joined", "given"):
+        monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / name))
+        out = tmp_path / f"results {name}"
+        assert cli.main(["run", "-t", "MineCitationRetrieval", "-m", "mteb/baseline-bm25s", "--out", str(out)]) == 0
+        (path,) = out.rglob("MineCitationRetrieval*.json")
+        ((entry,),) = json.loads(path.read_text())["scores"].values()
+        scores[name] = entry["ndcg_at_10"], entry["n_queries"]
+    assert scores == {"joined": (1.0, 2 * PAIRS), "given": (pytest.approx(1 / math.log2(3), abs=1e-5), PAIRS)}
+
+
+def test_inspect_says_what_each_rule_adds(list_without_families, capsys):
+    records = str(list_without_families)
+    assert cli.main(["data", "inspect", records, "--most", "0"]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "180 publications of 120 patent families (joined)" in page
+    assert "60 given families are joined to another by one application: its number, or one office and serial" in page
+    assert "by exactly the same priorities" not in page
+    assert cli.main(["data", "inspect", records, "--most", "0", "--families", "given"]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "180 publications of 180 patent families (given)" in page
+    assert "60 given families --families joined would join to another by one application" in page
+
+
+def test_citations_that_a_step_adds_are_a_deviation_only_if_there_are_any():
+    """The default finds the B2 of a cited A1; a citation of the record itself needs no step."""
+    patents = [Patent("EP3000000A1", "1"), Patent("EP2000000B1", "2")]
+    for cited, added in (("EP 2 000 000 B1", 0), ("EP2000000A1", 1)):
+        log = BuildLog("mine")
+        _, report = prepare(Collection(patents, [Citation("EP3000000A1", cited)]), Common(), log)
+        assert (report.links, report.through_kind, len(log.deviations)) == (1, added, added)
+    by_number = Common(match="number")
+    _, report = prepare(Collection(patents, [Citation("EP3000000A1", "EP2000000A1")]), by_number, BuildLog("mine"))
+    assert (report.links, report.beyond()["kind"]) == (0, 1)
+
+
+@pytest.mark.parametrize(("alike", "warned"), [(1, False), (2, True)])
+def test_a_build_warns_of_near_duplicates_of_many_queries(alike, warned, caplog):
+    """2 of 40 citing families are 5 percent, 1 is less."""
+    patents = [Patent(f"US{8000000 + row}B2", f"F{row}", f"Pump {row}", f"A pump {row}.") for row in range(42)]
+    citations = [Citation(one.publication_number, patents[41].publication_number) for one in patents[:40]]
+    copies = [
+        replace(one, publication_number=f"CN10900000{row}A", family_id=f"C{row}") for row, one in enumerate(patents)
+    ]
+    everything = [*patents, *copies[:alike], copies[40]]  # the last copy is of a patent that does not cite
+    said = f"{alike} of 40 citing families have the title and abstract of another family"
+    for hold in (list, stored):
+        caplog.clear()
+        log = BuildLog("mine")
+        prepare(Collection(hold(everything), citations), Common(), log)
+        assert any(said in record.message for record in caplog.records) == warned
+        assert ("queries with twins" in steps(log)) == warned
+        assert steps(log)["twins: keep"].note.startswith(f"{2 * alike + 2} publications share")
+        assert not log.deviations
+    assert not warned or (steps(log)["queries with twins"].rows_in, steps(log)["queries with twins"].rows_out) == (
+        40,
+        38,
+    )
+    caplog.clear()
+    prepare(Collection(everything, citations), Common(twins="merge"), BuildLog("mine"))
+    assert said not in caplog.text
+
+
+def test_recipes_of_published_families_keep_them_as_given():
+    defaults = {}
+    for recipe in (*recipes.RECIPES, *recipes.OPEN_RECIPES, *recipes.PUBLIC_RECIPES):
+        of_every = {one.name: one.default for one in recipes.settings(recipe)}
+        defaults[recipe] = of_every["match"], of_every["families"]
+    as_given = (*recipes.OPEN_RECIPES, *recipes.PUBLIC_RECIPES)
+    assert defaults == dict.fromkeys(recipes.RECIPES, ("kind", "joined")) | dict.fromkeys(as_given, ("number", "given"))
+    with pytest.raises(DataError, match=r"the default is families=given"):
+        recipes.check_settings("open_us", ["families=mine"])
+
+
+@pytest.mark.slow
+def test_the_sample_has_families_that_nothing_joins(tmp_path):
+    """Its families are stated, as the papers' are, so that the default changes no table."""
+    patents, citations = sample.generate()
+    found, joined_by = joined_families(patents)
+    assert joined_by == {"application": 0, "priorities": 0, "members": 0}
+    assert found == {one.publication_number: one.family_id for one in patents}
+    digests = {}
+    for families in ("given", "joined"):
+        log = recipes.run(
+            "dapfam", patents, citations, tmp_path / families, ["min_citations=4", f"families={families}"]
+        )
+        digests[families] = [(tmp_path / families / file).read_bytes() for file in log.files]
+    assert digests["given"] == digests["joined"]
 
 
 def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
