@@ -75,7 +75,7 @@ def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> 
             "give 'sample', a directory of patent-mteb data build wipo_at, or records (see patent-mteb data import)"
         )
         raise DataError("the training data do not exist", path=path, remedy=remedy)
-    return of_records(read_collection(path), path.resolve().name, shares=shares or SHARES)
+    return of_records(read_collection(path, definition="joined"), path.resolve().name, shares=shares or SHARES)
 
 
 @lru_cache(maxsize=1)
