@@ -1,0 +1,266 @@
+"""Tables as users have them, each made as a file: what is read of it, and what is said of the rest."""
+
+import csv
+import io
+
+import openpyxl
+import pytest
+
+from patent_mteb import cli
+from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents
+from patent_mteb.readers import Note, Skipped, recognise
+from patent_mteb.readers.columns import parse_map
+from patent_mteb.readers.tables import read_table
+
+HEADER = ["Publication Number", "Title", "Abstract", "Claims", "IPC", "Publication Date", "Cited Patents", "Family ID"]
+CLAIMS = "1. A pump comprising a valve. 2. The pump of claim 1, wherein the valve is steel."
+ROWS = [
+    ["US10123456B2", "Pump", "A pump.", CLAIMS, "F04B 1/00; F04B 3/00", "2018-11-13", "US9000001B2; EP3456789A1", "F1"],
+    ["EP3456789A1", "Seal", "A seal for pumps.", "1. A seal.", "F16J 15/00", "2019-01-02", "US9000001B2", "F2"],
+    ["US9000001B2", "Rotor", "A rotor.", "1. A rotor.", "F04D 29/00", "2015-04-07", "", "F3"],
+]
+NUMBERS = [row[0] for row in ROWS]
+COUNT_OF_ROWS = 3
+
+
+def with_column(name, cells):
+    """The rows with other cells in a column."""
+    place = HEADER.index(name)
+    return [[*row[:place], cell, *row[place + 1 :]] for row, cell in zip(ROWS, cells, strict=True)]
+
+
+def write(path, rows, encoding="utf-8", delimiter=",", end="\n"):
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator=end).writerows(rows)
+    path.write_bytes(text.getvalue().encode(encoding))
+    return path
+
+
+def workbook(path, sheets, merged=()):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        page = book.create_sheet(name)
+        for row in rows:
+            page.append(row)
+        for cells in merged:
+            page.merge_cells(cells)
+    book.save(path)
+    return path
+
+
+class Read:
+    """The items that the recognised reader yields for a file, by kind."""
+
+    def __init__(self, path, columns=""):
+        found = list(read_table(path, parse_map(columns, path)) if columns else recognise(path).read(path))
+        self.patents, self.citations, self.relations, self.skipped = (
+            [one for one in found if isinstance(one, kind)] for kind in (Patent, Citation, Relation, Skipped)
+        )
+        self.edges = [(one.citing, one.cited) for one in self.citations]
+        self.said = {}
+        for note in found:
+            if isinstance(note, Note):
+                count, example = self.said.get(note.what, (0, note.example))
+                self.said[note.what] = (count + note.count, example)
+
+    def of(self, name):
+        return [getattr(one, name) for one in self.patents]
+
+    def dates(self):
+        return [str(one.publication_date) for one in self.patents]
+
+
+def test_the_plain_table(tmp_path):
+    found = Read(write(tmp_path / "t.csv", [HEADER, *ROWS]))
+    assert found.of("publication_number") == NUMBERS and found.of("family_id") == ["F1", "F2", "F3"]
+    assert found.edges == [(NUMBERS[0], NUMBERS[2]), (NUMBERS[0], NUMBERS[1]), (NUMBERS[1], NUMBERS[2])]
+    assert list(found.said) == ["columns read"] and not found.skipped
+
+
+# Encodings and workbooks
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "title"),
+    [
+        ("utf-16", "UTF-16", "Pumpe für Öl"),
+        ("utf-16-le", "UTF-16", "Pumpe"),
+        ("utf-16-be", "UTF-16", "Pumpe"),
+        ("cp1252", "Windows-1252", "für Öl"),
+        ("cp1252", "Windows-1252", "“Quoted” – €5"),
+        ("cp1252", "Windows-1252", "A pump’s valve"),
+        ("cp1252", "Windows-1252", "Soupape à régler, côté"),
+        ("cp932", "Shift-JIS", "ポンプ"),
+        ("cp932", "Shift-JIS", "弁を備えるポンプ"),
+        ("gb18030", "GBK/GB 18030", "泵"),
+        ("gb18030", "GBK/GB 18030", "一种泵，包括阀门"),
+        ("cp949", "EUC-KR", "밸브를 포함하는 펌프"),
+        ("big5", "Big5", "一種具有閥門的幫浦裝置"),
+    ],
+)
+def test_encodings_are_detected_and_named(tmp_path, encoding, name, title):
+    rows = with_column("Title", [title] * COUNT_OF_ROWS)
+    found = Read(write(tmp_path / "t.csv", [HEADER, *rows], encoding, delimiter="\t"))
+    assert found.of("title") == [title] * COUNT_OF_ROWS
+    assert found.said["encoding"] == (1, name)
+
+
+def test_an_unclear_encoding_is_refused(tmp_path, capsys):
+    (tmp_path / "t.csv").write_bytes(b"Publication Number,Title\nUS7000001B2,\xff\x81\n")
+    assert cli.main(["data", "import", str(tmp_path / "t.csv"), "--out", str(tmp_path / "root")]) == 2
+    assert "not valid UTF-8" in capsys.readouterr().err
+
+
+def test_sheets_with_the_same_columns_are_read_and_others_named(tmp_path):
+    cover = [["Search report"], ["made by", "me"]]
+    sheets = {
+        "Cover": cover,
+        "2018": [HEADER, *ROWS[:2]],
+        "2019": [HEADER, ROWS[2]],
+        "Tags": [["Publication Number", "Topic"]],
+    }
+    found = Read(workbook(tmp_path / "t.xlsx", sheets))
+    assert found.of("publication_number") == NUMBERS
+    assert found.said["sheets with the same columns, read together"][1] == "'2018', '2019'"
+    assert found.said["sheets not read: they have other columns"] == (2, "'Cover', 'Tags'")
+
+
+def test_a_header_of_two_rows(tmp_path):
+    header = [
+        ["Publication Number", "Title", None, "Abstract", "IPC", None],
+        [None, "EN", "DE", None, "current", "all"],
+    ]
+    rows = [[row[0], row[1], "Pumpe", row[2], "F04B", "F04B 1/00"] for row in ROWS]
+    path = workbook(tmp_path / "t.xlsx", {"S": [*header, *rows]}, merged=("B1:C1", "E1:F1"))
+    columns = "[fields]\npublication_number = 'Publication Number'\ntitle = 'Title DE'\nipc = 'IPC all'\nabstract = 'Abstract'\n"
+    found = Read(path, columns)
+    assert found.of("title") == ["Pumpe"] * COUNT_OF_ROWS and found.of("ipc") == [("F04B 1/00",)] * COUNT_OF_ROWS
+    assert found.of("abstract") == [row[2] for row in ROWS]
+    assert found.said["the header has two rows, which were joined"][0] == 1
+
+
+def test_a_first_row_with_gaps_is_not_a_header(tmp_path):
+    rows = [
+        ["Publication Number", "Title", "", "Abstract"],
+        ["US7000001B2", "Pump", "x", ""],
+        ["US7000002B2", "", "", "A"],
+    ]
+    assert len(Read(write(tmp_path / "t.csv", rows)).patents) == 2
+
+
+# Dates
+
+
+@pytest.mark.parametrize(
+    ("cells", "dates", "said"),
+    [
+        (("11/13/2018", "01/02/2019", "04/07/2015"), ["2018-11-13", "2019-01-02", "2015-04-07"], ""),
+        (("13/11/2018", "02/01/2019", "07/04/15"), ["2018-11-13", "2019-01-02", "2015-04-07"], "a year of two digits"),
+        (
+            ("13.11.2018", "02.01.19", "7. April 2015"),
+            ["2018-11-13", "2019-01-02", "2015-04-07"],
+            "a year of two digits",
+        ),
+        (("2018年11月13日", "平成31年1月2日", "H27.4.7"), ["2018-11-13", "2019-01-02", "2015-04-07"], ""),
+        (("43417", "43467", "42101"), ["2018-11-13", "2019-01-02", "2015-04-07"], "a serial number of Excel"),
+        (("0200-03-05", "2918-01-02", "2015-04-07"), ["None", "None", "2015-04-07"], "cannot be read: left empty"),
+        (("01/02/2019", "03/04/2019", ""), ["None", "None", "None"], "cannot be read: left empty"),
+    ],
+)
+def test_dates_by_the_whole_column(tmp_path, cells, dates, said):
+    found = Read(write(tmp_path / "t.csv", [HEADER, *with_column("Publication Date", cells)]))
+    assert found.dates() == dates
+    notes = [what for what in found.said if what.startswith("publication_date")]
+    assert len(notes) == bool(said) and all(said in what for what in notes)
+
+
+def test_dates_of_cells_of_a_workbook(tmp_path):
+    rows = with_column("Publication Date", (43417, 43467.0, 42101))
+    found = Read(workbook(tmp_path / "t.xlsx", {"S": [HEADER, *rows]}))
+    assert found.dates() == ["2018-11-13", "2019-01-02", "2015-04-07"]
+    assert found.said["publication_date is a serial number of Excel"] == (3, "row 2: 43417 = 2018-11-13")
+
+
+# What is lost or cleaned is counted
+
+
+def test_texts_are_cleaned_and_cut_cells_counted(tmp_path):
+    long = ("1. A pump comprising " + "a valve and " * 3000)[:32767]
+    rows = [
+        ["US1000001B2", "Pump &amp; valve", "<p>A <b>pump</b>.</p>", long, "", "", "", ""],
+        ["US1000002B2", "Seal [Machine Translation]", "A seal.", long[:-1], "", "", "", ""],
+    ]
+    found = Read(workbook(tmp_path / "t.xlsx", {"S": [HEADER, *rows]}))
+    assert found.of("title") == ["Pump & valve", "Seal"] and found.of("abstract") == ["A pump.", "A seal."]
+    assert found.said["HTML tags and entities replaced"] == (2, "row 2: 'Title'")
+    assert found.said["marks of machine translation removed"] == (1, "row 3: 'Title'")
+    assert found.said["a cell has 32,767 characters, the limit of Excel: its text is cut"] == (1, "row 2: 'Claims'")
+
+
+def test_entities_do_not_split_lists(tmp_path):
+    (tmp_path / "t.csv").write_text("Publication Number,Applicants\nUS1000001B2,Smith &amp; Co; Doe Ltd\n")
+    assert Read(tmp_path / "t.csv").of("applicants") == [("Smith & Co", "Doe Ltd")]
+
+
+def test_scientific_notation_is_named(tmp_path):
+    found = Read(
+        write(tmp_path / "t.csv", [["Publication Number", "Title"], ["1.01235E+07", "Pump"], ["US9000001B2", "Seal"]])
+    )
+    (what,) = [what for what in found.said if "scientific notation" in what]
+    assert found.said[what] == (1, "row 2: 1.01235E+07")
+
+
+def test_several_numbers_in_a_cell_are_a_family(tmp_path):
+    header = ["No", "Title", "Publication number", "Earliest priority", "Publication date", "Earliest publication"]
+    rows = [["1", "Pump", "US2018123456A1 \nUS10123456B2", "2015-01-02", "2018-05-03 \n2018-11-13", "2018-05-03"]]
+    found = Read(write(tmp_path / "t.csv", [header, *rows], delimiter=";"))
+    assert found.of("publication_number") == ["US2018123456A1"]
+    assert found.relations == [Relation("US2018123456A1", "US10123456B2", "member")]
+    assert found.said["a further publication number in the cell: read as a member of the family"][0] == 1
+
+
+def test_an_import_of_nothing_fails(tmp_path, capsys):
+    path = write(
+        tmp_path / "t.csv", [HEADER, ["", "A pump", "", "", "", "", "", ""], ["", "A seal", "", "", "", "", "", ""]]
+    )
+    assert cli.main(["data", "import", str(path), "--out", str(tmp_path / "root")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "no patent, citation or relation was read (2 × no publication number (row 2))" in said
+
+
+# Citations
+
+
+def test_every_citing_number_of_a_list_is_read(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "No,Cited By\nUS9000001B2,US10000001B2 | US10000002B2 | EP3456789A1\nEP3456789A1,\n"
+    )
+    columns = "[fields]\npublication_number = 'No'\n[citations]\nciting = { column = 'Cited By', separator = '|' }\n"
+    found = Read(tmp_path / "t.csv", columns)
+    assert found.edges == [(one, "US9000001B2") for one in ("US10000001B2", "US10000002B2", "EP3456789A1")]
+    pair = "[citations]\nciting = 'Cited By'\ncited = 'No'\n"
+    assert Read(tmp_path / "t.csv", pair).edges == found.edges
+
+
+def test_backward_and_forward_citations_of_one_map(tmp_path):
+    (tmp_path / "t.csv").write_text("No,Cites,By,How\nUS9000001B2,US8000001B2;US8000002B2,US9500001B2,X;A\n")
+    columns = "[fields]\npublication_number = 'No'\n[[citations]]\ncited = 'Cites'\ncategory = 'How'\n[[citations]]\nciting = 'By'\n"
+    found = [(one.citing, one.cited, one.category) for one in Read(tmp_path / "t.csv", columns).citations]
+    assert found == [
+        ("US9000001B2", "US8000001B2", "X"),
+        ("US9000001B2", "US8000002B2", "A"),
+        ("US9500001B2", "US9000001B2", ""),
+    ]
+
+
+def test_a_second_map_keeps_what_the_first_gave(tmp_path):
+    (tmp_path / "t.csv").write_text("No,Name,By\nUS9000001B2,Pump,US9500001B2;US9500002B2\n")
+    (tmp_path / "patents.toml").write_text("[fields]\npublication_number = 'No'\ntitle = 'Name'\n")
+    (tmp_path / "forward.toml").write_text("[citations]\ncited = 'No'\nciting = 'By'\n")
+    root = tmp_path / "root"
+    for name in ("patents", "forward", "patents"):
+        words = ["data", "import", str(tmp_path / f"{name}.toml"), str(tmp_path / "t.csv"), "--out", str(root)]
+        assert cli.main(words) == 0
+    assert [one.title for one in read_patents(root / "patents")] == ["Pump"]
+    assert [one.citing for one in read_citations(root / "citations")] == ["US9500001B2", "US9500002B2"]
