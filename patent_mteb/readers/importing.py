@@ -28,6 +28,7 @@ from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.readers.encodings import encoding_of
 from patent_mteb.readers.records_directory import (
     Account,
     Share,
@@ -126,7 +127,11 @@ def _unknown_table(path: Path) -> DataError:
     try:
         suggest(path)
     except DataError as error:
-        return _unrecognised(path, f" ({shorten(error.problem, 200)})") if error.row is None else error
+        if error.row is not None:
+            return error
+        encoding = encoding_of(path)[1] if form_of(path) == "text" else "UTF-8"
+        read_as = f"; read as {encoding}" if encoding != "UTF-8" else ""
+        return _unrecognised(path, f" ({shorten(error.problem, 200)}{read_as})")
     return _unrecognised(path)
 
 

@@ -34,7 +34,7 @@ from patent_mteb.patents.sections import split_description
 from patent_mteb.readers.columns import Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, open_sheet
-from patent_mteb.readers.suggest import suggest
+from patent_mteb.readers.suggest import suggest, suggestion
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
@@ -60,6 +60,13 @@ _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
 _DESTROYED = "Excel has turned a number into scientific notation, its last digits are lost: export it again as text"
 _CELL_LIMIT = 32_767
 _CUT = f"a cell has {_CELL_LIMIT:,} characters, the limit of Excel: its text is cut"
+_DATE_WITHIN = re.compile(
+    r"(?<!\S)(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)(?!\S)"
+)
+_MARKED = re.compile(
+    r"(?:(?P<before>[XYADEOPTL]{1,3}) +)?(?P<number>[A-Z]{2}.*?)"
+    r"(?:\s*[\[(](?P<after>[XYADEOPTL]{1,3})[\])]|(?P<remark>\s*\([^()]*\)))?"
+)
 _COUNT = re.compile(r"\d{1,4}(?:\.0)?")
 
 
@@ -74,8 +81,23 @@ class RowReader:
         self._places = places
         self._order = cache(order)
         self._place = ""
+        self._more: dict[str, tuple[Label, ...]] = {}
         self._seen: set[str] = set()
         self._notes: list[Note] = []
+
+    def read_labels(self, rows: Iterable[tuple[str, Any]]) -> None:
+        """Collect the labels of publications with several rows, such as one row for each topic."""
+        found: dict[str, list[tuple[Label, ...]]] = {}
+        for place, row in rows:
+            if not isinstance(row, BadRow):
+                kind = self._text(row, self._columns.fields.get("kind"))
+                own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
+                found.setdefault(own, []).append(tuple(self._labels(row)))
+        self._more = {
+            own: tuple(dict.fromkeys(label for labels in several for label in labels))
+            for own, several in found.items()
+            if len(several) > 1
+        }
 
     def items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
@@ -88,7 +110,8 @@ class RowReader:
                 yield Skipped("", place, "no publication number")
                 return
             if own in self._seen:
-                self._note("the publication is in an earlier row: only citations and relations are read", place, own)
+                what = "labels, citations" if self._columns.labels else "citations"
+                self._note(f"the publication is in an earlier row: only {what} and relations are read", place, own)
             else:
                 self._seen.add(own)
                 yield self._patent(own, row, place)
@@ -169,13 +192,20 @@ class RowReader:
         if not cells or column is None:
             return None
         value = cells[0]
-        if isinstance(value, str) and column.separator:
-            value = next(iter(listed(value, column.separator)), "")
+        if isinstance(value, str) and not column.date:
+            values = listed(value, column.separator)
+            value = next(iter(values), "")
+            if len(values) > 1 and not column.separator:
+                self._note(f"{ours} has several dates: the first is read", place, value)
         try:
             date = read_date(value, column.date, "" if column.date or not is_slashed(value) else self._order(column))
         except ValueError as error:
-            self._note(f"{ours} cannot be read: left empty", place, str(error))
-            return None
+            within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
+            if len(within) != 1:
+                self._note(f"{ours} cannot be read: left empty", place, str(error))
+                return None
+            self._note(f"{ours} is a date within a text", place, value)
+            date = read_date(within[0])
         if date is not None and not column.date and not has_day(value):
             self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
         if date is not None and not column.date and is_serial(value):
@@ -208,7 +238,7 @@ class RowReader:
             own,
             self._family(own, row, place),
             **values,
-            labels=tuple(self._labels(row)),
+            labels=self._more.get(own) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
             application_number=self._application(row, place),
@@ -268,7 +298,7 @@ class RowReader:
 
     def _citations(self, columns: Mapping[str, Column], own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
         """Yield the citations of a section. Its citing or its cited numbers are by default this publication."""
-        citing, cited = (self._cited(row, columns.get(name), own, place) for name in ("citing", "cited"))
+        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), own, place) for name in ("citing", "cited"))
         if not any(citing) or not any(cited):
             if "publication_number" not in self._columns.fields:
                 yield Skipped(next(filter(None, citing), ""), place, "no citing or no cited number")
@@ -278,6 +308,8 @@ class RowReader:
             ours: self._aligned(ours, self._list(row, columns.get(ours)), length, place)
             for ours in ("category", "origin", "phase", "office")
         }
+        if any(marks) and not any(parallel["category"]):
+            parallel["category"] = marks if length == len(cited) else marks * length
         claims = claim_numbers(self._text(row, columns.get("claims")))
         passages = tuple(self._list(row, columns.get("passages")))
         date = self._date(row, "date of a citation", columns.get("date"), place)
@@ -289,15 +321,30 @@ class RowReader:
                     values = {ours: texts[max(first, second)] for ours, texts in parallel.items()}
                     yield Citation(one, other, **values, claims=claims, passages=passages, date=date)
 
-    def _cited(self, row: Mapping[str, Any], column: Column | None, own: str, place: str) -> list[str]:
-        """The normal form of the numbers in a column, empty for those that are counts; the own number without it."""
+    def _cited(
+        self, row: Mapping[str, Any], column: Column | None, own: str, place: str
+    ) -> tuple[list[str], list[str]]:
+        """Return the normal form of the numbers in a column and the categories written with them (``[X]``).
+
+        Without a column it is the own number. Empty texts stay, and a count gives nothing.
+        """
         if column is None:
-            return [own]
+            return [own], [""]
         found = self._list(row, column)
         if len(found) == 1 and _COUNT.fullmatch(found[0]) and own and not _COUNT.fullmatch(own):
             self._note("a count of citations, not a number: not read", place, found[0])
-            return []
-        return [self._normal(text, column, place) if text else "" for text in found]
+            return [], []
+        numbers, marks = [], []
+        for text in found:
+            mark = ""
+            parts = _MARKED.fullmatch(text) if text and read_number(text, column.office) is None else None
+            if parts and read_number(parts["number"], column.office) is not None:
+                mark = parts["before"] or parts["after"] or ""
+                self._note("a category or remark is with a cited number", place, text)
+                text = parts["number"]
+            numbers.append(self._normal(text, column, place) if text else "")
+            marks.append(mark)
+        return numbers, marks
 
     def _aligned(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
         """One value for each cited number, if there is one for each or one for all."""
@@ -354,7 +401,11 @@ def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Tran
     return tuple(Translation(language, **texts) for language, texts in sorted(found.items()))
 
 
-SHIPPED = ("derwent", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat")
+SHIPPED = (
+    *("derwent", "thomson", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat"),
+    *("orbit", "patsnap", "patsnap-chinese", "incopat", "google-patents", "totalpatent", "patbase", "jplatpat"),
+    *("depatisnet", "uspto-search"),
+)
 """The maps of this package. A table is read with the first map whose columns it has."""
 
 
@@ -387,9 +438,14 @@ def reader_of(columns: ColumnMap) -> Reader:
 
 
 def _read_suggested(path: Path) -> Iterator[Item]:
-    columns = parse_map(suggest(path), path)
-    read = [f"'{one.column[0]}' as {ours}" for part in columns.sections() for ours, one in part.items() if one.column]
-    yield Note("columns read", ", ".join(read), len(read))
+    guess = suggestion(path)
+    columns = parse_map(guess.toml, path)
+    read = [(one.column[0], ours) for part in columns.sections() for ours, one in part.items() if one.column]
+    why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
+    yield Note("columns read", ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
+    if guess.unused:
+        unused = "; ".join(f"'{name}': {what}" for name, what in guess.unused.items())
+        yield Note("columns that a map could use", unused, len(guess.unused))
     yield from read_table(path, columns)
 
 
@@ -403,14 +459,18 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
     places, notes = _places(columns, sheet.columns, path)
     yield from (*sheet.notes, *notes)
 
-    def order(column: Column) -> str:
-        again = open_sheet(
+    def again() -> Iterator[tuple[str, Any]]:
+        return open_sheet(
             path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet
-        )
+        ).rows
+
+    def order(column: Column) -> str:
         found = [places[name][0] for name in column.column if name in places]
-        return day_order(row.get(name) for _, row in again.rows if not isinstance(row, BadRow) for name in found)
+        return day_order(row.get(name) for _, row in again() if not isinstance(row, BadRow) for name in found)
 
     rows = RowReader(columns, places, order)
+    if columns.labels and "publication_number" in columns.fields:
+        rows.read_labels(again())
     for place, row in sheet.rows:
         if isinstance(row, BadRow):
             yield Skipped("", place, row.reason, row.text)

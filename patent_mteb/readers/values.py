@@ -109,7 +109,8 @@ _ERAS = {
     "令和": 2018,
 }
 _MONTHS = """
-january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev|march märz mars marzo mar mär mrz
+january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev
+march märz mars marzo mar mär mrz
 april avril abril apr avr abr|may mai mayo|june juni juin junio jun|july juli juillet julio jul juil
 august août agosto aug ago aout|september septembre septiembre sep sept|october oktober octobre octubre oct okt
 november novembre noviembre nov|december dezember décembre diciembre dec dez déc dic
@@ -238,11 +239,15 @@ _TAG = re.compile(rf"</?(?:{_TAGS})(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>", re.IGNORECA
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,30}\d{0,2});", re.IGNORECASE)
 _MACHINE = re.compile(r"\s*[\[(]\s*machine[- ]translat[^\])]*[\])]\s*", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"^\([A-Z]{2}[\d/]{5,}[A-Z]?\d?\)\s*\n\s*")
-MARKUP, MACHINE, NUMBER_MARK = (
+_LANGUAGE_MARK = re.compile(r"^\[(?:DE|EN|FR)\]\s+")
+MARKUP, MACHINE, NUMBER_MARK, LANGUAGE_MARK = (
     "HTML tags and entities replaced",
     "marks of machine translation removed",
     "numbers before a text removed",
+    "languages before a text removed",
 )
+
+_PATTERNS = ((_MACHINE, MACHINE), (_NUMBER_MARK, NUMBER_MARK), (_LANGUAGE_MARK, LANGUAGE_MARK))
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
@@ -252,10 +257,9 @@ def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
         plain = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _LINE_TAG.sub("\n", text)))
         found += [MARKUP] if plain != text else []
         text = plain
-    for pattern, what in ((_MACHINE, MACHINE), (_NUMBER_MARK, NUMBER_MARK)):
-        plain = pattern.sub(" ", text).strip() if text[:1] in "([" or what == MACHINE else text
-        if plain != text.strip():
-            text = plain
+    for pattern, what in _PATTERNS:
+        if pattern.search(text):
+            text = pattern.sub(" ", text).strip()
             found.append(what)
     return text, tuple(dict.fromkeys(found))
 

@@ -264,3 +264,200 @@ def test_a_second_map_keeps_what_the_first_gave(tmp_path):
         assert cli.main(words) == 0
     assert [one.title for one in read_patents(root / "patents")] == ["Pump"]
     assert [one.citing for one in read_citations(root / "citations")] == ["US9500001B2", "US9500002B2"]
+
+
+# What a column is taken for
+
+
+def test_counts_are_never_content(tmp_path):
+    header = ["Publication Number", "Title", "Claims", "Family", "Citations", "Cited By", "Pages"]
+    rows = [[number, "Pump", "20", 5, "12", 3, 7] for number in NUMBERS]
+    found = Read(write(tmp_path / "t.csv", [header, *rows]))
+    assert found.of("family_id") == NUMBERS and not found.citations and not any(found.of("claims"))
+    count, said = found.said["columns that a map could use"]
+    assert count == 4
+    assert said == (
+        "'Family': small whole numbers, 1 different, looks like the size of the family: not used; "
+        "'Claims': small whole numbers, 1 different, not claims: not used; "
+        "'Citations': small whole numbers, 1 different, not cited: not used; "
+        "'Cited By': small whole numbers, 1 different, not citing: not used"
+    )
+
+
+def test_a_map_decides_and_single_counts_are_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("No,Fam,Claims,Cites\nUS9000001B2,5,20,12\nUS9000002B2,5,1. A pump.,US8000001B2\n")
+    columns = (
+        "[fields]\npublication_number = 'No'\nfamily_id = 'Fam'\nclaims = 'Claims'\n[citations]\ncited = 'Cites'\n"
+    )
+    found = Read(tmp_path / "t.csv", columns)
+    assert found.of("family_id") == ["5", "5"] and [len(claims) for claims in found.of("claims")] == [0, 1]
+    assert found.edges == [("US9000002B2", "US8000001B2")]
+    assert found.said["claims is a number, not a text: left empty"] == (1, "row 2: 20")
+    assert found.said["a count of citations, not a number: not read"] == (1, "row 2: 12")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Publication Number,Title,Abstract,Claims,IPC,Publication Date,Cited Patents,Family ID",
+        "Veröffentlichungsnummer,Titel,Zusammenfassung,Ansprüche,IPC-Klassen,Veröffentlichungsdatum,Zitierte Patente,Familien-ID",
+        "Numéro de publication,Titre,Abrégé,Revendications,CIB,Date de publication,Brevets cités,Famille",
+        "公开（公告）号,标题,摘要,权利要求,IPC分类号,公开（公告）日,引用专利,同族号",
+        "文献番号,発明の名称,要約,請求項,国際特許分類,公開日,引用文献,ファミリーID",
+        "공개번호,발명의 명칭,요약,청구항,IPC코드,공개일자,인용문헌,패밀리ID",
+        "Alpha,Title,Beta,Gamma,Delta,Publication Date,Cited Patents,Family ID",
+    ],
+)
+def test_names_in_six_languages_and_values(tmp_path, header):
+    """The last header has four names that say nothing: the values do."""
+    rows = [[*row[:2], f"{row[2]} {'It is made of steel and brass. ' * 6}", *row[3:]] for row in ROWS]
+    found = Read(workbook(tmp_path / "t.xlsx", {"S": [header.split(","), *rows]}))
+    plain = Read(write(tmp_path / "t.csv", [HEADER, *rows]))
+    assert found.patents == plain.patents and found.edges == plain.edges and found.patents[0].claims
+
+
+def test_a_column_of_unknown_name_says_why_it_was_taken(tmp_path):
+    found = Read(
+        write(
+            tmp_path / "t.csv",
+            [["No.", "Alpha", "Title", "Beta"], *[[n, *row[:2], row[4]] for n, row in enumerate(ROWS, 1)]],
+        )
+    )
+    assert found.of("publication_number") == NUMBERS
+    assert found.said["columns read"] == (
+        3,
+        "'Title' as title, 'Alpha' as publication_number (by its values: publication numbers, each different), "
+        "'Beta' as ipc (by its values: lists of IPC or CPC codes)",
+    )
+
+
+def test_a_list_of_numbers_without_a_name_is_not_guessed_at(tmp_path):
+    found = Read(
+        write(tmp_path / "t.csv", [["Publication Number", "Refs"], ["US9000001B2", "US8000001B2; EP3456789A1"]])
+    )
+    assert not found.citations and not found.relations
+    assert "'Refs': lists of publication numbers; the name does not say of what: not used" in str(found.said)
+
+
+def test_a_workbook_of_unknown_columns_says_what_a_text_says(tmp_path, capsys):
+    rows = [["Ref", "Title"], ["P-2019-001", "Pump"], ["P-2019-002", "Seal"]]
+    said = []
+    for path in (write(tmp_path / "t.csv", rows), workbook(tmp_path / "t.xlsx", {"S": rows})):
+        assert cli.main(["data", "import", str(path), "--out", str(tmp_path / "root")]) == 2
+        said.append(capsys.readouterr().err.replace(path.name, "t"))
+    assert said[0] == said[1] and "(columns: Ref, Title)" in said[0] and "--map" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "edges"),
+    [
+        ("US9000001B2, EP3456789A1", [("US9000001B2", ""), ("EP3456789A1", "")]),
+        ("US 9,000,001 B2; EP 3 456 789 A1", [("US9000001B2", ""), ("EP3456789A1", "")]),
+        ("US9000001B2 [X]; EP3456789A1 (A)", [("US9000001B2", "X"), ("EP3456789A1", "A")]),
+        ("X US9000001B2", [("US9000001B2", "X")]),
+        ("US9000001 B2 (Smith, 2015-04-07)", [("US9000001B2", "")]),
+    ],
+)
+def test_cited_numbers_with_what_is_written_with_them(tmp_path, cell, edges):
+    rows = [["Publication Number", "Title", "Cited Patents"], ["US10123456B2", "Pump", cell]]
+    found = Read(write(tmp_path / "t.csv", rows))
+    assert [(one.cited, one.category) for one in found.citations] == edges
+
+
+def test_cited_by_is_a_forward_citation(tmp_path):
+    rows = [["Publication Number", "Cites", "Cited By"], ["US9000001B2", "US8000001B2", "US9500001B2 | EP3456789A1"]]
+    found = Read(write(tmp_path / "t.csv", rows))
+    assert found.citations == [
+        Citation("US9000001B2", "US8000001B2"),
+        Citation("US9500001B2", "US9000001B2"),
+        Citation("EP3456789A1", "US9000001B2"),
+    ]
+
+
+def test_texts_over_two_columns_are_joined(tmp_path):
+    rows = [["Publication Number", "Claims", "Claims (cont.)"], ["US9000001B2", CLAIMS, "3. The pump of claim 2."]]
+    found = Read(write(tmp_path / "t.csv", rows))
+    assert [one.depends_on for one in found.patents[0].claims] == [(), (1,), (2,)]
+
+
+def test_one_row_for_each_topic(tmp_path):
+    rows = [
+        ["Publication Number", "Topic"],
+        ["US9000001B2", "Energy"],
+        ["EP3456789A1", "Water"],
+        ["US9000001B2", "Water"],
+    ]
+    found = Read(write(tmp_path / "t.csv", rows))
+    assert [[label.coarse for label in labels] for labels in found.of("labels")] == [["Energy", "Water"], ["Water"]]
+
+
+# Exports of databases, in the forms of their headers
+
+EXPORTS = {
+    "thomson": (
+        "Publication Number,Title,Abstract,Assignee/Applicant,Inventor,IPC Class,Publication Date,Priority Date,Count of Cited Refs - Patent,Cited Refs - Patent",
+        ["US10123456B2", "Pump", "A pump.", "ACME", "DOE J | ROE J", "F04B 1/00 | F04B 3/00", "2018-11-13", "2015-01-02", "1", "US9000001B2"],
+    ),
+    "orbit": (
+        "Publication numbers,Publication dates,Title,Abstract,Claims,Current assignees,Inventors,IPC - International classification,Earliest priority date,Cited patents,Citing patents,Family number (FAN)",
+        ["US10123456 B2\nEP3456789 A1", "2018-11-13\n2019-01-02", "(US10123456)\nPump", "(US10123456)\nA pump.", "(US10123456)\n1. A pump.", "ACME", "DOE J\nROE J", "F04B 1/00\nF04B 3/00", "2015-01-02", "US9000001 B2", "US11000000 B2", "57123"],
+    ),
+    "patsnap": (
+        "Publication Number,Title,Abstract,Publication Date,Earliest Priority Date,Original Assignee,Inventor,IPC,Simple Family,Cites,Cited By,Count of Cited By",
+        ["US10123456B2", "Pump", "A pump.", "2018-11-13", "2015-01-02", "ACME", "DOE J | ROE J", "F04B 1/00 | F04B 3/00", "US10123456B2 | EP3456789A1", "US9000001B2", "US11000000B2", "1"],
+    ),
+    "patsnap-chinese": (
+        "公开(公告)号,标题,摘要,公开(公告)日,最早优先权日,[标]原始申请(专利权)人,发明人,IPC分类号,简单同族,引用专利,被引用专利",
+        ["US10123456B2", "Pump", "A pump.", "2018-11-13", "2015-01-02", "ACME", "DOE J | ROE J", "F04B 1/00 | F04B 3/00", "US10123456B2 | EP3456789A1", "US9000001B2", "US11000000B2"],
+    ),
+    "incopat": (
+        "标题 (中文),摘要 (中文),公开（公告）号,公开（公告）日,优先权日,IPC,申请人,发明人,引证专利,被引证专利,简单同族",
+        ["Pump", "A pump.", "US10123456B2", "20181113", "20150102", "F04B 1/00; F04B 3/00", "ACME", "DOE J; ROE J", "US9000001B2", "US11000000B2", "EP3456789A1"],
+    ),
+    "google-patents": (
+        "id,title,assignee,inventor/author,priority date,filing/creation date,publication date,grant date,result link",
+        ["US-10123456-B2", "Pump", "ACME", "DOE J, ROE J", "2015-01-02", "2016-01-02", "2018-11-13", "2018-11-13", "https://patents.google.com/patent/US10123456B2/en"],
+    ),
+    "totalpatent": (
+        "Publication Number,Publication Kind,Publication Date,Priority Date,Title (English),Abstract (English),Applicants/Assignees,Inventors,IPC (All),Family Id (Main),Citations - Backward,Citations - Forward",
+        ["US10123456", "B2", "20181113", "20150102", "Pump", "A pump.", "ACME", "DOE J;ROE J", "F04B 1/00;F04B 3/00", "57123", "US9000001B2", "US11000000B2"],
+    ),
+    "patbase": (
+        "Family Number,Publication Number,Title,Abstract,First Claim,Probable Assignees,Inventors,Int Class,Earliest Priority,Cited Refs (Backward)",
+        ["57123", "US10123456 B2; EP3456789 A1", "Pump", "A pump.", "1. A pump", "ACME", "DOE J; ROE J", "F04B 1/00; F04B 3/00", "20150102", "US9000001 B2"],
+    ),
+    "jplatpat": (
+        "文献番号,出願番号,出願日,公知日,発明の名称,出願人/権利者,FI,要約",
+        ["US10123456B2", "特願2018-001234", "2018/01/09", "2018/11/13", "Pump", "ACME", "F04B 1/00,F04B 3/00", "A pump."],
+    ),
+    "depatisnet": (
+        "Treffer,Veröffentlichungsnummer,Anmeldedatum,Veröffentlichungsdatum,Titel,Anmelder/Inhaber,Erfinder,IPC-Hauptklasse",
+        ["1", "US10123456B2", "13.11.2016", "13.11.2018", "[DE] Pump", "ACME", "DOE J; ROE J", "F04B 1/00"],
+    ),
+    "uspto-search": (
+        "Result #,Document/Patent number,Display,Title,Inventor name,Publication date,Pages",
+        ["1", "US-10123456-B2", "Preview", "Pump", "DOE J", "2018-11-13", "12"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", EXPORTS)
+def test_exports_of_databases(tmp_path, source):
+    header, row = EXPORTS[source]
+    path = workbook(tmp_path / "export.xlsx", {"S": [header.split(","), row]})
+    assert recognise(path).name == source
+    found = Read(path)
+    (one,) = found.patents
+    there = " ".join(row)
+    assert (one.publication_number, one.title) == ("US10123456B2", "Pump")
+    assert str(one.publication_date) == ("None" if source == "patbase" else "2018-11-13"), "PatBase exports none"
+    assert one.abstract == ("A pump." if "A pump." in there else "")
+    assert one.applicants == (("ACME",) if "ACME" in there else ())
+    assert one.inventors == (("DOE J", "ROE J") if "ROE J" in there else ("DOE J",) if "DOE J" in there else ())
+    assert one.ipc == (("F04B 1/00", "F04B 3/00") if "3/00" in there else ("F04B 1/00",) if "1/00" in there else ())
+    assert str(one.priority_date) == ("2015-01-02" if "2015" in there else "None")
+    forward = [("US11000000B2", "US10123456B2")] if "US11000000" in there else []
+    assert found.edges == ([("US10123456B2", "US9000001B2")] if "US9000001" in there else []) + forward
+    assert one.family_id == ("57123" if "57123" in there else "EP3456789A1" if "EP3456789" in there else "US10123456B2")
+    members = [edge for edge in found.relations if edge.kind == "member"]
+    assert members == ([Relation("US10123456B2", "EP3456789A1", "member")] if "EP3456789" in there else [])
