@@ -178,7 +178,7 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
     """Import files, and the files in directories, into a records directory.
 
     An input is read again only if it or its reader has changed; its part is then replaced. A publication that occurs in
-    two inputs is kept in the input that was imported first.
+    two inputs is kept in the input that was imported first; a later table adds to it and corrects it.
     """
     found = _find(files, source)
     planned = [_account(*one) for one in found.inputs]
@@ -345,11 +345,11 @@ def _input(account: Account) -> tuple[str, str]:
 
 
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[Account]:
-    """Return the inputs to read: unfinished ones and, if a part is replaced, those that lost records to a part."""
+    """Return the inputs to read: unfinished ones and, if a part is replaced, those that lost to or took from a part."""
     todo = {one.part: one for one in planned if not (one.part in accounts and accounts[one.part].done)}
     again = [account for account in accounts.values() if account.again]
     if any(account.path in {one.path for one in todo.values()} for account in accounts.values()):
-        again += [account for account in accounts.values() if account.done and account.lost_records]
+        again += [one for one in accounts.values() if one.done and (one.lost_records or one.joined)]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo
     }
