@@ -232,7 +232,8 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
         numbers_of = [(part, number) for number, part, first in joins if first == into]
         rows = {number: row for _, number, row in _rows_of(root, [(into, number) for _, number in numbers_of])}
         for part, number, later in _rows_of(root, numbers_of):
-            rows[number], *changes[part, number] = _joined(rows[number], later)
+            rows[number], added, conflicts = _joined(rows[number], later)
+            changes[part, number] = added, conflicts
     found = [
         (parts[later], number, parts[first], *changes.get((parts[later], number), ([], [])))
         for number, later, first in repeats
@@ -265,7 +266,9 @@ def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
     Return the record, the fields that were empty before, and those that had another value. A family that is named after
     the publication itself was not given.
     """
-    record, added, conflicts = dict(earlier), [], []
+    record = dict(earlier)
+    added: list[str] = []
+    conflicts: list[str] = []
     for name, value in later.items():
         before = earlier[name]
         given = name != "family_id" or value != later["publication_number"]

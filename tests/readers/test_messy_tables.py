@@ -1,7 +1,10 @@
 """Tables as users have them, each made as a file: what is read of it, and what is said of the rest."""
 
+import base64
 import csv
 import io
+import zipfile
+import zlib
 
 import openpyxl
 import pytest
@@ -461,3 +464,56 @@ def test_exports_of_databases(tmp_path, source):
     assert one.family_id == ("57123" if "57123" in there else "EP3456789A1" if "EP3456789" in there else "US10123456B2")
     members = [edge for edge in found.relations if edge.kind == "member"]
     assert members == ([Relation("US10123456B2", "EP3456789A1", "member")] if "EP3456789" in there else [])
+
+
+def test_an_open_document_sheet(tmp_path):
+    """Written by hand: openpyxl writes no .ods."""
+    row = "<table:table-row>{}</table:table-row>".format
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'.format
+    rows = "".join(row("".join(map(cell, cells))) for cells in (HEADER, *ROWS))
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+    )
+    with zipfile.ZipFile(tmp_path / "t.ods", "w") as book:
+        book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        book.writestr(
+            "content.xml",
+            f"<office:document-content {names}><office:body><office:spreadsheet>"
+            f'<table:table table:name="S">{rows}</table:table></office:spreadsheet></office:body></office:document-content>',
+        )
+        book.writestr(
+            "META-INF/manifest.xml",
+            '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>',
+        )
+    found = Read(tmp_path / "t.ods")
+    assert found.patents == Read(write(tmp_path / "t.csv", [HEADER, *ROWS])).patents and len(found.edges) == 3
+
+
+def test_a_table_without_rows_and_one_of_pairs(tmp_path, capsys):
+    path = write(tmp_path / "t.csv", [HEADER])
+    assert cli.main(["data", "import", str(path), "--out", str(tmp_path / "root")]) == 2
+    assert "no patent, citation or relation was read (the file has no rows)" in capsys.readouterr().err
+    pairs = write(tmp_path / "p.tsv", [["query-id", "corpus-id"], ["1", "2"], ["1", "3"]], delimiter="\t")
+    assert cli.main(["data", "import", str(pairs), "--out", str(tmp_path / "root")]) == 0
+    assert Read(pairs).edges == [("1", "2"), ("1", "3")], "ids of pairs are not counts"
+
+
+OLD_WORKBOOK = """
+eNrtWF9IU1EY/52zTbc13WYaaCBDyMo0mvbHHnQpM59mK4v+ENSmVxjOTcZ8qIeybI9B0FPRi2BFL1Yv/aEe6q2HQCkoCIJZjz0FBT2ot+98u7NpBg5K
+WNzf5XznO985v3u+e/6fOzvjzU4+rJvDCnTCgkXdgbICm6DgyCc8oHxdV2o+tlPQTZQUHHbqyDIbnlW8Lld9qPp7DhIPrC9JAp8onMYo+pIJzbeO6GYf
+IkL50EFS4BZZKlHLXlWxHGC5keV9Lvmc5QG2XGXZQWWz4hRmAn1N7cYoPiEbOK8S6r2PmfOBLX7U4JUaxReviVxZG7pSsUi8xDLqrS5MgTq0V0toKZV2
+4zacwElCSyjUEgxmUU2dPYXvug/4lp/VL3ymfX3tAmT/sdxe/ge7nTpxpf26tALj0M/yJMnQAn3ImhsL/fMYVmOAQxUQHovGYwORdCyZ8PWNjUS1lA04
+GkvHNc/yzGAkrbmAY/3+Xf7Wtt179na3ulSJkVHNNzSf8r2LbwB6wipnX/v+Lj/V169F4k61PfBy4lm2nFTwNHORHISbdS9PNg99z/y9r29C0XDgDFvG
+eQvJbTRb1HdBxyXFIHIl51iWZBMzdrC8zG/dzHody2qaCRQ3hmsM5eAEl7nCuY1UTxvjbWBrgb6N9MyXw0/qM58D20mf7p07Xz39PjCJBmrXQeKrZwLN
+olncvKHwNJCPhbEofWRZ+9sCZZcew3fd2E3dWFBTkuBlmUup1hFLKWm0lWKLVdiC2RajvGC2arcLUqUk+TR0RzJbrsKWzLYZ7FzPlBlsyeyddyU6ZRUe
+qaK0sP6CEyZMmDBhwoQJEyZKEIIPmbkjtTo42oxDe7nxX2eBwqL5m+S/xREk6UnTpbIHCYpTOFfU+NkEm8i/S6yRk/9fqHCcak/RPTXKfgwXPX7p0iUK
+v2fNRM/fm0LF1r9YjJ//uP6fi0vppA==
+"""
+"""An .xls of two patents, written with xlwt, compressed."""
+
+
+def test_an_old_workbook(tmp_path):
+    (tmp_path / "t.xls").write_bytes(zlib.decompress(base64.b64decode(OLD_WORKBOOK)))
+    found = Read(tmp_path / "t.xls")
+    assert found.of("publication_number") == ["US10123456B2", "EP3456789A1"]
+    assert found.of("title") == ["Pumpe für Öl", "Seal"] and found.dates() == ["2018-11-13", "2019-01-02"]
