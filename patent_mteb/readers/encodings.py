@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -83,7 +82,8 @@ def _encoding_of(path: Path, size: int, changed: int) -> tuple[str, str]:
                     decoder.decode(chunk)
                 except UnicodeDecodeError:
                     is_utf_8 = False
-            sample += b"\n".join(re.findall(rb"[^\n]*[\x80-\xff][^\n]*", chunk))
+            if not chunk.isascii():
+                sample += b"\n".join(line for line in chunk.split(b"\n") if not line.isascii()) + b"\n"
             if not is_utf_8 and len(sample) > _SAMPLE:
                 break
             if is_utf_8:

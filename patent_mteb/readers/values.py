@@ -258,7 +258,7 @@ def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
         found += [MARKUP] if plain != text else []
         text = plain
     for pattern, what in _PATTERNS:
-        if pattern.search(text):
+        if ("ranslat" in text if what == MACHINE else text[:1] in ("(", "[")) and pattern.search(text):
             text = pattern.sub(" ", text).strip()
             found.append(what)
     return text, tuple(dict.fromkeys(found))
