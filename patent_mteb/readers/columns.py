@@ -16,8 +16,11 @@
     abstract = {column = "Abstract", language = "en"}
     expert.novelty = "Novelty"
 
-    [citations]                                    # citing (default: this publication), cited, category, origin, ...
+    [[citations]]                                  # citing and cited (default: this publication), category, origin, ...
     cited = {column = "Cited", separator = "|", office = "US"}
+
+    [[citations]]                                  # a second section, such as one for the publications that cite it
+    citing = {column = "Cited By", separator = "|"}
 
     [relations]                                    # member, pre-grant, priority, continuation, ... (records.RELATIONS)
     member = "Family"
@@ -31,7 +34,7 @@ Settings of a column:
 * ``column``: a name, or several names of which the first non-empty one counts; dots lead into nested values;
 * ``join``: text between the values of several columns;
 * ``separator``: one or several; by default lists are split at ``|``, ``;`` and line ends;
-* ``date``: forms of strptime; by default ISO 8601, 20190102, 2019-01 and 02.01.2019;
+* ``date``: forms of strptime; by default those of :func:`patent_mteb.readers.values.read_date`;
 * ``constant``; ``values`` (their value = ours; other values become empty);
 * ``language``: code of the text; ``language_column``: column with the code;
 * ``office``: of numbers that name none;
@@ -99,7 +102,7 @@ class ColumnMap:
     name: str
     what: str = ""
     fields: Mapping[str, Column] = field(default_factory=dict)
-    citations: Mapping[str, Column] = field(default_factory=dict)
+    citations: tuple[Mapping[str, Column], ...] = ()
     relations: Mapping[str, Column] = field(default_factory=dict)
     labels: tuple[Mapping[str, Column], ...] = ()
     recognised_by: tuple[str, ...] = ()
@@ -111,8 +114,8 @@ class ColumnMap:
     text: str = ""
 
     def sections(self) -> tuple[Mapping[str, Column], ...]:
-        """Return the columns of fields, citations, relations and each section of labels."""
-        return (self.fields, self.citations, self.relations, *self.labels)
+        """Return the columns of fields, relations and each section of citations and labels."""
+        return (self.fields, *self.citations, self.relations, *self.labels)
 
     def names(self) -> dict[str, bool]:
         """Return the column names, and whether the table must have each. Any one of several for a field is enough."""
@@ -137,13 +140,14 @@ def parse_map(text: str, path: Path) -> ColumnMap:
         raise DataError(f"not a column map in TOML ({error})", path=path, remedy=remedy) from error
     sections: dict[str, Any] = {
         name: {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(document.pop(name, {}), path)}
-        for name in ("fields", "citations", "relations")
+        for name in ("fields", "relations")
     }
-    labels = document.pop("labels", [])
-    sections["labels"] = tuple(
-        {ours: _column("labels", ours, theirs, path) for ours, theirs in row.items()}
-        for row in ([labels] if isinstance(labels, dict) else labels)
-    )
+    for name in ("citations", "labels"):
+        rows = document.pop(name, [])
+        sections[name] = tuple(
+            {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(row, path)}
+            for row in (rows if isinstance(rows, list) else [rows])
+        )
     for name in ("recognised_by", "empty"):
         if name in document:
             document[name] = _words(document[name], name, path)
@@ -151,7 +155,7 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     if "empty" in document:
         document["empty"] = frozenset(document["empty"]) | {""}
     column_map = ColumnMap(**({"name": path.stem} | document | sections), text=text)
-    pair = {"citing", "cited"} <= column_map.citations.keys()
+    pair = any({"citing", "cited"} <= section.keys() for section in column_map.citations)
     if not (pair or "publication_number" in column_map.fields or "number" in column_map.relations):
         remedy = "name the column of publication_number under [fields], or those of citing and cited under [citations]"
         raise DataError("the map names no column of a number", path=path, remedy=remedy)

@@ -10,6 +10,7 @@ one directory or in several. :func:`merge_shares` turns them into the same bytes
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import stat
@@ -27,6 +28,7 @@ from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.readers.encodings import encoding_of
 from patent_mteb.readers.records_directory import (
     Account,
     Share,
@@ -42,7 +44,9 @@ from patent_mteb.readers.records_directory import (
     share_folder,
     writing_part,
 )
+from patent_mteb.readers.sheets import form_of
 from patent_mteb.readers.suggest import suggest
+from patent_mteb.readers.tables import GUESSED, is_table
 from patent_mteb.readers.xml import first_root
 
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
@@ -88,7 +92,10 @@ def _unknown(path: Path) -> DataError:
     """Return the error of a file that no reader recognises."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
-    if start.startswith(_ZIP):
+    form = ""
+    with contextlib.suppress(DataError):
+        form = form_of(path)
+    if start.startswith(_ZIP) and not form:
         names = [one.filename for one in zipfile.ZipFile(path).infolist() if not one.is_dir()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         problem = f"no reader recognises the content of this zip file ({', '.join(names[:3])}{more})"
@@ -96,7 +103,7 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
-    if start.startswith(b"PAR1"):
+    if form and path.suffix != ".gz":
         return _unknown_table(path)
     try:
         if path.suffix != ".gz":
@@ -120,7 +127,11 @@ def _unknown_table(path: Path) -> DataError:
     try:
         suggest(path)
     except DataError as error:
-        return _unrecognised(path, f" ({shorten(error.problem, 200)})") if error.row is None else error
+        if error.row is not None:
+            return error
+        encoding = encoding_of(path)[1] if form_of(path) == "text" else "UTF-8"
+        read_as = f"; read as {encoding}" if encoding != "UTF-8" else ""
+        return _unrecognised(path, f" ({shorten(error.problem, 200)}{read_as})")
     return _unrecognised(path)
 
 
@@ -167,7 +178,7 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
     """Import files, and the files in directories, into a records directory.
 
     An input is read again only if it or its reader has changed; its part is then replaced. A publication that occurs in
-    two inputs is kept in the input that was imported first.
+    two inputs is kept in the input that was imported first; a later table adds to it and corrects it.
     """
     found = _find(files, source)
     planned = [_account(*one) for one in found.inputs]
@@ -188,7 +199,20 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
             save_accounts(root, accounts, repeats_removed=False)
         if todo:
             remove_repeats(root, accounts)
-    return Imported([accounts[one.part] for one in planned], found.unknown, found.damaged)
+    imported = [accounts[one.part] for one in planned]
+    _refuse_nothing(imported)
+    return Imported(imported, found.unknown, found.damaged)
+
+
+def _refuse_nothing(accounts: Sequence[Account]) -> None:
+    """Refuse an import of tables that gives no record, unless earlier inputs have all of them."""
+    if any(sum(one.records.values()) or one.lost_records or not is_table(one.source) for one in accounts):
+        return
+    reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
+    said = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
+    problem = f"no patent, citation or relation was read ({said or 'the file has no rows'})"
+    remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
+    raise DataError(problem, path=accounts[0].path, remedy=remedy)
 
 
 def import_share(
@@ -245,6 +269,8 @@ class _Found:
 def _find(files: Sequence[Path], source: str) -> _Found:
     """Find the files to import. Hidden files are ignored and links to directories are not followed."""
     named = reader_named(source) if source else None
+    if source.endswith(".toml"):
+        source = str(Path(source).resolve())
     found = _Found()
     inputs: dict[Path, tuple[Path, Reader, str]] = {}
     for path in files:
@@ -289,21 +315,41 @@ def _account(path: Path, reader: Reader, source: str) -> Account:
 
 
 def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[str]:
-    """Return the parts of changed inputs, and unfinished parts of inputs that are not named any more."""
-    parts, paths = {one.part for one in planned}, {one.path for one in planned}
+    """Return the parts of changed inputs, and unfinished parts of inputs that are not named any more.
+
+    A map of one's own adds to what another source or map gave of the same file; it replaces only a guessed map.
+    """
+    parts, paths, inputs = ({read(one) for one in planned} for read in (_part, _path, _input))
     return [
         part
         for part, account in accounts.items()
-        if part not in parts and (account.path in paths or not (account.done or account.again))
+        if part not in parts
+        and (
+            _input(account) in inputs
+            or (account.path in paths and account.source == GUESSED)
+            or not (account.done or account.again)
+        )
     ]
 
 
+def _part(account: Account) -> str:
+    return account.part
+
+
+def _path(account: Account) -> str:
+    return account.path
+
+
+def _input(account: Account) -> tuple[str, str]:
+    return account.path, account.source
+
+
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[Account]:
-    """Return the inputs to read: unfinished ones and, if a part is replaced, those that lost records to a part."""
+    """Return the inputs to read: unfinished ones and, if a part is replaced, those that lost to or took from a part."""
     todo = {one.part: one for one in planned if not (one.part in accounts and accounts[one.part].done)}
     again = [account for account in accounts.values() if account.again]
     if any(account.path in {one.path for one in todo.values()} for account in accounts.values()):
-        again += [account for account in accounts.values() if account.done and account.lost_records]
+        again += [one for one in accounts.values() if one.done and (one.lost_records or one.joined)]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo
     }

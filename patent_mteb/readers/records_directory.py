@@ -3,9 +3,10 @@
 A part is one parquet file per kind of record for one input. ``import.json`` has an account of each input. A share of an
 import keeps its accounts in ``shares/<i>-of-<n>/share.json``; other shares do not write there.
 
-A publication that occurs in two parts is removed from the later one. The publications to remove are first written to
-:data:`PENDING`, then the parts are rewritten, then the accounts. An interrupted removal is repeated from that file, so
-the result is the same and nothing is counted twice.
+A publication that occurs in two parts is removed from the later one. If the later one is of a table, its fields are
+first joined to the earlier record: a field that is not empty replaces the earlier value, and labels are added. The plan
+is first written to :data:`PENDING`, then the parts are rewritten, then the accounts. An interrupted removal is repeated
+from that file, so the result is the same and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
 from patent_mteb.identity import RELEASE
 from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
+from patent_mteb.readers.tables import is_table
 
 _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
     Patent: ("patents", PATENT_SCHEMA),
@@ -99,6 +101,9 @@ def writing_part(root: Path, part: str) -> Iterator[PartWriter]:
 MANIFEST = "import.json"
 _IMPORTED_BEFORE = "in an input that was imported before"
 REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
+JOINED = "fields of a later input were joined to this one's publications"
+ADDED = "fields joined to a publication of an earlier input"
+CONFLICTS = "fields that differ from those of an earlier input: the later value is kept"
 
 
 @dataclass
@@ -139,6 +144,11 @@ class Account:
         # The start of the reason differs in directories that earlier versions imported.
         return any(reason.endswith(_IMPORTED_BEFORE) for reason in self.left_out)
 
+    @property
+    def joined(self) -> bool:
+        """Whether fields of a later input were joined to records."""
+        return JOINED in self.notes
+
 
 def read_accounts(root: Path) -> dict[str, Account]:
     """Return the accounts of a records directory by part, in the order of their import."""
@@ -158,22 +168,35 @@ def save_accounts(root: Path, accounts: Mapping[str, Account], *, repeats_remove
 
 
 PENDING = ".repeats.parquet"
-_REPEATS = pa.schema([("part", pa.string()), ("publication_number", pa.string())])
+_FIELDS = pa.list_(pa.string())
+_REPEATS = pa.schema(
+    {**dict.fromkeys(("part", "publication_number", "into"), pa.string()), "added": _FIELDS, "conflicts": _FIELDS}
+)
 
 
 def remove_repeats(root: Path, accounts: Mapping[str, Account]) -> None:
-    """Remove repeated publications from the parts of a directory, and update and save its accounts."""
+    """Join or remove repeated publications of the parts of a directory, and update and save its accounts."""
     pending = root / PENDING
     if not pending.exists():
-        write_parquet(pending, _find_repeats(root, list(accounts)))
-    repeats = read_parquet(pending, _REPEATS.names)
-    for part in dict.fromkeys(repeats["part"].to_pylist()):
-        numbers = repeats.filter(pc.equal(repeats["part"], part))["publication_number"].to_pylist()
-        _drop_publications(part_path(root, "patents", part), numbers)
+        write_parquet(pending, _find_repeats(root, accounts))
+    repeats = read_parquet(pending, _REPEATS.names).to_pylist()
+    joins = [row for row in repeats if row["added"] or row["conflicts"]]
+    for into in dict.fromkeys(row["into"] for row in joins):
+        mine = [row for row in joins if row["into"] == into]
+        later = _rows_of(root, [(row["part"], row["publication_number"]) for row in mine])
+        _rewrite(part_path(root, "patents", into), later)
+        accounts[into].notes.setdefault(JOINED, Tally()).add(mine[0]["publication_number"], len(mine))
+    for part in dict.fromkeys(row["part"] for row in repeats):
+        mine = [row for row in repeats if row["part"] == part]
+        _drop_publications(part_path(root, "patents", part), [row["publication_number"] for row in mine])
         tally = accounts[part].left_out.setdefault(REPEATED, Tally())
-        for number in numbers:
-            tally.add(number)
-        accounts[part].records["patents"] -= len(numbers)
+        for row in mine:
+            tally.add(row["publication_number"])
+            for what, fields in ((ADDED, row["added"]), (CONFLICTS, row["conflicts"])):
+                if fields:
+                    example = f"{row['publication_number']}: {', '.join(fields)}"
+                    accounts[part].notes.setdefault(what, Tally()).add(example, len(fields))
+        accounts[part].records["patents"] -= len(mine)
     save_accounts(root, accounts, repeats_removed=True)
     pending.unlink()
 
@@ -186,8 +209,9 @@ def complete_removal(root: Path, accounts: Mapping[str, Account]) -> None:
         remove_repeats(root, accounts)
 
 
-def _find_repeats(root: Path, parts: Sequence[str]) -> pa.Table:
-    """Return the publications of each part that an earlier part has."""
+def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
+    """Return the publications of each part that an earlier part has, and the fields that tables add or change."""
+    parts = list(accounts)
     columns = [
         pl.read_parquet(part_path(root, "patents", part), columns=["publication_number"]).with_columns(
             position=pl.lit(position, pl.UInt32)
@@ -196,9 +220,103 @@ def _find_repeats(root: Path, parts: Sequence[str]) -> pa.Table:
     ]
     if not columns:
         return _REPEATS.empty_table()
-    repeats = pl.concat(columns).filter(~pl.col("publication_number").is_first_distinct())
-    names = [parts[position] for position in repeats["position"].to_list()]
-    return pa.table({"part": names, "publication_number": repeats["publication_number"].to_list()}, schema=_REPEATS)
+    numbers = pl.concat(columns).with_columns(first=pl.col("position").first().over("publication_number"))
+    repeats = numbers.filter(~pl.col("publication_number").is_first_distinct()).rows()
+    joins = [
+        (number, parts[later], parts[first])
+        for number, later, first in repeats
+        if is_table(accounts[parts[later]].source)
+    ]
+    changes: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for into in dict.fromkeys(into for _, _, into in joins):
+        numbers_of = [(part, number) for number, part, first in joins if first == into]
+        rows = {number: row for _, number, row in _rows_of(root, [(into, number) for _, number in numbers_of])}
+        for part, number, later in _rows_of(root, numbers_of):
+            rows[number], added, conflicts = _joined(rows[number], later)
+            changes[part, number] = added, conflicts
+    found = [
+        (parts[later], number, parts[first], *changes.get((parts[later], number), ([], [])))
+        for number, later, first in repeats
+    ]
+    return pa.Table.from_pylist([dict(zip(_REPEATS.names, row, strict=True)) for row in found], schema=_REPEATS)
+
+
+_Row = dict[str, Any]
+
+
+def _rows_of(root: Path, numbers: Sequence[tuple[str, str]]) -> list[tuple[str, str, _Row]]:
+    """Return (part, number, record) of publications in their parts, in the order of the parts."""
+    found = []
+    for part in dict.fromkeys(part for part, _ in numbers):
+        wanted = pa.array(sorted({number for one, number in numbers if one == part}), pa.string())
+        for table in read_batches(part_path(root, "patents", part)):
+            rows = table.filter(pc.is_in(table["publication_number"], wanted)).to_pylist()
+            found += [(part, row["publication_number"], row) for row in rows]
+    return found
+
+
+_TEXTS = ("title", "abstract", "claims", "description")
+_KEPT = {"publication_number", "source", "languages", "paragraphs"}
+_BY_FIELD = {"expert", "summaries"}
+
+
+def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
+    """Join two records: what the later one has replaces the earlier value, and its labels are added.
+
+    Return the record, the fields that were empty before, and those that had another value. A family that is named after
+    the publication itself was not given.
+    """
+    record = dict(earlier)
+    added: list[str] = []
+    conflicts: list[str] = []
+    for name, value in later.items():
+        before = earlier[name]
+        given = name != "family_id" or value != later["publication_number"]
+        if name in _KEPT or not given or not _has_content(value) or value == before:
+            continue
+        if name == "labels":
+            value = before + [label for label in value if label not in before]
+            if value == before:
+                continue
+            added.append(name)
+        elif name in _BY_FIELD:
+            value = {field: text or before[field] for field, text in value.items()}
+            if value == before:
+                continue
+            (
+                conflicts if any(before[field] and before[field] != text for field, text in value.items()) else added
+            ).append(name)
+        else:
+            own = name == "family_id" and before == earlier["publication_number"]
+            (conflicts if _has_content(before) and not own else added).append(name)
+        record[name] = value
+        if name in _TEXTS:
+            record["languages"] = {**record["languages"], name: later["languages"][name]}
+        if name == "description":
+            record["paragraphs"] = later["paragraphs"]
+    return record, added, conflicts
+
+
+def _has_content(value: Any) -> bool:
+    return any(value.values()) if isinstance(value, dict) else bool(value)
+
+
+def _rewrite(path: Path, later: Sequence[tuple[str, str, _Row]]) -> None:
+    """Rewrite a part with the fields of later records."""
+    changes: dict[str, list[_Row]] = {}
+    for _, number, row in later:
+        changes.setdefault(number, []).append(row)
+    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
+        wanted = pa.array(sorted(changes), pa.string())
+        for table in read_batches(path):
+            if not pc.any(pc.is_in(table["publication_number"], wanted)).as_py():
+                out.write_table(table.cast(PATENT_SCHEMA))
+                continue
+            rows = table.to_pylist()
+            for place, row in enumerate(rows):
+                for one in changes.get(row["publication_number"], ()):
+                    rows[place] = _joined(rows[place], one)[0]
+            out.write_table(pa.Table.from_pylist(rows, schema=PATENT_SCHEMA))
 
 
 def _drop_publications(path: Path, numbers: Collection[str]) -> None:

@@ -1,23 +1,26 @@
-"""Read the rows of a table: CSV, TSV, XLSX, JSON lines, a JSON list of objects, or parquet. Text may be gzipped.
+"""Read the rows of a table: CSV, TSV, workbook, JSON lines, a JSON list of objects, or parquet. Text may be gzipped.
 
-The content determines the form. A CSV or XLSX export may have other lines above its header: the header is the line with
-the most wanted names.
+The content determines the form. A text or a workbook may have other lines above its header: the header is the line with
+the most wanted names. In a workbook, that line's sheet is read and all others with the same columns.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError, readable
-from patent_mteb.files import load_json, parquet_schema, read_rows, text_lines
-from patent_mteb.readers.items import NO_OBJECT, json_rows
+from patent_mteb.files import load_json, parquet_schema, read_rows
+from patent_mteb.readers.encodings import encoding_of, lines_of
+from patent_mteb.readers.items import NO_OBJECT, Note, json_rows
 
 _HEAD = 30
 """Lines that are searched for the header; objects of JSON lines whose names are the header."""
@@ -46,23 +49,29 @@ Row = dict[str, Any] | BadRow
 
 @dataclass(frozen=True)
 class Sheet:
-    """The names of the columns, and the rows with their numbers."""
+    """The names of the columns, the rows with their places (``row 17``), and notes on how the file was read."""
 
     columns: tuple[str, ...]
-    rows: Iterator[tuple[int, Row]]
+    rows: Iterator[tuple[str, Row]]
+    notes: tuple[Note, ...] = ()
+
+
+_WORKBOOKS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
+"""A file in the zip -> the form of the workbook."""
 
 
 def form_of(path: Path) -> str:
-    """Return ``parquet``, ``xlsx``, ``json``, ``jsonl`` or ``text`` by the content of a file, else an empty text."""
+    """Return ``parquet``, ``json``, ``jsonl``, ``text``, or the form of a workbook by content; else an empty text."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
     if start == b"\xd0\xcf\x11\xe0":
-        raise DataError("an old workbook (.xls)", path=path, remedy="open it and save it as .xlsx or CSV")
+        return "xls"
     if start == b"PAR1":
         return "parquet"
     if start == b"PK\x03\x04":
-        return "xlsx" if zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist() else ""
-    first = next((line.strip() for _, line in text_lines(path) if line.strip()), "")
+        names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
+        return next((form for name, form in _WORKBOOKS.items() if name in names), "")
+    first = next((line.strip() for _, line in lines_of(path) if line.strip()), "")
     return {"{": "jsonl", "[": "json", "<": ""}.get(first[:1], "text")
 
 
@@ -75,36 +84,80 @@ def open_sheet(
         return _objects(path, form)
     if not form:
         raise DataError("the file is not a table", path=path, remedy="give CSV, TSV, XLSX, JSON lines or parquet")
-    mark = (delimiter or _delimiter(path, wanted)) if form == "text" else ""
-
-    def lines() -> Iterator[Cells]:
-        return _delimited(path, mark) if form == "text" else _workbook(path, sheet)
-
-    head = list(itertools.islice(lines(), max(_HEAD, preamble or 0)))
-    if not head:
-        raise DataError("the table is empty", path=path, remedy="export it again")
-    if preamble is None:
-        above = max(range(len(head)), key=lambda line: _score(head[line][1], wanted))
+    size = max(_HEAD, preamble or 0)
+    notes: list[Note] = []
+    pages: dict[str, Callable[[], Iterator[Cells]]]
+    if form == "text":
+        mark = delimiter or _delimiter(path, wanted)
+        pages = {"": partial(_delimited, path, mark)}
+        if (encoding := encoding_of(path)[1]) != "UTF-8":
+            notes.append(Note("encoding", encoding))
     else:
-        above = min(preamble, len(head) - 1)
-    names = tuple(str(name).strip() if name is not None else "" for name in head[above][1])
+        pages = {name: partial(_workbook, path, name, form) for name in _sheet_names(path, form, sheet)}
+    heads = {name: head for name, lines in pages.items() if (head := list(itertools.islice(lines(), size)))}
+    if not heads:
+        raise DataError("the table is empty", path=path, remedy="export it again")
+    above = {name: _header_line(head, wanted, preamble) for name, head in heads.items()}
+    best = max(heads, key=lambda name: _score(heads[name][above[name]][1], wanted))
+    names, height = _names(heads[best], above[best])
     if repeated := sorted({name for name in names if name and names.count(name) > 1}):
         problem = f"two columns are called '{repeated[0]}'"
-        raise DataError(problem, path=path, row=head[above][0], remedy="rename one of them")
-    return Sheet(tuple(filter(None, names)), _rows(itertools.islice(lines(), above + 1, None), names))
+        raise DataError(problem, path=path, row=heads[best][above[best]][0], remedy="rename one of them")
+    if height > 1:
+        notes.append(Note("the header has two rows, which were joined", ", ".join(f"'{name}'" for name in names)))
+    same = [name for name in heads if _names(heads[name], above[name])[0] == names]
+    if others := [name for name in heads if name not in same]:
+        found = ", ".join(f"'{name}'" for name in others)
+        notes.append(Note("sheets not read: they have other columns", found, len(others)))
+    if len(same) > 1:
+        notes.append(Note("sheets with the same columns, read together", ", ".join(f"'{name}'" for name in same)))
+    rows = (
+        (f"sheet '{name}', {place}" if len(same) > 1 else place, row)
+        for name in same
+        for place, row in _rows(itertools.islice(pages[name](), above[name] + height, None), names)
+    )
+    return Sheet(tuple(filter(None, names)), rows, tuple(notes))
+
+
+def _header_line(head: Sequence[Cells], wanted: Callable[[str], bool], preamble: int | None) -> int:
+    if preamble is not None:
+        return min(preamble, len(head) - 1)
+    return max(range(len(head)), key=lambda line: _score(head[line][1], wanted))
+
+
+def _names(head: Sequence[Cells], above: int) -> tuple[tuple[str, ...], int]:
+    """Return the names of the columns and the rows of the header.
+
+    A second row belongs to the header if it has a cell just below each span of merged cells, and nowhere else.
+    """
+    names = [str(name).strip() if name is not None else "" for name in head[above][1]]
+    if above + 1 == len(head):
+        return tuple(names), 1
+    below = [str(cell).strip() if cell is not None else "" for cell in head[above + 1][1]]
+    width = max(len(names), len(below))
+    names, below = names + [""] * (width - len(names)), below + [""] * (width - len(below))
+    spanned = [not names[n] or (n + 1 < width and not names[n + 1]) for n in range(width)]
+    if not names[0] or all(names) or [bool(cell) for cell in below] != spanned:
+        return tuple(names), 1
+    joined, span = [], ""
+    for name, cell in zip(names, below, strict=True):
+        span = name or span
+        joined.append(f"{span} {cell}".strip())
+    return tuple(joined), 2
 
 
 def _objects(path: Path, form: str) -> Sheet:
     if form == "parquet":
-        return Sheet(tuple(parquet_schema(path).names), iter(read_rows(path)))
+        found_rows = ((f"row {number}", row) for number, row in read_rows(path))
+        return Sheet(tuple(parquet_schema(path).names), found_rows)
     if form == "json":
         document = load_json(path)
         if not all(isinstance(row, dict) for row in document):
             raise DataError("the JSON list must contain objects", path=path, remedy="give one object per publication")
 
-    def rows() -> Iterator[tuple[int, Row]]:
+    def rows() -> Iterator[tuple[str, Row]]:
         found = enumerate(document, start=1) if form == "json" else json_rows(path)
-        return ((number, row if isinstance(row, dict) else BadRow(NO_OBJECT, row)) for number, row in found)
+        return ((f"row {number}", row if isinstance(row, dict) else BadRow(NO_OBJECT, row)) for number, row in found)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
@@ -115,7 +168,7 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     lines: list[str] = []
 
     def read() -> Iterator[str]:
-        for _, line in text_lines(path):
+        for _, line in lines_of(path):
             lines.append(f"{line}\n")
             yield lines[-1]
 
@@ -159,29 +212,49 @@ def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, in
     return sum(map(wanted, names)), len(names)
 
 
-def _workbook(path: Path, sheet: str) -> Iterator[Cells]:
+def _sheet_names(path: Path, form: str, sheet: str) -> list[str]:
+    with _book(path, form) as book:
+        names = [page.title for page in book.worksheets] if form == "xlsx" else book.sheet_names
+    if sheet and sheet not in names:
+        problem = f"there is no sheet '{sheet}' (sheets: {', '.join(names)})"
+        raise DataError(problem, path=path, remedy="name one of them")
+    return [sheet] if sheet else names
+
+
+def _workbook(path: Path, sheet: str, form: str) -> Iterator[Cells]:
+    with _book(path, form) as book:
+        if form == "xlsx":
+            book[sheet].reset_dimensions()
+            found = book[sheet].iter_rows(values_only=True)
+        else:
+            found = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+        for number, cells in enumerate(found, start=1):
+            yield number, list(cells)
+
+
+@contextlib.contextmanager
+def _book(path: Path, form: str) -> Iterator[Any]:
+    """Open a workbook: ``.xlsx`` row by row with openpyxl, ``.xls``, ``.xlsb`` and ``.ods`` with calamine."""
     from openpyxl import load_workbook
+    from python_calamine import CalamineError, CalamineWorkbook
 
     with readable(path), path.open("rb") as stream:
         try:
-            book = load_workbook(stream, read_only=True, data_only=True)
-            if sheet and sheet not in book.sheetnames:
-                problem = f"there is no sheet '{sheet}' (sheets: {', '.join(book.sheetnames)})"
-                raise DataError(problem, path=path, remedy="name one of them")
-            page = book[sheet] if sheet else book.worksheets[0]
-            page.reset_dimensions()
-            for number, cells in enumerate(page.iter_rows(values_only=True), start=1):
-                yield number, list(cells)
-        except _BROKEN_BOOK as error:
-            problem = f"not a readable workbook ({' '.join(str(error).split()) or type(error).__name__})"
-            raise DataError(problem, path=path, remedy="save it again as .xlsx") from error
+            if form == "xlsx":
+                yield load_workbook(stream, read_only=True, data_only=True)
+            else:
+                yield CalamineWorkbook.from_filelike(stream)
+        except (*_BROKEN_BOOK, CalamineError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            what = "an old workbook (.xls) that is not readable" if form == "xls" else "not a readable workbook"
+            raise DataError(f"{what} ({reason})", path=path, remedy="save it again as .xlsx") from error
 
 
-def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[int, Row]]:
+def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[str, Row]]:
     for number, cells in lines:
         if all(cell is None or cell == "" for cell in cells):
             continue
         if any(cell not in (None, "") for cell in cells[len(names) :]):
-            yield number, BadRow("the row has more cells than the header")
+            yield f"row {number}", BadRow("the row has more cells than the header")
         else:
-            yield number, {name: cell for name, cell in zip(names, cells, strict=False) if name}
+            yield f"row {number}", {name: cell for name, cell in zip(names, cells, strict=False) if name}

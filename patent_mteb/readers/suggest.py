@@ -1,99 +1,108 @@
-"""Suggest a column map for a table from the names and values of its columns."""
+"""Suggest a column map for a table from the names and the values of its columns.
+
+A name of ``headers.toml`` proposes a field, and the values decide: a count is never a text, a number or a family.
+A column with another name is taken for what its values can only be.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
+from patent_mteb.readers.columns import EMPTY
+from patent_mteb.readers.kinds import Kind, kind_of
 from patent_mteb.readers.sheets import BadRow, open_sheet
-from patent_mteb.readers.values import unpacked
 
-_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
-    "fields": {
-        "publication_number": (
-            "publication number", "publication no", "publication nr", "pub no", "pub number", "publication id",
-            "patent number", "patent no", "patent nr", "patent id", "pat no", "pat nr", "pat number", "document number",
-            "doc number", "document id", "doc id", "docid", "display key", "pn", "paper id", "number", "id",
-        ),
-        "kind": ("kind", "kind code", "publication kind", "publication kind code", "wipo kind"),
-        "family_id": (
-            "family id", "family number", "family", "simple family id", "docdb family id", "inpadoc family id",
-            "docdb family", "inpadoc family", "simple family",
-        ),
-        "application_number": ("application number", "application no", "application id", "appln nr"),
-        "filing_jurisdiction": ("filing jurisdiction", "priority country", "country of first filing"),
-        "title": (
-            "title", "title english", "title of invention", "title of the invention", "invention title", "patent title",
-            "application title", "appln title",
-        ),
-        "abstract": ("abstract", "abstract english", "abstract text", "patent abstract", "appln abstract", "text"),
-        "claims": ("claims", "claims english", "claim", "claim text", "claims text", "first claim"),
-        "description": ("description", "description english", "full description", "description text", "specification"),
-        "description.background": ("background",),
-        "description.summary": ("summary", "summary of the invention", "brief summary"),
-        "description.drawings": ("drawings", "brief description of the drawings"),
-        "description.detailed": ("detailed description",),
-        "application_date": ("application date", "filing date", "date filed", "filed", "filed on", "appln filing date"),
-        "publication_date": (
-            "publication date", "pub date", "date published", "published date", "published", "published on",
-            "publn date", "patent date",
-        ),
-        "priority_date": ("priority date", "earliest priority date", "earliest priority", "priority"),
-        "ipc": (
-            "ipc", "ipcs", "ipcr", "ipc current", "ipc codes", "ipc classes", "ipc classification",
-            "ipc classifications", "ipcr classifications", "ipcr labels", "international classification",
-        ),
-        "cpc": (
-            "cpc", "cpcs", "cpc current", "cpc codes", "cpc classes", "cpc classification", "cpc classifications",
-            "cpc labels",
-        ),
-        "inventors": ("inventors", "inventor", "inventor names", "inventor list"),
-        "applicants": ("applicants", "applicant", "assignee", "assignees", "assignee applicant", "owners", "owner"),
-        "keywords": ("keywords", "key words"),
-    },
-    "citations": {
-        "citing": ("citing", "citing number", "citing publication", "citing patent", "query id"),
-        "cited": (
-            "cited", "cites", "cited patents", "cites patents", "cited numbers", "cited number", "cited publication",
-            "cited publications", "cited references", "references cited", "cited refs patent", "backward citations",
-            "citations", "corpus id",
-        ),
-        "category": ("citation category", "citation categories", "category of citation"),
-        "origin": ("origin", "citation origin", "cited by"),
-    },
-    "relations": {
-        "member": (
-            "family members", "simple family members", "dwpi family members", "inpadoc family members", "members",
-        ),
-    },
-    "labels": {
-        "coarse": ("coarse", "topic", "topics", "label", "labels", "class label", "class labels"),
-        "fine": ("fine", "subtopic", "subtopics", "fine label", "fine labels"),
-    },
-}  # fmt: skip
-"""Section of a map -> our field -> names of columns in lower case, the most likely first."""
-
-_LISTS = {"ipc", "cpc", "inventors", "applicants", "keywords", "cited", "category", "member", "coarse", "fine"}
-_SEPARATORS = (";;", " | ", "|", ";", "\n")
+_HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
+    Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
+)
+_KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
+_FIELDS = {section: "citations" if section == "forward" else section for section in _HEADERS}
+_LISTS = {
+    "ipc",
+    "cpc",
+    "inventors",
+    "applicants",
+    "keywords",
+    "cited",
+    "category",
+    "member",
+    "priority",
+    "coarse",
+    "fine",
+}
+_SEVERAL = ("[[citations]]", "[[labels]]")
 _SAMPLE = 200
+_CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+
+_TEXTS = {"title", "abstract", "claims", "description", "inventors", "applicants"}
+_DATES = {"publication_date", "application_date", "priority_date"}
+_CONTINUED = {"abstract", "claims", "description"}
+_IDS = re.compile(r"\b(?:id|number|no|nr|nummer|fan)\b|id$|号$")
+_MARKS = {Kind.COUNT, Kind.DATE, Kind.URL, Kind.CLASSES}
+_FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
+    ({"publication_number", "family_id"}, {Kind.DATE, Kind.URL, Kind.CLASSES, Kind.TEXT}),
+    (
+        {"publication_date", "application_date", "priority_date"},
+        {Kind.COUNT, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS},
+    ),
+    (_TEXTS, {*_MARKS, Kind.NUMBERS}),
+    ({"ipc", "cpc"}, {Kind.COUNT, Kind.DATE, Kind.URL, Kind.NUMBERS}),
+    ({"cited", "citing", "member"}, _MARKS),
+)
+_NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
+"""Our field -> what its values cannot be."""
 
 
 def _plain(column: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", column.lower()))
+    words = " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", column).casefold()))
+    return re.sub(rf"(?<={_CJK}) | (?={_CJK})", "", words)
 
 
-_KNOWN = {name for fields in _SYNONYMS.values() for names in fields.values() for name in names}
+@dataclass
+class _Guess:
+    """Section -> our field -> column; what the values of each column are; why a column is taken or is not."""
+
+    kinds: Mapping[str, Kind]
+    separators: Mapping[str, str]
+    found: dict[str, dict[str, str]] = field(default_factory=dict)
+    by_values: dict[str, str] = field(default_factory=dict)
+    continued: dict[str, list[str]] = field(default_factory=dict)
+    unused: dict[str, str] = field(default_factory=dict)
+
+    def used(self) -> set[str]:
+        first = {name for fields in self.found.values() for name in fields.values()}
+        return first | {name for names in self.continued.values() for name in names}
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A column map in TOML, the reasons of columns that were taken by their values, and those of unused columns."""
+
+    toml: str
+    by_values: Mapping[str, str]
+    unused: Mapping[str, str]
 
 
 def suggest(path: Path, *, unfinished: bool = False) -> str:
     """Return a column map in TOML for a table. Unknown columns are in comments."""
+    return suggestion(path, unfinished=unfinished).toml
+
+
+def suggestion(path: Path, *, unfinished: bool = False) -> Suggestion:
+    """Return a column map for a table, and what was guessed."""
     sheet = open_sheet(path, lambda column: _plain(column) in _KNOWN)
-    found = _found(sheet.columns)
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
+    guess = _guess(sheet.columns, sample)
+    found = guess.found
     numberless = "publication_number" not in found.get("fields", {})
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
         found = {"citations": found["citations"]}
@@ -103,44 +112,121 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
         raise DataError(problem, path=path, remedy=f"{remedy}; name it with --map")
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
-    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
     lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
     for section, fields in found.items():
-        lines += ["", f"[[{section}]]" if section == "labels" else f"[{section}]"]
+        title = _FIELDS[section]
+        lines += ["", f"[[{title}]]" if f"[[{title}]]" in _SEVERAL else f"[{title}]"]
         if section == "labels":
             lines.append('landscape = { constant = "Topics" }')
-        lines += [
-            f"{ours} = {_written(ours, theirs, sample)}" if theirs else f'# {ours} = "name its column"'
-            for ours, theirs in fields.items()
-        ]
-    placed = {name for fields in found.values() for name in fields.values()}
+        for ours, theirs in fields.items():
+            why = f"  # by its values: {guess.by_values[theirs]}" if theirs in guess.by_values else ""
+            written = f"{ours} = {_written(section, ours, theirs, guess)}{why}"
+            lines.append(written if theirs else f'# {ours} = "name its column"')
+    placed = guess.used() if found is guess.found else {name for fields in found.values() for name in fields.values()}
     if rest := [name for name in sheet.columns if name not in placed]:
         lines += ["", f"# not read: {', '.join(json.dumps(name, ensure_ascii=False) for name in rest)}"]
-    return "\n".join(lines) + "\n"
+        lines += [
+            f"# {json.dumps(name, ensure_ascii=False)}: {guess.unused[name]}" for name in rest if name in guess.unused
+        ]
+    return Suggestion("\n".join(lines) + "\n", guess.by_values, guess.unused)
 
 
-def _found(columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return section -> our field -> its most likely column. Labels need coarse ones; citations need cited numbers."""
+def _guess(columns: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> _Guess:
+    typed = {name: kind_of([row.get(name) for row in sample if not _is_empty(row.get(name))]) for name in columns}
+    guess = _Guess(
+        {name: one.kind for name, one in typed.items()}, {name: one.separator for name, one in typed.items()}
+    )
     by_name: dict[str, str] = {}
     for column in columns:
         by_name.setdefault(_plain(column), column)
-    found = {}
-    for section, fields in _SYNONYMS.items():
-        known = {ours: [by_name[name] for name in names if name in by_name] for ours, names in fields.items()}
-        hits = {ours: names[0] for ours, names in known.items() if names}
-        if hits and {"citations": "cited", "labels": "coarse"}.get(section, next(iter(hits))) in hits:
-            found[section] = hits
+    for section, fields in _HEADERS.items():
+        hits = {}
+        for ours, names in fields.items():
+            for column in (by_name[name] for name in names if name in by_name):
+                why = _unfit(section, ours, column, guess, typed[column].what)
+                if not why and column not in guess.used():
+                    hits[ours] = column
+                    break
+                if why:
+                    guess.unused[column] = why
+        if hits:
+            guess.found[section] = hits
+    for ours in sorted(_CONTINUED & guess.found.get("fields", {}).keys()):
+        column = guess.found["fields"][ours]
+        follow = re.compile(
+            rf"{re.escape(_plain(column))} ?(?:cont|continued|continuation|part \d+|\d+|fortsetzung|suite|续)"
+        )
+        if rest := [name for name in columns if follow.fullmatch(_plain(name)) and name not in guess.used()]:
+            guess.continued[column] = rest
+    _by_values(columns, guess, {name: one.what for name, one in typed.items()})
+    return _consistent(guess)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in EMPTY)
+
+
+def _unfit(section: str, ours: str, column: str, guess: _Guess, what: str) -> str:
+    """Why the values of a column cannot be the field that its name says; empty if they can."""
+    kind = guess.kinds[column]
+    if ours == "family_id" and kind is Kind.NUMBERS and guess.separators[column]:
+        guess.found.setdefault("relations", {}).setdefault("member", column)
+        return f"{what}: read as the members of the family"
+    if ours == "family_id" and kind is Kind.COUNT and not _IDS.search(_plain(column)):
+        return f"{what}, looks like the size of the family: not used"
+    if section == "citations" and kind is Kind.COUNT and "publication_number" not in guess.found.get("fields", {}):
+        return ""  # the ids of a table of pairs
+    return f"{what}, not {ours}: not used" if kind in _NEVER.get(ours, ()) else ""
+
+
+def _by_values(columns: Sequence[str], guess: _Guess, what: Mapping[str, str]) -> None:
+    """Give columns of unknown names to the fields that only they can be."""
+    fields = guess.found.get("fields", {})
+    free = [name for name in columns if name not in guess.used()]
+    for ours, kind in (
+        ("publication_number", Kind.NUMBERS),
+        ("claims", Kind.CLAIMS),
+        ("ipc", Kind.CLASSES),
+        ("abstract", Kind.TEXT),
+    ):
+        fit = [name for name in free if guess.kinds[name] is kind and name not in guess.unused]
+        if ours == "publication_number":
+            fit = [name for name in fit if not guess.separators[name] and "each different" in what[name]]
+            if guess.kinds.get(fields.get(ours, "")) is Kind.COUNT and len(fit) == 1:  # a running number
+                guess.unused[fields.pop(ours)] = "a running number: not used"
+        if ours == "ipc" and len(fit) == 1 and "IPC" not in what[fit[0]]:
+            ours = "cpc"
+        if ours in fields or len(fit) != 1 or (ours == "abstract" and "description" in fields):
+            continue
+        fields[ours] = fit[0]
+        guess.by_values[fit[0]] = what[fit[0]]
+    if fields:
+        guess.found = {"fields": fields, **guess.found}
+    for name in free:
+        if name not in guess.used() and guess.kinds[name] in (Kind.NUMBERS, Kind.DATE, Kind.CLASSES):
+            guess.unused.setdefault(name, f"{what[name]}; the name does not say of what: not used")
+
+
+def _consistent(guess: _Guess) -> _Guess:
+    """Drop sections that lack what they need: labels need coarse ones; citations need cited numbers."""
+    found = guess.found
     own = found.get("fields", {})
+    for section, needed in (("citations", {"cited"}), ("labels", {"coarse"}), ("relations", {"member", "priority"})):
+        if section in found and not needed & found[section].keys():
+            del found[section]
     if "description" in own:
         found["fields"] = {ours: theirs for ours, theirs in own.items() if not ours.startswith("description.")}
-    return found
+    if "publication_number" not in own:
+        found.pop("forward", None)
+    guess.found = {section: found[section] for section in _HEADERS if section in found}
+    return guess
 
 
-def _written(ours: str, theirs: str, sample: Iterable[dict[str, Any]]) -> str:
+def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
     name = json.dumps(theirs, ensure_ascii=False)
-    if ours not in _LISTS:
-        return name
-    texts = [value for row in sample if isinstance(value := unpacked(row.get(theirs)), str)]
-    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
-    best = max(counts, key=lambda mark: counts[mark])
-    return f"{{ column = {name}, separator = {json.dumps(best)} }}" if counts[best] else name
+    if theirs in guess.continued:
+        return f'{{ column = {json.dumps([theirs, *guess.continued[theirs]], ensure_ascii=False)}, join = " " }}'
+    separator = guess.separators.get(theirs, "")
+    if separator and (ours in _LISTS or section == "forward" or ours == "publication_number"):
+        return f"{{ column = {name}, separator = {json.dumps(separator)} }}"
+    return name

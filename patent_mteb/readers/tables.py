@@ -9,7 +9,7 @@ import dataclasses
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -34,8 +34,20 @@ from patent_mteb.patents.sections import split_description
 from patent_mteb.readers.columns import Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, open_sheet
-from patent_mteb.readers.suggest import suggest
-from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of
+from patent_mteb.readers.suggest import suggest, suggestion
+from patent_mteb.readers.values import (
+    claim_numbers,
+    cleaned,
+    day_order,
+    flat,
+    has_day,
+    has_short_year,
+    is_serial,
+    is_slashed,
+    listed,
+    read_date,
+    text_of,
+)
 
 _TYPES = get_type_hints(Patent)
 _READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
@@ -44,21 +56,53 @@ _LISTS = {name for name, type_ in _TYPES.items() if type_ == tuple[str, ...]}
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
+_SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
+_DESTROYED = "Excel has turned a number into scientific notation, its last digits are lost: export it again as text"
+_CELL_LIMIT = 32_767
+_CUT = f"a cell has {_CELL_LIMIT:,} characters, the limit of Excel: its text is cut"
+_DATE_WITHIN = re.compile(
+    r"(?<!\S)(?:(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:1[89]|20)\d\d|(?:1[89]|20)\d\d-\d\d-\d\d)(?!\S)"
+)
+_MARKED = re.compile(
+    r"(?:(?P<before>[XYADEOPTL]{1,3}) +)?(?P<number>[A-Z]{2}.*?)"
+    r"(?:\s*[\[(](?P<after>[XYADEOPTL]{1,3})[\])]|(?P<remark>\s*\([^()]*\)))?"
+)
+_COUNT = re.compile(r"\d{1,4}(?:\.0)?")
 
 
 class RowReader:
     """Reads the records of the rows of one table."""
 
-    def __init__(self, columns: ColumnMap, places: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(
+        self, columns: ColumnMap, places: Mapping[str, tuple[str, str]], order: Callable[[Column], str] = lambda _: ""
+    ) -> None:
+        """``order`` gives the order of day and month in a column (:func:`patent_mteb.readers.values.day_order`)."""
         self._columns = columns
         self._places = places
+        self._order = cache(order)
+        self._place = ""
+        self._more: dict[str, tuple[Label, ...]] = {}
         self._seen: set[str] = set()
         self._notes: list[Note] = []
 
-    def items(self, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    def read_labels(self, rows: Iterable[tuple[str, Any]]) -> None:
+        """Collect the labels of publications with several rows, such as one row for each topic."""
+        found: dict[str, list[tuple[Label, ...]]] = {}
+        for place, row in rows:
+            if not isinstance(row, BadRow):
+                kind = self._text(row, self._columns.fields.get("kind"))
+                own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
+                found.setdefault(own, []).append(tuple(self._labels(row)))
+        self._more = {
+            own: tuple(dict.fromkeys(label for labels in several for label in labels))
+            for own, several in found.items()
+            if len(several) > 1
+        }
+
+    def items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
-        place = f"row {number}"
         self._notes = []
+        self._place = place
         kind = self._text(row, self._columns.fields.get("kind"))
         own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
         if "publication_number" in self._columns.fields:
@@ -66,11 +110,14 @@ class RowReader:
                 yield Skipped("", place, "no publication number")
                 return
             if own in self._seen:
-                self._note("the publication is in an earlier row: only citations and relations are read", place, own)
+                what = "labels, citations" if self._columns.labels else "citations"
+                self._note(f"the publication is in an earlier row: only {what} and relations are read", place, own)
             else:
                 self._seen.add(own)
                 yield self._patent(own, row, place)
-        yield from self._citations(own, row, place)
+            yield from self._others_in_cell(own, row, place)
+        for section in self._columns.citations:
+            yield from self._citations(section, own, row, place)
         yield from self._relations(own, row, place)
         yield from dict.fromkeys(self._notes)
 
@@ -96,9 +143,21 @@ class RowReader:
         value = row.get(place)
         values = list(flat(value, rest)) if rest else [value]
         return [
-            None if one is None or (not isinstance(one, list | dict) and text_of(one) in self._columns.empty) else one
+            None
+            if one is None or (not isinstance(one, list | dict) and text_of(one) in self._columns.empty)
+            else self._cleaned(one, name)
             for one in values
         ]
+
+    def _cleaned(self, value: Any, name: str) -> Any:
+        if not isinstance(value, str):
+            return value
+        if len(value) == _CELL_LIMIT:
+            self._note(_CUT, self._place, f"'{name}'")
+        text, what = cleaned(value)
+        for one in what:
+            self._note(one, self._place, f"'{name}'")
+        return text
 
     def _text(self, row: Mapping[str, Any], column: Column | None) -> str:
         text = "\n".join(text_of(value) for value in self._cells(row, column) if value is not None)
@@ -124,7 +183,7 @@ class RowReader:
         """The normal form of a number, or its text if it cannot be read."""
         number = read(text, column.office)
         if number is None:
-            self._note(_UNREADABLE, place, text)
+            self._note(_DESTROYED if _SCIENTIFIC.fullmatch(text) else _UNREADABLE, place, text)
             return text
         return number.key if read is read_application else number.docdb
 
@@ -133,15 +192,26 @@ class RowReader:
         if not cells or column is None:
             return None
         value = cells[0]
-        if isinstance(value, str) and column.separator:
-            value = next(iter(listed(value, column.separator)), "")
+        if isinstance(value, str) and not column.date:
+            values = listed(value, column.separator)
+            value = next(iter(values), "")
+            if len(values) > 1 and not column.separator:
+                self._note(f"{ours} has several dates: the first is read", place, value)
         try:
-            date = read_date(value, column.date)
+            date = read_date(value, column.date, "" if column.date or not is_slashed(value) else self._order(column))
         except ValueError as error:
-            self._note(f"{ours} cannot be read: left empty", place, str(error))
-            return None
+            within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
+            if len(within) != 1:
+                self._note(f"{ours} cannot be read: left empty", place, str(error))
+                return None
+            self._note(f"{ours} is a date within a text", place, value)
+            date = read_date(within[0])
         if date is not None and not column.date and not has_day(value):
             self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
+        if date is not None and not column.date and is_serial(value):
+            self._note(f"{ours} is a serial number of Excel", place, f"{text_of(value)} = {date}")
+        if date is not None and not column.date and has_short_year(value):
+            self._note(f"{ours} has a year of two digits", place, f"{value} = {date}")
         return date
 
     def _patent(self, own: str, row: Mapping[str, Any], place: str) -> Patent:
@@ -156,6 +226,9 @@ class RowReader:
             if parts:
                 values[name] = kind(**parts)
         texts = {name: self._by_language(row, columns.get(name)) for name in _TEXTS}
+        if texts["claims"] and _COUNT.fullmatch(text_of(texts["claims"][0][1])):
+            self._note("claims is a number, not a text: left empty", place, text_of(texts["claims"][0][1]))
+            texts["claims"] = []
         for name, found in texts.items():
             if found:
                 values[name] = _parsed(name, found[0][1])
@@ -165,7 +238,7 @@ class RowReader:
             own,
             self._family(own, row, place),
             **values,
-            labels=tuple(self._labels(row)),
+            labels=self._more.get(own) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
             application_number=self._application(row, place),
@@ -214,30 +287,64 @@ class RowReader:
                 Label(landscape, one, name) for one, name in dict.fromkeys(zip(coarse, names, strict=True)) if one
             )
 
-    def _citations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
-        columns = self._columns.citations
-        column = columns.get("cited")
-        if column is None:
-            return
-        citing = self._number(row, columns.get("citing"), place) or own
-        cited = self._list(row, column)
-        if not citing or not any(cited):
+    def _others_in_cell(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+        """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
+        column = self._columns.fields["publication_number"]
+        others = [text for text in self._list(row, column) if text][1:]
+        for text in dict.fromkeys(others):
+            if (other := self._normal(text, column, place)) != own:
+                self._note("a further publication number in the cell: read as a member of the family", place, other)
+                yield Relation(own, other, "member")
+
+    def _citations(self, columns: Mapping[str, Column], own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+        """Yield the citations of a section. Its citing or its cited numbers are by default this publication."""
+        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), own, place) for name in ("citing", "cited"))
+        if not any(citing) or not any(cited):
             if "publication_number" not in self._columns.fields:
-                yield Skipped(citing, place, "no citing or no cited number")
+                yield Skipped(next(filter(None, citing), ""), place, "no citing or no cited number")
             return
+        length = max(len(citing), len(cited))
         parallel = {
-            ours: self._aligned(ours, self._list(row, columns.get(ours)), len(cited), place)
+            ours: self._aligned(ours, self._list(row, columns.get(ours)), length, place)
             for ours in ("category", "origin", "phase", "office")
         }
+        if any(marks) and not any(parallel["category"]):
+            parallel["category"] = marks if length == len(cited) else marks * length
         claims = claim_numbers(self._text(row, columns.get("claims")))
         passages = tuple(self._list(row, columns.get("passages")))
         date = self._date(row, "date of a citation", columns.get("date"), place)
-        for position, text in enumerate(cited):
-            if text:
-                values: dict[str, Any] = {ours: one[position] for ours, one in parallel.items()}
-                yield Citation(
-                    citing, self._normal(text, column, place), **values, claims=claims, passages=passages, date=date
-                )
+        if len(citing) > 1 and len(cited) > 1:
+            self._note("several citing and several cited numbers: each pair is a citation", place, "")
+        for first, one in enumerate(citing):
+            for second, other in enumerate(cited):
+                if one and other:
+                    values: dict[str, Any] = {ours: texts[max(first, second)] for ours, texts in parallel.items()}
+                    yield Citation(one, other, **values, claims=claims, passages=passages, date=date)
+
+    def _cited(
+        self, row: Mapping[str, Any], column: Column | None, own: str, place: str
+    ) -> tuple[list[str], list[str]]:
+        """Return the normal form of the numbers in a column and the categories written with them (``[X]``).
+
+        Without a column it is the own number. Empty texts stay, and a count gives nothing.
+        """
+        if column is None:
+            return [own], [""]
+        found = self._list(row, column)
+        if len(found) == 1 and _COUNT.fullmatch(found[0]) and own and not _COUNT.fullmatch(own):
+            self._note("a count of citations, not a number: not read", place, found[0])
+            return [], []
+        numbers, marks = [], []
+        for text in found:
+            mark = ""
+            parts = _MARKED.fullmatch(text) if text and read_number(text, column.office) is None else None
+            if parts and read_number(parts["number"], column.office) is not None:
+                mark = parts["before"] or parts["after"] or ""
+                self._note("a category or remark is with a cited number", place, text)
+                text = parts["number"]
+            numbers.append(self._normal(text, column, place) if text else "")
+            marks.append(mark)
+        return numbers, marks
 
     def _aligned(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
         """One value for each cited number, if there is one for each or one for all."""
@@ -294,15 +401,28 @@ def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Tran
     return tuple(Translation(language, **texts) for language, texts in sorted(found.items()))
 
 
-SHIPPED = ("derwent", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat")
+SHIPPED = (
+    *("derwent", "thomson", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat"),
+    *("orbit", "patsnap", "patsnap-chinese", "incopat", "google-patents", "totalpatent", "patbase", "jplatpat"),
+    *("depatisnet", "uspto-search"),
+)
 """The maps of this package. A table is read with the first map whose columns it has."""
+
+
+GUESSED = "table"
+"""The source of tables whose map is guessed from their columns."""
+
+
+def is_table(source: str) -> bool:
+    """Whether a source is read with a column map."""
+    return source in (*SHIPPED, GUESSED) or source.endswith(".toml")
 
 
 def readers() -> list[Reader]:
     """Return the readers of the maps of this package and, at the end, of tables with self-explanatory columns."""
     shipped = [reader_of(read_map(Path(__file__).with_name("maps") / f"{name}.toml")) for name in SHIPPED]
     what = "any table whose columns have the names of our fields or common names"
-    return [*shipped, Reader("table", what, lambda path: bool(suggest(path)), _read_suggested)]
+    return [*shipped, Reader(GUESSED, what, lambda path: bool(suggest(path)), _read_suggested)]
 
 
 def reader_of(columns: ColumnMap) -> Reader:
@@ -318,9 +438,14 @@ def reader_of(columns: ColumnMap) -> Reader:
 
 
 def _read_suggested(path: Path) -> Iterator[Item]:
-    columns = parse_map(suggest(path), path)
-    read = [f"'{one.column[0]}' as {ours}" for part in columns.sections() for ours, one in part.items() if one.column]
-    yield Note("columns read", ", ".join(read), len(read))
+    guess = suggestion(path)
+    columns = parse_map(guess.toml, path)
+    read = [(one.column[0], ours) for part in columns.sections() for ours, one in part.items() if one.column]
+    why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
+    yield Note("columns read", ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
+    if guess.unused:
+        unused = "; ".join(f"'{name}': {what}" for name, what in guess.unused.items())
+        yield Note("columns that a map could use", unused, len(guess.unused))
     yield from read_table(path, columns)
 
 
@@ -332,13 +457,25 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
     wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
     sheet = open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
     places, notes = _places(columns, sheet.columns, path)
-    yield from notes
-    rows = RowReader(columns, places)
-    for number, row in sheet.rows:
+    yield from (*sheet.notes, *notes)
+
+    def again() -> Iterator[tuple[str, Any]]:
+        return open_sheet(
+            path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet
+        ).rows
+
+    def order(column: Column) -> str:
+        found = [places[name][0] for name in column.column if name in places]
+        return day_order(row.get(name) for _, row in again() if not isinstance(row, BadRow) for name in found)
+
+    rows = RowReader(columns, places, order)
+    if columns.labels and "publication_number" in columns.fields:
+        rows.read_labels(again())
+    for place, row in sheet.rows:
         if isinstance(row, BadRow):
-            yield Skipped("", f"row {number}", row.reason, row.text)
+            yield Skipped("", place, row.reason, row.text)
         else:
-            yield from rows.items(number, row)
+            yield from rows.items(place, row)
 
 
 def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Note]]:
@@ -354,7 +491,8 @@ def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mappi
             places[name] = (by_name[_folded(head)], rest)
         elif needed:
             missing.append(name)
-    number = columns.fields.get("publication_number") or columns.citations.get("cited") or columns.relations["number"]
+    pair = next((section["cited"] for section in columns.citations if "cited" in section), None)
+    number = columns.fields.get("publication_number") or pair or columns.relations["number"]
     if not any(name in places for name in number.column):
         missing += number.column
     if missing:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import datetime as dt
+import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from patent_mteb.patents.numbers import read_application, read_number
@@ -81,48 +82,125 @@ def language(text: str | None) -> str:
 
 _NO_DATE = {"", "0", "00000000", "0000-00-00", "99991231", "9999-12-31"}
 
+FIRST_YEAR = 1790
+"""The year of the first patent of the United States. Earlier years, and those after the next one, are not dates."""
+
 _DATE = re.compile(
     r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})|(?P<y2>\d{4})(?:[-/.](?P<m2>\d{1,2})(?:[-/.](?P<d2>\d{1,2})(?:[T ].*)?)?)?"
-    r"|(?P<d3>\d{1,2})\.(?P<m3>\d{1,2})\.(?P<y3>\d{4})"
+    r"|(?P<d3>\d{1,2})\.(?P<m3>\d{1,2})\.(?P<y3>\d{4}|\d\d)"
+    r"|(?P<y4>\d{4}) ?[年년] ?(?:(?P<m4>\d{1,2}) ?[月월] ?(?:(?P<d4>\d{1,2}) ?[日일])?)?"
 )
-
-_WORDED = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y")
-_SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})")
+_SERIAL = re.compile(r"\d{5}(?:\.\d+)?")
+_SERIAL_START = dt.date(1899, 12, 30)
+_SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d\d)")
+_ERA = re.compile(
+    r"(?P<era>明治|大正|昭和|平成|令和|[MTSHR])(?P<y>元|\d{1,2})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
+)
+_ERAS = {
+    "M": 1867,
+    "T": 1911,
+    "S": 1925,
+    "H": 1988,
+    "R": 2018,
+    "明治": 1867,
+    "大正": 1911,
+    "昭和": 1925,
+    "平成": 1988,
+    "令和": 2018,
+}
+_MONTHS = """
+january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev
+march märz mars marzo mar mär mrz
+april avril abril apr avr abr|may mai mayo|june juni juin junio jun|july juli juillet julio jul juil
+august août agosto aug ago aout|september septembre septiembre sep sept|october oktober octobre octubre oct okt
+november novembre noviembre nov|december dezember décembre diciembre dec dez déc dic
+"""
+_MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
+_WORDED = re.compile(
+    r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ -](?:de )?(?P<m>[^\W\d_]+)\.?,?[ -](?:de )?(?P<y>\d{4}|\d\d)"
+    r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4})"
+)
 _SEPARATOR = re.compile(r"\s*(?:\||;|\n)\s*")
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
 
-def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
+def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date | None:
     """Parse a date of an export; return None for 0 and 9999-12-31, and raise ValueError for invalid dates.
 
     The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
-    31/12/2019 and 12/31/2019 if one of the numbers exceeds 12, and English names of months.
+    2019年1月2日, Japanese eras, English, German, French and Spanish names of months, serial numbers of Excel, and
+    31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or the order (:func:`day_order`) is ``day`` or ``month``.
+    Years of two digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
     """
     if isinstance(value, dt.datetime):
-        return value.date()
+        value = value.date()
     if isinstance(value, dt.date):
-        return None if value.year == 9999 else value
+        return None if value.year == 9999 else _plausible(value)
     text = text_of(value)
     if text in _NO_DATE:
         return None
     if date := _of_form(text, forms):
-        return date
+        return _plausible(date)
     if forms:
         raise ValueError(f"'{text}' is not a date of the form {' or '.join(forms)}")
     if found := _DATE.fullmatch(text):
-        part = {name.rstrip("23"): int(number) for name, number in found.groupdict().items() if number}
-        return dt.date(part["y"], part.get("m") or 1, part.get("d") or 1)
+        part = {name.rstrip("234"): number for name, number in found.groupdict().items() if number}
+        return _plausible(dt.date(_year(part["y"]), int(part.get("m") or 0) or 1, int(part.get("d") or 0) or 1))
     if found := _SLASHED.fullmatch(text):
-        first, second, year = map(int, found.groups())
-        if first > 12 >= second or first == second:
-            return dt.date(year, second, first)
-        if second > 12 >= first:
-            return dt.date(year, first, second)
-        raise ValueError(f"'{text}' is ambiguous")
-    if date := _of_form(text, _WORDED):
-        return date
+        first, second, year = int(found[1]), int(found[2]), _year(found[3])
+        if first > 12 >= second or first == second or (order == "day" and second <= 12):
+            return _plausible(dt.date(year, second, first))
+        if second > 12 >= first or (order == "month" and first <= 12):
+            return _plausible(dt.date(year, first, second))
+        raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%d/%m/%Y'")
+    if found := _ERA.fullmatch(text):
+        year = _ERAS[found["era"]] + (1 if found["y"] == "元" else int(found["y"]))
+        return _plausible(dt.date(year, int(found["m"] or 1), int(found["d"] or 1)))
+    if found := _WORDED.fullmatch(text):
+        part = {name.rstrip("2"): word for name, word in found.groupdict().items() if word}
+        if month := _MONTH.get(part["m"].casefold()):
+            return _plausible(dt.date(_year(part["y"]), month, int(part["d"])))
+    if is_serial(text):
+        return _plausible(_SERIAL_START + dt.timedelta(days=int(float(text))))
     raise ValueError(f"'{text}' is not a date")
+
+
+def is_serial(value: Any) -> bool:
+    """Whether a value is a day as Excel stores it: the days since 1899-12-30, from 1927 on."""
+    text = text_of(value)
+    return bool(_SERIAL.fullmatch(text)) and float(text) >= 10000 and not isinstance(value, dt.date)
+
+
+def has_short_year(value: Any) -> bool:
+    """Whether a date that :func:`read_date` accepts has a year of two digits."""
+    return isinstance(value, str) and bool(re.search(r"^\d{1,2}[-/. ].*\D\d\d$", value.strip()))
+
+
+def is_slashed(value: Any) -> bool:
+    """Whether a value is a date whose order of day and month :func:`day_order` may settle."""
+    return isinstance(value, str) and bool(_SLASHED.fullmatch(value.strip()))
+
+
+def day_order(values: Iterable[Any]) -> str:
+    """Return ``day`` or ``month``, the first of the two in the dates with slashes of a column; empty if unclear."""
+    found = [match for value in values if isinstance(value, str) and (match := _SLASHED.fullmatch(value.strip()))]
+    day, month = (any(int(match[n]) > 12 for match in found) for n in (1, 2))
+    return "" if day == month else "day" if day else "month"
+
+
+def _year(text: str) -> int:
+    """The year, in full for one of two digits."""
+    if len(text) > 2:
+        return int(text)
+    century, short = divmod(dt.date.today().year + 1, 100)
+    return 100 * (century - (int(text) > short)) + int(text)
+
+
+def _plausible(date: dt.date) -> dt.date:
+    if not FIRST_YEAR <= date.year <= dt.date.today().year + 1:
+        raise ValueError(f"the year {date.year:04} of '{date}' is before {FIRST_YEAR} or after the next year")
+    return date
 
 
 def _of_form(text: str, forms: Sequence[str]) -> dt.date | None:
@@ -132,9 +210,14 @@ def _of_form(text: str, forms: Sequence[str]) -> dt.date | None:
     return None
 
 
+_DAYLESS = re.compile(
+    r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00|\d{4} ?[年년](?: ?\d{1,2} ?[月월])?|(?:..|[MTSHR])(?:元|\d{1,2})年(?:\d{1,2}月)?"
+)
+
+
 def has_day(value: Any) -> bool:
     """Whether a value that :func:`read_date` accepts includes the day."""
-    return isinstance(value, dt.date) or not re.fullmatch(r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00", text_of(value))
+    return isinstance(value, dt.date) or not _DAYLESS.fullmatch(text_of(value))
 
 
 def text_of(value: Any) -> str:
@@ -148,6 +231,37 @@ def text_of(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, map(text_of, value)))
     return str(value).strip()
+
+
+_TAGS = "p|br|b|i|u|em|strong|sub|sup|span|div|font|a|ul|ol|li|table|tbody|tr|td|th|h[1-6]|img|o|claim|claim-text"
+_LINE_TAG = re.compile(r"<(?:br|/p|/div|/li|/tr|/h[1-6]|/claim)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(rf"</?(?:{_TAGS})(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,30}\d{0,2});", re.IGNORECASE)
+_MACHINE = re.compile(r"\s*[\[(]\s*machine[- ]translat[^\])]*[\])]\s*", re.IGNORECASE)
+_NUMBER_MARK = re.compile(r"^\([A-Z]{2}[\d/]{5,}[A-Z]?\d?\)\s*\n\s*")
+_LANGUAGE_MARK = re.compile(r"^\[(?:DE|EN|FR)\]\s+")
+MARKUP, MACHINE, NUMBER_MARK, LANGUAGE_MARK = (
+    "HTML tags and entities replaced",
+    "marks of machine translation removed",
+    "numbers before a text removed",
+    "languages before a text removed",
+)
+
+_PATTERNS = ((_MACHINE, MACHINE), (_NUMBER_MARK, NUMBER_MARK), (_LANGUAGE_MARK, LANGUAGE_MARK))
+
+
+def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a text without HTML, marks of machine translation and a number before it, and what was cleaned."""
+    found = []
+    for _ in range(2 if "<" in text or "&" in text else 0):  # twice: &lt;p&gt; is a tag too
+        plain = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _LINE_TAG.sub("\n", text)))
+        found += [MARKUP] if plain != text else []
+        text = plain
+    for pattern, what in _PATTERNS:
+        if ("ranslat" in text if what == MACHINE else text[:1] in ("(", "[")) and pattern.search(text):
+            text = pattern.sub(" ", text).strip()
+            found.append(what)
+    return text, tuple(dict.fromkeys(found))
 
 
 def text_in(row: Mapping[str, Any], name: str) -> str:

@@ -19,7 +19,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, recognise
 from patent_mteb.readers.importing import Work, import_files
-from patent_mteb.readers.records_directory import REPEATED, Account, Tally, read_accounts
+from patent_mteb.readers.records_directory import ADDED, CONFLICTS, JOINED, REPEATED, Account, Tally, read_accounts
 
 
 def table(path, rows, header=("publication_number", "title", "cites", "family members")):
@@ -219,3 +219,89 @@ def test_repeats_of_earlier_versions_are_known():
     for reason in (REPEATED, "the publication number stands in an input that was imported before"):
         assert Account("a.csv", "table", "a", 1, left_out={reason: Tally(1)}).lost_records
     assert not Account("a.csv", "table", "a", 1, left_out={"no publication number": Tally(1)}).lost_records
+
+
+def csv_of(path, header, *rows):
+    return table(path, rows, header)
+
+
+def test_a_later_table_adds_to_earlier_records_and_corrects_them(tmp_path):
+    root = tmp_path / "root"
+    first = csv_of(
+        tmp_path / "a.csv",
+        ("publication_number", "family_id", "title", "abstract", "topic"),
+        ("US7000001B2", "F1", "Pump", "A pump.", "Flow"),
+        ("US7000002B2", "F2", "Seal", "", ""),
+        ("US7000003B2", "F3", "Rotor", "A rotor.", ""),
+    )
+    labels = csv_of(
+        tmp_path / "b.csv",
+        ("publication_number", "topic"),
+        ("US7000001B2", "Heat"), ("US7000002B2", "Heat"), ("US7000004B2", "Heat"),
+    )  # fmt: skip
+    texts = csv_of(
+        tmp_path / "c.csv",
+        ("publication_number", "title", "abstract", "description"),
+        ("US7000001B2", "Pump, corrected", "", ""), ("US7000002B2", "", "A seal.", "A long text."),
+    )  # fmt: skip
+    import_files([first], root)
+    import_files([labels], root)
+    _, _, third = import_files([first, labels, texts], root).accounts
+    one, two, three, four = read_patents(root / "patents")
+    assert (one.title, one.abstract, one.family_id) == ("Pump, corrected", "A pump.", "F1")
+    assert [[label.coarse for label in patent.labels] for patent in (one, two, three, four)] == [
+        ["Flow", "Heat"], ["Heat"], [], ["Heat"],
+    ]  # fmt: skip
+    assert (two.title, two.abstract, two.description.summary or two.description.detailed) == (
+        "Seal",
+        "A seal.",
+        "A long text.",
+    )
+    assert (three.title, three.abstract) == ("Rotor", "A rotor.")
+    assert third.notes[CONFLICTS] == Tally(1, ["US7000001B2: title"])
+    assert third.notes[ADDED] == Tally(2, ["US7000002B2: abstract, description"])
+    assert third.records["patents"] == 0 and third.left_out[REPEATED].count == 2
+    accounts = {account.path: account for account in read_accounts(root).values()}
+    assert accounts[str(first)].notes[JOINED].count == 4, "two by the labels, two by the texts"
+
+
+def test_a_corrected_label_table_replaces_its_labels(tmp_path):
+    root = tmp_path / "root"
+    first = csv_of(tmp_path / "a.csv", ("publication_number", "title"), ("US7000001B2", "Pump"))
+    labels = csv_of(tmp_path / "b.csv", ("publication_number", "topic"), ("US7000001B2", "Heat"))
+    import_files([first, labels], root)
+    csv_of(labels, ("publication_number", "topic"), ("US7000001B2", "Flow"))
+    import_files([labels], root)
+    (one,) = read_patents(root / "patents")
+    assert [label.coarse for label in one.labels] == ["Flow"] and one.title == "Pump"
+
+
+def test_an_interrupted_join_gives_the_same(tmp_path, monkeypatch):
+    from patent_mteb.readers import records_directory
+
+    first = csv_of(
+        tmp_path / "a.csv", ("publication_number", "title"), ("US7000001B2", "Pump"), ("US7000002B2", "Seal")
+    )
+    more = [
+        csv_of(tmp_path / f"{name}.csv", ("publication_number", "title", "topic"), ("US7000001B2", name, name))
+        for name in "bc"
+    ]
+    import_files([first, *more], tmp_path / "whole")
+    drop, calls = records_directory._drop_publications, []
+
+    def dies(*words):
+        calls.append(words)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        drop(*words)
+
+    monkeypatch.setattr(records_directory, "_drop_publications", dies)
+    with pytest.raises(KeyboardInterrupt):
+        import_files([first, *more], tmp_path / "root")
+    import_files([first, *more], tmp_path / "root")
+    for name in ("whole", "root"):
+        one, two = read_patents(tmp_path / name / "patents")
+        assert (one.title, [label.coarse for label in one.labels], two.title) == ("c", ["b", "c"], "Seal")
+    assert [one.notes for one in read_accounts(tmp_path / "root").values()] == [
+        one.notes for one in read_accounts(tmp_path / "whole").values()
+    ]

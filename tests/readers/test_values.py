@@ -8,18 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of, unpacked
+from patent_mteb.readers.values import (
+    claim_numbers,
+    cleaned,
+    day_order,
+    flat,
+    has_day,
+    listed,
+    read_date,
+    text_of,
+    unpacked,
+)
 
 FORMS = ("%Y-%m-%d", "%Y%m%d", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%dT%H:%M:%S", "%d %B %Y", "%b %d, %Y", "%d-%b-%Y")
+LAST = dt.date(dt.date.today().year + 1, 12, 31)
 
 
-@given(st.dates(dt.date(1836, 1, 1), dt.date(2100, 12, 31)), st.sampled_from(FORMS))
+@given(st.dates(dt.date(1836, 1, 1), LAST), st.sampled_from(FORMS))
 @settings(max_examples=200)
 def test_every_day_is_read_in_every_form(day, form):
     assert read_date(day.strftime(form)) == day
 
 
-@given(st.dates(dt.date(1836, 1, 1), dt.date(2100, 12, 31)))
+@given(st.dates(dt.date(1836, 1, 1), LAST))
 @settings(max_examples=200)
 def test_a_day_with_slashes_is_read_if_it_can_be_one_only(day):
     for form in ("%d/%m/%Y", "%m/%d/%Y"):
@@ -41,6 +52,23 @@ def test_a_day_with_slashes_is_read_if_it_can_be_one_only(day):
         ("19980800", "1998-08-01", False),
         (dt.datetime(2019, 1, 2, 3, 4), "2019-01-02", True),
         ("01.02.2019", "2019-02-01", True),
+        ("02.01.19", "2019-01-02", True),
+        ("02.01.85", "1985-01-02", True),
+        ("7. April 2015", "2015-04-07", True),
+        ("1er février 2015", "2015-02-01", True),
+        ("7 de abril de 2015", "2015-04-07", True),
+        ("3. März 2015", "2015-03-03", True),
+        ("13-Nov-18", "2018-11-13", True),
+        ("2018年11月13日", "2018-11-13", True),
+        ("2018년 11월 13일", "2018-11-13", True),
+        ("2018年11月", "2018-11-01", False),
+        ("平成30年11月13日", "2018-11-13", True),
+        ("令和元年5月1日", "2019-05-01", True),
+        ("昭和64年", "1989-01-01", False),
+        ("H27.4.7", "2015-04-07", True),
+        (43417, "2018-11-13", True),
+        ("43417", "2018-11-13", True),
+        (42101.5, "2015-04-07", True),
     ],
 )
 def test_dates_of_exports(value, day, whole):
@@ -52,7 +80,23 @@ def test_what_stands_for_no_date(value):
     assert read_date(value) is None
 
 
-@pytest.mark.parametrize("value", ["soon", "2019-13-01", "20190230", 43466, "01/02/2019"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "soon",
+        "2019-13-01",
+        "20190230",
+        4341,
+        "01/02/2019",
+        "01/02/19",
+        "0200-03-05",
+        "2918-01-02",
+        "17891231",
+        "7. Brumaire 2015",
+        "181113",
+        99999,
+    ],
+)
 def test_invalid_dates_are_refused(value):
     with pytest.raises(ValueError):
         read_date(value)
@@ -92,3 +136,32 @@ def test_texts_and_claim_numbers():
     ]  # fmt: skip
     assert claim_numbers("1-3, 7; 9–10") == (1, 2, 3, 7, 9, 10)
     assert len(claim_numbers("1-99999999")) == 1000, "a slip of the pen fills no memory"
+
+
+def test_a_column_settles_the_order_of_its_days():
+    assert day_order(["01/02/2019", "11/13/2018"]) == "month"
+    assert day_order(["01/02/2019", "13/11/18", None, 7]) == "day"
+    assert day_order(["01/02/2019"]) == day_order(["13/11/2018", "11/13/2018"]) == "", "unclear, contradictory"
+    assert [str(read_date("01/02/2019", (), order)) for order in ("day", "month")] == ["2019-02-01", "2019-01-02"]
+    with pytest.raises(ValueError):
+        read_date("13/13/2019", (), "day")
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Pump &amp; valve &lt;5 &#176;C", "Pump & valve <5 °C"),
+        ("<p>A <b>pump</b>.</p>", "A pump.\n"),
+        ('H<sub>2</sub>O<br/>in <span class="x">a</span> pipe', "H2O\nin a pipe"),
+        ("&lt;p&gt;A pump&lt;/p&gt;", "A pump\n"),
+        ("Pump [Machine Translation]", "Pump"),
+        ("(Machine-translated by Google Translate, not legally binding) A pump", "A pump"),
+        ("(US10123456)\nPump", "Pump"),
+        ("if a <b and c> d, R&D at x&region=1 &c;", "if a <b and c> d, R&D at x&region=1 &c;"),
+        ("a < b > c & d", "a < b > c & d"),
+        ("(a) a pump (translated by hand)", "(a) a pump (translated by hand)"),
+    ],
+)
+def test_markup_is_cleaned_and_other_text_stays(text, plain):
+    found, what = cleaned(text)
+    assert found == plain and bool(what) == (text != plain)

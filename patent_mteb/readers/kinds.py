@@ -1,0 +1,126 @@
+"""Say what the values of a column are: publication numbers, dates, classes, counts, claims, texts, or words."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from patent_mteb.patents.numbers import read_number
+from patent_mteb.readers.values import read_date, text_of, unpacked
+
+
+class Kind(enum.Enum):
+    """What the values of a column are."""
+
+    EMPTY = "no values"
+    NUMBERS = "publication numbers"
+    DATE = "dates"
+    CLASSES = "classes"
+    COUNT = "small whole numbers"
+    CLAIMS = "claims"
+    TEXT = "texts"
+    URL = "web addresses"
+    WORDS = "words"
+
+
+@dataclass(frozen=True)
+class Typed:
+    """The kind of the values of a column, what they are in words, and the separator of lists (empty: none)."""
+
+    kind: Kind
+    what: str
+    separator: str = ""
+
+
+_MOST = 0.8
+"""The share of the values that must be of a kind."""
+_SEPARATORS = (";;", " | ", "|", ";", "\n")
+_WIDE = (*_SEPARATORS, ", ", ",", " ")
+"""Separators of lists whose members are known by their form."""
+_LONG = 120
+_NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]")
+_CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
+_CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
+_CLAIMS = re.compile(
+    r"\W*(?:\([A-Z]{2}\d+\)\s*)?"
+    r"(?:what is claimed|(?:we|i) claim|claims?\b.{0,20}1|1\s*[.)．、]\s|【請求項|청구항\s*1|权利要求\\s*1|\[?1\]\s)",
+    re.IGNORECASE,
+)
+
+
+def _is_number(text: str) -> bool:
+    return bool(_NUMBER.match(text)) and read_number(text) is not None
+
+
+def _is_class(text: str) -> bool:
+    return bool(_CLASS.fullmatch(text))
+
+
+def _is_date(value: Any) -> bool:
+    if isinstance(value, dt.date):
+        return True
+    text = text_of(value)
+    if re.fullmatch(r"\d+", text) and not re.fullmatch(r"(?:1[789]|20)\d\d[01]\d[0-3]\d", text):
+        return False
+    if re.fullmatch(r"\d{1,2}[/-]\d{1,2}[/-](?:\d{4}|\d\d)", text):
+        return True
+    try:
+        return read_date(value) is not None
+    except ValueError:
+        return False
+
+
+def kind_of(values: Sequence[Any]) -> Typed:
+    """Return the kind of the values of a column; ``values`` are those that are not empty."""
+    if not values:
+        return Typed(Kind.EMPTY, "no values")
+    texts = [text_of(value) for value in values]
+    different = len(set(texts))
+    each = "each different" if different == len(texts) else f"{different} different"
+    if _most(values, _is_date):
+        return Typed(Kind.DATE, "dates")
+    if _most(texts, lambda text: bool(re.fullmatch(r"\d{1,4}", text))):
+        return Typed(Kind.COUNT, f"small whole numbers, {each}")
+    if _most(texts, lambda text: text.startswith(("http://", "https://", "www."))):
+        return Typed(Kind.URL, "web addresses")
+    if any(not isinstance(unpacked(value), str | int | float) for value in values):
+        return Typed(Kind.WORDS, "nested values")
+    for is_one, kind, what in (
+        (_is_number, Kind.NUMBERS, "publication numbers"),
+        (_is_class, Kind.CLASSES, "IPC or CPC codes"),
+    ):
+        if (separator := _separator(texts, is_one)) is not None:
+            if kind is Kind.CLASSES and any(map(_CPC.search, texts)):
+                what = "CPC codes"
+            return Typed(kind, f"{what}, {each}" if not separator else f"lists of {what}", separator)
+    if _most(texts, lambda text: bool(_CLAIMS.match(text))) and sum(map(len, texts)) > _LONG / 4 * len(texts):
+        return Typed(Kind.CLAIMS, "texts that begin like claims")
+    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
+    best = max(counts, key=lambda mark: counts[mark])
+    separator = best if counts[best] else ""
+    if (length := sum(map(len, texts)) // len(texts)) > _LONG:
+        return Typed(Kind.TEXT, f"texts of {length} characters", separator)
+    return Typed(Kind.WORDS, f"words, {each}", separator)
+
+
+def _most(values: Sequence[Any], is_one: Callable[[Any], bool]) -> bool:
+    return sum(map(is_one, values)) >= _MOST * len(values)
+
+
+def _separator(texts: Sequence[str], is_one: Callable[[str], bool]) -> str | None:
+    """Return the separator that splits most texts into what ``is_one`` accepts, ``""`` if none is needed, or None."""
+    best, most = None, 0.0
+    for mark in ("", *_WIDE):
+        if mark and not any(mark in text for text in texts):
+            continue
+        members = [
+            member.strip() for text in texts for member in (text.split(mark) if mark else [text]) if member.strip()
+        ]
+        share = sum(map(is_one, members)) / len(members)
+        if share > most:
+            best, most = mark, share
+    return best if most >= _MOST else None
