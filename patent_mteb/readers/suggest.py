@@ -98,7 +98,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
 
 
 def suggestion(path: Path, *, unfinished: bool = False) -> Suggestion:
-    """Return a column map for a table, and what was guessed."""
+    """Return a column map for a table, and the notes on each guess."""
     sheet = open_sheet(path, lambda column: _plain(column) in _KNOWN)
     sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
     guess = _guess(sheet.columns, sample)

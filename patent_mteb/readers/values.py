@@ -251,7 +251,7 @@ _PATTERNS = ((_MACHINE, MACHINE), (_NUMBER_MARK, NUMBER_MARK), (_LANGUAGE_MARK, 
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a text without HTML, marks of machine translation and a number before it, and what was cleaned."""
+    """Return a text without HTML, marks of machine translation and a number before it, and the kinds of cleaning."""
     found = []
     for _ in range(2 if "<" in text or "&" in text else 0):  # twice: &lt;p&gt; is a tag too
         plain = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _LINE_TAG.sub("\n", text)))

@@ -81,7 +81,7 @@ class SpaceInfo:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """The scan and the damage it found; what is not ``fatal`` remains of stopped or running writers."""
+    """The scan and the damage it found; damage that is not ``fatal`` comes from stopped or running writers."""
 
     spaces: int
     texts: int

@@ -1,7 +1,7 @@
 """A process that is killed at its n-th change of a file: at each open for writing, write, rename, removal and new
 folder, whoever does it. Or at a moment of its life, by any signal.
 
-``killer.c`` is preloaded into a server that imports the command line once and forks for every command, so that a case
+``kill_at_write.c`` is preloaded into a server that imports the command line once and forks for every command, so that a case
 costs a command and no imports. Needs a C compiler and Linux.
 """
 
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("killer.c")
+SOURCE = Path(__file__).with_name("kill_at_write.c")
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 _SIZE = 1 << 20
 _QUIET = {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
