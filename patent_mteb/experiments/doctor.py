@@ -163,7 +163,7 @@ def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, fl
     return dict(zip(found.queries, found.scores[measure].tolist(), strict=True))
 
 
-_TASK = "PatentCitationRetrieval"
+_TASK = "PatentMapAbsToAbsRetrieval"
 _COMMANDS = {
     'python -c "import mteb"': ("-c", f"import mteb; mteb.get_benchmark('PatentMap'); print('{_TASK}')"),
     "python -m mteb": ("-m", "mteb", "available-tasks"),

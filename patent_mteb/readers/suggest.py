@@ -49,14 +49,15 @@ _CONTINUED = {"abstract", "claims", "description"}
 _IDS = re.compile(r"\b(?:id|number|no|nr|nummer|fan)\b|id$|号$")
 _MARKS = {Kind.COUNT, Kind.DATE, Kind.URL, Kind.CLASSES}
 _FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
-    ({"publication_number", "family_id"}, {Kind.DATE, Kind.URL, Kind.CLASSES, Kind.TEXT}),
+    # papers have web addresses as ids
+    ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT}),
     (
         {"publication_date", "application_date", "priority_date"},
         {Kind.COUNT, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS},
     ),
     (_TEXTS, {*_MARKS, Kind.NUMBERS}),
     ({"ipc", "cpc"}, {Kind.COUNT, Kind.DATE, Kind.URL, Kind.NUMBERS}),
-    ({"cited", "citing", "member"}, _MARKS),
+    ({"cited", "citing", "member"}, _MARKS - {Kind.URL}),
 )
 _NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
 """Our field -> what its values cannot be."""

@@ -131,6 +131,19 @@ def _actions(path: Path) -> None:
     path.write_text(json.dumps(row) + "\n", "utf-8")
 
 
+def _statutes(path: Path) -> None:
+    """A row with the names of the office action citations as they are published."""
+    row = {
+        "patentApplicationNumber": "17437086",
+        "referenceIdentifier": "US 2005/0004437 A1",
+        "parsedReferenceIdentifier": "20050004437",
+        "legalSectionCode": "103",
+        "actionTypeCategory": "rejected",
+        "examinerCitedReferenceIndicator": True,
+    }
+    path.write_text(json.dumps(row) + "\n", "utf-8")
+
+
 def _shares(folder: Path) -> None:
     """What an import of the whole leaves behind when it was done as one share."""
     _export(folder.with_suffix(".export"))
@@ -194,6 +207,7 @@ FILES = {
     "bulk/ipa230105.zip": functools.partial(_week, inner="go_application_v4-5-A1.xml"),
     "bulk/ipg230103.zip": functools.partial(_week, inner="go_grant_v4-5-B2.xml"),
     "office-actions.jsonl": _actions,
+    "statutes.jsonl": _statutes,
     **dict.fromkeys(("a", "b", "c", "d", "OTHER", "other-store"), _store),
     **dict.fromkeys(("one", "two"), _shares),
     **dict.fromkeys(("BM25.run", "bm25.run", "vendor.run"), _ranking),
