@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LAYOUT = "see 'Your own data' in the README for the layout"
+LAYOUT = "see docs/data.md for the layout"
 _Key = TypeVar("_Key", bound=str | tuple[str, ...])
 _Row = TypeVar("_Row")
 _LONGEST = 1000

@@ -47,7 +47,7 @@ _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
 _CLAIMS = re.compile(
     r"\W*(?:\([A-Z]{2}\d+\)\s*)?"
-    r"(?:what is claimed|(?:we|i) claim|claims?\b.{0,20}1|1\s*[.)．、]\s|【請求項|청구항\s*1|权利要求\\s*1|\[?1\]\s)",
+    r"(?:what is claimed|(?:we|i) claim|claims?\b.{0,20}1|1\s*[.)．、]\s|【請求項|청구항\s*1|权利要求\s*1|\[?1\]\s)",
     re.IGNORECASE,
 )
 

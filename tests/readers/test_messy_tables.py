@@ -517,3 +517,10 @@ def test_an_old_workbook(tmp_path):
     found = Read(tmp_path / "t.xls")
     assert found.of("publication_number") == ["US10123456B2", "EP3456789A1"]
     assert found.of("title") == ["Pumpe für Öl", "Seal"] and found.dates() == ["2018-11-13", "2019-01-02"]
+
+
+def test_chinese_claims_are_known_by_their_first_words(tmp_path):
+    claims = "权利要求1：一种泵，包括转子和壳体，其特征在于，所述转子由钢制成，并且所述壳体是封闭的，还包括阀门。"
+    rows = [["No.", "X"], *([f"CN10000000{n}A", claims] for n in range(3))]
+    found = Read(workbook(tmp_path / "t.xlsx", {"S": rows}))
+    assert "'X' as claims (by its values: texts that begin like claims)" in found.said["columns read"][1]
