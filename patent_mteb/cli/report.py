@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -64,7 +63,7 @@ def report(
         every_table=every_table,
     )
     if session.json:
-        common.result(json.loads(*outcome.printed))
+        common.result(outcome.document)
     else:
         outcome.print(common.console)
     for path in outcome.files:

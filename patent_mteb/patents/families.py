@@ -200,15 +200,15 @@ def _connect_serials(groups: Groups, filed: Mapping[str, str]) -> None:
     ``filed`` is the application of each publication, empty if unknown.
     """
     several, application_of, first = "several", dict[str, str](), dict[str, str]()
-    numbered = [(publication, number) for publication in filed if (number := read_number(publication))]
-    for publication, number in numbered:
+    numbered = [(publication, series(number)) for publication in filed if (number := read_number(publication))]
+    for publication, serial in numbered:
         application = filed[publication]
         unclear = not application or application.startswith(("a WO", f"a {_UNREAD}"))  # PCT: has a national number too
-        if not unclear and application_of.setdefault(series(number), application) != application:
-            application_of[series(number)] = several
-    for publication, number in numbered:
-        if application_of.get(series(number)) != several:
-            groups.connect(_publication(first.setdefault(series(number), publication)), _publication(publication))
+        if not unclear and application_of.setdefault(serial, application) != application:
+            application_of[serial] = several
+    for publication, serial in numbered:
+        if application_of.get(serial) != several:
+            groups.connect(_publication(first.setdefault(serial, publication)), _publication(publication))
 
 
 def family_ids(

@@ -72,7 +72,7 @@ def _encoding_of(path: Path, size: int, changed: int) -> tuple[str, str]:
         start = stream.read(_CHUNK)
         if any(start.startswith(mark) for mark, _ in _MARKS):
             return "utf-16", "UTF-16"
-        if half := _utf_16(start[:_CHUNK]):
+        if half := _utf_16(start):
             return half, "UTF-16"
         decoder = codecs.getincrementaldecoder("utf-8")()
         sample, chunk, is_utf_8 = b"", start, True

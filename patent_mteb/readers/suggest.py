@@ -51,10 +51,7 @@ _MARKS = {Kind.COUNT, Kind.DATE, Kind.URL, Kind.CLASSES}
 _FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
     # papers have web addresses as ids
     ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT}),
-    (
-        {"publication_date", "application_date", "priority_date"},
-        {Kind.COUNT, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS},
-    ),
+    (_DATES, {Kind.COUNT, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
     (_TEXTS, {*_MARKS, Kind.NUMBERS}),
     ({"ipc", "cpc"}, {Kind.COUNT, Kind.DATE, Kind.URL, Kind.NUMBERS}),
     ({"cited", "citing", "member"}, _MARKS - {Kind.URL}),

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +32,7 @@ class ReportOutcome:
     printed: tuple[Any, ...]  # rich tables, or text for another format without a folder
     files: tuple[Path, ...]
     messages: tuple[str, ...]  # what the report excludes, and why
+    document: dict[str, Any] | None = None  # of --json
 
     def print(self, console: Console) -> None:
         """Print the output for the terminal."""
@@ -73,7 +73,7 @@ def run(
         texts: let the page show texts of real data too, where their licence allows it. This reads all of the data.
         baseline: a model; letters mark significantly better runs.
         test: of :data:`patent_mteb.metrics.significance.TESTS`.
-        as_json: print one JSON document instead of tables.
+        as_json: return the document of ``--json`` too.
         every_table: print all tables on the terminal. By default a report of more than 100 rows prints one over all
             benchmarks, one of each benchmark, and those of ``published``.
     """
@@ -109,14 +109,13 @@ def run(
     drawn = figures.draw(collected, by_task) if plots else []
     frames = tables.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
-    if as_json:
-        shown = [json.dumps(tables.as_json(frames, reproduce.as_json(reproduced)["lines"], messages), allow_nan=False)]
+    document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], messages) if as_json else None
     if folder:
         files += [path for plot in drawn for path in figures.save(plot.figure, folder / "plots" / plot.name)]
     if html:
         text = page(collected, compared, measured, printed, messages, texts=texts, geometries=by_task)
         files.append(write_text(html / "index.html", text))
-    return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
+    return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)), document)
 
 
 def _tables(

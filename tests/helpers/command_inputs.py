@@ -7,6 +7,7 @@ import datetime as dt
 import functools
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -115,32 +116,30 @@ def _week(path: Path, inner: str) -> None:
         archive.write(SHARED / "bulk" / "uspto" / inner, f"{path.stem}.xml")
 
 
-def _actions(path: Path) -> None:
-    """A row with the names of the enriched citations as they are published."""
-    row = {
-        "patentApplicationNumber": "17437086",
-        "citedDocumentIdentifier": "US 2005/0004437  A1",
-        "countryCode": "US",
-        "kindCode": "A1",
-        "citationCategoryCode": "X",
-        "relatedClaimNumberText": "1-3",
-        "passageLocationText": ["page 2 paragraphs [0010]-[0012]"],
-        "officeActionDate": "2023-02-01T00:00:00",
-        "officeActionCategory": "CTNF",
-    }
-    path.write_text(json.dumps(row) + "\n", "utf-8")
+_ACTION = {
+    "patentApplicationNumber": "17437086",
+    "citedDocumentIdentifier": "US 2005/0004437  A1",
+    "countryCode": "US",
+    "kindCode": "A1",
+    "citationCategoryCode": "X",
+    "relatedClaimNumberText": "1-3",
+    "passageLocationText": ["page 2 paragraphs [0010]-[0012]"],
+    "officeActionDate": "2023-02-01T00:00:00",
+    "officeActionCategory": "CTNF",
+}
+"""A row with the names of the enriched citations as they are published."""
+_STATUTE = {
+    "patentApplicationNumber": "17437086",
+    "referenceIdentifier": "US 2005/0004437 A1",
+    "parsedReferenceIdentifier": "20050004437",
+    "legalSectionCode": "103",
+    "actionTypeCategory": "rejected",
+    "examinerCitedReferenceIndicator": True,
+}
+"""A row with the names of the office action citations as they are published."""
 
 
-def _statutes(path: Path) -> None:
-    """A row with the names of the office action citations as they are published."""
-    row = {
-        "patentApplicationNumber": "17437086",
-        "referenceIdentifier": "US 2005/0004437 A1",
-        "parsedReferenceIdentifier": "20050004437",
-        "legalSectionCode": "103",
-        "actionTypeCategory": "rejected",
-        "examinerCitedReferenceIndicator": True,
-    }
+def _row(path: Path, row: Mapping[str, object]) -> None:
     path.write_text(json.dumps(row) + "\n", "utf-8")
 
 
@@ -206,8 +205,8 @@ FILES = {
     "mine.toml": _map,
     "bulk/ipa230105.zip": functools.partial(_week, inner="go_application_v4-5-A1.xml"),
     "bulk/ipg230103.zip": functools.partial(_week, inner="go_grant_v4-5-B2.xml"),
-    "office-actions.jsonl": _actions,
-    "statutes.jsonl": _statutes,
+    "office-actions.jsonl": functools.partial(_row, row=_ACTION),
+    "statutes.jsonl": functools.partial(_row, row=_STATUTE),
     **dict.fromkeys(("a", "b", "c", "d", "OTHER", "other-store"), _store),
     **dict.fromkeys(("one", "two"), _shares),
     **dict.fromkeys(("BM25.run", "bm25.run", "vendor.run"), _ranking),
