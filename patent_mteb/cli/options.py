@@ -251,7 +251,7 @@ class Loading(Model):
     batch_tokens: Annotated[int | None, POSITIVE, Parameter(group=MODEL)] = None
     """Sort texts by tokens and encode batches of N tokens, with hardly any padding; sentence-transformers models."""
     no_prompts: Annotated[bool, Parameter(group=MODEL)] = False
-    """Load a patent model without its prompts."""
+    """Leave out the prompts of the model."""
     max_tokens: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
     """Read at most N tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)."""
 

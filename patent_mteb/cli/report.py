@@ -1,8 +1,7 @@
-"""``patent-mteb report``, ``reproduce`` and ``geometry``: results as tables and pages."""
+"""``patent-mteb report`` and ``geometry``: results as tables and pages."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -71,43 +70,6 @@ def report(
     for message in outcome.messages:
         common.warn(f"note: {message}")
     return 0
-
-
-@command("reproduce", "patent-mteb reproduce --results results")
-def reproduce(
-    model: Annotated[str | None, Parameter(metavar="MODEL")] = None,
-    /,
-    *,
-    results: Annotated[Path, Parameter(metavar="DIR")],
-    session: Session = SESSION,
-) -> int:
-    """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL.
-
-    Args:
-        model: This model only.
-        results: Results folder of 'patent-mteb run'.
-    """
-    from patent_mteb.report.collect import collect
-    from patent_mteb.report.rendering import as_terminal
-    from patent_mteb.report.reproduce import as_json, reproduce, table
-    from patent_mteb.report.words import measure_title
-
-    found = reproduce(collect(results), model)
-    shown = table(found)
-    common.result(as_json(found))
-    if shown is not None:
-        narrow = replace(shown, columns=shown.columns[:-1], rows=tuple(row[:-1] for row in shown.rows))
-        common.console.print(as_terminal(narrow))
-        for line in found.lines:
-            if line.verdict != "OK":
-                common.say(
-                    f"{line.verdict} {line.run} {line.tasks[0]} {measure_title(line.metric)}:"
-                    f" {'; '.join(line.settings)}"
-                )
-    for message in found.messages:
-        common.warn(f"note: {message}")
-    common.say(f"{len(found.lines)} numbers compared, {found.failed} FAIL")
-    return 1 if found.failed or not found.lines else 0
 
 
 @command("geometry", "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results")

@@ -302,8 +302,8 @@ def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[Sweep
         lexical = bm25(options.bm25)
     except ValueError as error:
         raise ModelError(str(error)) from error
-    table = sweep(matrices, _encoders(options), lexical, options.out, encode_kwargs=options.encode_kwargs())
-    _show_sweep(table, options.out)
+    table = sweep(matrices, encoders(options), lexical, options.out, encode_kwargs=options.encode_kwargs())
+    show_sweep(table, options.out)
     return 0
 
 
@@ -327,7 +327,7 @@ def _list(matrices: tuple[Matrix, ...]) -> None:
     common.say(f"{len(settings)} runs")
 
 
-def _encoders(options: SweepOptions) -> list[Any] | None:
+def encoders(options: SweepOptions) -> list[Any] | None:
     """Return the model of -m at each precision; stored full vectors serve the quantised ones too."""
     if not options.model:
         return None
@@ -353,7 +353,7 @@ def _sweep_mark(row: dict[str, Any], score: str) -> str:
     return MARK if score in known and too_small(known, slice_) else ""
 
 
-def _show_sweep(table: pl.DataFrame, out: Path) -> None:
+def show_sweep(table: pl.DataFrame, out: Path) -> None:
     several = ("model",) if table["model"].n_unique() > 1 else ()
     printed = tuple(name for name in _PRINTED if name in table.columns)
     rows = [

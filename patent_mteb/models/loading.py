@@ -23,8 +23,10 @@ import mteb
 import numpy as np
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
+from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
+from mteb.types import PromptType
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
@@ -35,7 +37,7 @@ from patent_mteb.identity import content_revision, digest, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import PatentEncoder
-from patent_mteb.models.robustness import InputVariant, pruned, with_settings
+from patent_mteb.models.robustness import NO_PROMPTS, InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction
@@ -319,7 +321,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Architectures of a bare transformer, for which sentence-transformers uses mean pooling."""
 
-_SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
+SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
 
 def kind_of_checkpoint(folder: Path) -> str:
@@ -453,7 +455,7 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         raise ModelError(
             f"there is no directory {name}. Remedy: name a checkpoint directory, or a model as organisation/name"
         )
-    name = _SHORT_NAMES.get(name, name)
+    name = SHORT_NAMES.get(name, name)
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
     try:
@@ -465,13 +467,33 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     try:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
-        known = [*_SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
+        known = [*SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
         known += [name.rpartition("/")[2] for name in known]
         raise ModelError(
             f"unknown model '{name}'{did_you_mean(name, known)}: mteb does not know it, there is no such"
             f" directory, and the hub does not provide it ({error}). Remedy: check the name with 'patent-mteb list"
             " models', or name a directory"
         ) from error
+
+
+def without_prompts(meta: ModelMeta) -> ModelMeta:
+    """Return the entry of a model with the argument of its loader that leaves its prompts out."""
+    if meta.name in CHECKPOINTS:
+        return with_settings(meta, **NO_PROMPTS)
+    arguments: dict[Any, dict[str, Any]] = {
+        InstructSentenceTransformerModel: {"instruction_template": _no_instruction},
+        SentenceTransformerEncoderWrapper: {"model_prompts": {}},
+    }
+    if (argument := arguments.get(meta.loader)) is None:
+        raise ModelError(
+            f"the prompts of '{meta.name}' cannot be left out: it is neither a patent model of the suite nor loaded by"
+            " mteb's sentence-transformers loaders. Remedy: leave out --no-prompts"
+        )
+    return meta.model_copy(update={"loader_kwargs": {**meta.loader_kwargs, **argument}})
+
+
+def _no_instruction(instruction: str, prompt_type: PromptType | None = None) -> str:
+    return ""
 
 
 def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -514,7 +536,7 @@ def load(
     revision: str | None = None,
     device: str | None = None,
     *,
-    prompts: bool = True,
+    prompts: bool | str = True,
     precision: str | None = None,
     max_tokens: int | None = None,
     layers: int | None = None,
@@ -532,7 +554,7 @@ def load(
         name: a hub id, a registered name, a checkpoint directory, or with ``server`` the model's name there.
         revision: commit on the hub; with ``server``, any text that stands for the state of the model.
         device: as in torch.
-        prompts: False loads a patent model of the suite without its prompts.
+        prompts: False leaves out the prompts; ``table11`` gives a patent model those of PatenTEB's Table 11.
         precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; of the token vectors of a
             late-interaction model, int8 only.
         max_tokens: cap on the tokens of a text.
@@ -561,13 +583,13 @@ def load(
             raise ModelError("a server chooses its own backend. Remedy: leave out --backend and --attention")
         return note(Served(Endpoint(server), name, revision))
     meta = find_meta(name, revision)
-    if not prompts:
-        if meta.name not in CHECKPOINTS:
-            raise ModelError(
-                f"'{name}' is not a patent model of the suite, so it has no prompts to remove. Remedy: leave out"
-                " --no-prompts"
-            )
-        meta = with_settings(meta, prompts="none")
+    if prompts == "table11" and meta.name in CHECKPOINTS:
+        if CHECKPOINTS[meta.name].prompts != prompts:
+            meta = with_settings(meta, prompts=prompts)
+    elif prompts not in (True, False):
+        raise ModelError(f"'{name}' is not a patent model of the suite, so it has no prompts '{prompts}'")
+    elif not prompts:
+        meta = without_prompts(meta)
     if precision not in (None, *PRECISIONS):
         raise ModelError(f"unknown precision '{precision}'. Remedy: choose one of {', '.join(PRECISIONS)}")
     int8_tokens = precision == "int8" and "late-interaction" in meta.model_type
@@ -593,5 +615,7 @@ def load(
         model = SparseSearch(model)
     if attention is not None:
         model = _drop_default_attention(model)
+    if not prompts and meta.name not in CHECKPOINTS:
+        model.mteb_model_meta = with_settings(model.mteb_model_meta, **NO_PROMPTS)
     model = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)
     return Quantised(model, precision) if precision in VECTOR_PRECISIONS and not int8_tokens else model

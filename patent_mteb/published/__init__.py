@@ -17,11 +17,15 @@ rank-bm25; PatentMap: the defaults of bm25s with English stop words and stemmer,
 without any says why (`Table.not_joined`). A paper can print one score in several tables, and not always with the same
 last digit. `score_name` is the name of a printed score in a result.
 
+**Protocol cards** (`card`). How a paper evaluates a model in a table, fact by fact, each with its source: a section, a
+table, the authors' public code, or "not stated" with what is used here instead. The first row of `cards.csv` that fits
+holds; one with an empty value says that nothing is fixed. Facts that a result records (`RECORDED`) decide whether a run
+is compared with the table.
+
 **Expected scores** (`expected`). What a paper states for a model on a task, as a query over the printed tables.
-`expected_settings.csv` lists the tables in the order in which they count, with what a row or column of them is:
-`settings` that the paper (or its authors' public code) states, `here` the settings of the registered model that it does
-not state, the tasks of a printed mean, `excluded` scores and those that this package cannot run (`not_run`), with the
-reason. The first row that fits a cell holds; where a paper allows two readings, the first row of each `reading`.
+`expected.csv` lists the tables in the order in which they count, with the tasks of a printed mean, `excluded` scores,
+and those that this package cannot run (`not_run`), with the reason. The first row that fits a cell holds; where a paper
+allows two readings, the first row of each `reading`.
 
 **Scores of other harnesses** (`independent`). What a harness other than this package and the papers measured on the
 released data, with its settings, its interval where it states one, and the file that says so.
@@ -43,6 +47,7 @@ record instead.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -291,10 +296,54 @@ class Expected:
         return self.score.removeprefix("paper_")
 
 
+NOT_STATED = "not stated"
+"""Source of a fact that a paper leaves open; its value is what this package does."""
+
+RECORDED = (
+    *("max_tokens", "prompts", "vectors", "calibration", "dtype", "maxsim"),
+    *("k1", "b", "method", "stopwords", "stemmer", "token_pattern"),
+)
+"""Facts that are settings of a result, under the same names."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact of a protocol: its name, its value, and where that is said."""
+
+    name: str
+    value: str
+    source: str
+
+
+@lru_cache
+def card(paper: str, number: int, model: str, column: str = "") -> tuple[Fact, ...]:
+    """Return how a paper evaluates a model in a table, of one printed column or of all."""
+    found: dict[str, Fact] = {}
+    for row in _csv("cards.csv", {"tables": pl.String}).iter_rows(named=True):
+        fits = row["paper"] == paper and {str(number), "*"} & set(row["tables"].split())
+        if fits and fnmatchcase(model, row["models"]) and (not column or fnmatchcase(column, row["columns"])):
+            found.setdefault(row["fact"], Fact(row["fact"], row["value"], row["source"]))
+    return tuple(fact for fact in found.values() if fact.value)
+
+
 @lru_cache
 def expected() -> tuple[Expected, ...]:
     """Return the scores that the papers state; of a score that is printed twice, the first."""
     return tuple(row for row in _stated_scores() if isinstance(row, Expected))
+
+
+@lru_cache
+def expected_in(paper: str, number: int, model: str = "") -> tuple[Expected, ...]:
+    """Return the scores of one table, or those that it would state for another model, whose values are NaN."""
+    return tuple(row for row in _of_table(paper, number, model) if isinstance(row, Expected))
+
+
+def tables_to_run() -> dict[str, list[int]]:
+    """Return the numbers of the tables with scores that are stated for a run, by paper."""
+    found: dict[str, list[int]] = {}
+    for paper, number in _rules():
+        found.setdefault(paper, []).append(number)
+    return found
 
 
 @lru_cache
@@ -303,40 +352,56 @@ def excluded() -> tuple[str, ...]:
     return tuple(row for row in _stated_scores() if isinstance(row, str))
 
 
+@lru_cache
+def _rules() -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """Return the rows of ``expected.csv`` by paper and table."""
+    rows = _csv("expected.csv").iter_rows(named=True)
+    return {key: list(rules) for key, rules in groupby(rows, key=lambda rule: (rule["paper"], rule["table"]))}
+
+
 def _stated_scores() -> Iterator[Expected | str]:
-    """Yield each stated score, or the reason why a row of ``expected_settings.csv`` excludes it."""
+    """Yield each stated score once, or the reason why a row of ``expected.csv`` excludes it."""
     seen: set[tuple[object, ...]] = set()
-    rules = _csv("expected_settings.csv").iter_rows(named=True)
-    for (paper, number), of_table in groupby(rules, key=lambda rule: (rule["paper"], rule["table"])):
-        choices = list(of_table)
-        readings = dict.fromkeys(rule["reading"] for rule in choices)
-        cells = table(paper, number).filter((pl.col("kind") == "score") & (pl.col("model_id") != ""))
-        digits = max(len(repr(value).partition(".")[2]) for value in cells["value"].drop_nulls())
-        for reading, cell in product(readings, cells.drop_nulls("value").iter_rows(named=True)):
-            rule = next((rule for rule in choices if rule["reading"] == reading and _fits(cell, rule)), None)
-            if rule is None or not (tasks := (cell["task"] or rule["tasks"]).split()):
-                continue
-            if rule["excluded"]:
-                yield rule["excluded"]
-                continue
-            percent = 2 if cell["unit"] == "percent" else 0
-            value = Decimal(repr(cell["value"])).scaleb(-percent)
-            row = Expected(
-                rule["measured_as"] or cell["model_id"],
-                tuple(tasks),
-                score_name(cell["metric"], cell["slice"]),
-                float(value),
-                _tolerance(value, digits + percent),
-                rule["source"],
-                _settings(rule["settings"]),
-                _settings(rule["here"]),
-                f"{paper} {number} {cell['model']} {' '.join(tasks) if cell['task'] else ''}:{cell['column']}",
-                rule["not_run"],
-            )
-            key = (row.model, row.tasks, row.score, *row.settings.items())
-            if key not in seen:
+    for paper, number in _rules():
+        for row in _of_table(paper, number):
+            if isinstance(row, str):
+                yield row
+            elif (key := (row.model, row.tasks, row.score, *sorted(row.settings.items()))) not in seen:
                 seen.add(key)
                 yield row
+
+
+def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | str]:
+    """Yield the stated scores of a table, or the reasons; for another model than the printed ones without values."""
+    rules = _rules()[paper, number]
+    cells = table(paper, number).filter(pl.col("kind").is_in(["score", "mean"]) & (pl.col("model_id") != ""))
+    cells = cells.drop_nulls("value")
+    if model:
+        cells = cells.with_columns(model_id=pl.lit(model), model=pl.lit(model), value=pl.lit(math.nan))
+        cells = cells.unique([name for name in cells.columns if name != "value"], maintain_order=True)
+    digits = max(len(repr(value).partition(".")[2]) for value in cells["value"])
+    for reading, cell in product(dict.fromkeys(rule["reading"] for rule in rules), cells.iter_rows(named=True)):
+        rule = next((rule for rule in rules if rule["reading"] == reading and _fits(cell, rule)), None)
+        if rule is None or not (tasks := (rule["tasks"] if cell["kind"] == "mean" else cell["task"] or rule["tasks"])):
+            continue
+        if rule["excluded"]:
+            yield rule["excluded"]
+            continue
+        percent = 2 if cell["unit"] == "percent" else 0
+        value = Decimal(repr(cell["value"])).scaleb(-percent)
+        facts = [fact for fact in card(paper, number, cell["model_id"], cell["column"]) if fact.name in RECORDED]
+        yield Expected(
+            rule["measured_as"] or cell["model_id"],
+            tuple(tasks.split()),
+            score_name(cell["metric"], cell["slice"]),
+            float(value),
+            math.nan if model else _tolerance(value, digits + percent),
+            rule["source"],
+            {fact.name: fact.value for fact in facts if fact.source != NOT_STATED},
+            {fact.name: fact.value for fact in facts if fact.source == NOT_STATED},
+            f"{paper} {number} {cell['model']} {tasks if cell['task'] else ''}:{cell['column']}",
+            rule["not_run"],
+        )
 
 
 def _settings(text: str) -> dict[str, str]:

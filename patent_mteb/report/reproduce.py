@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -85,10 +85,12 @@ def verdict(difference: float, tolerance: float) -> str:
     return "OK" if times <= 1 else "OKISH" if times <= OKISH else "FAIL"
 
 
-def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Expected] | None = None) -> Reproduction:
-    """Compare every stated score for which a results folder has a measured one."""
-    folder = "" if model is None else model.replace("/", "__").replace(" ", "_")
-    messages = [message for message in collected.excluded if folder in message]
+def reproduce(
+    collected: Collected, models: Collection[str] = (), rows: Iterable[Expected] | None = None
+) -> Reproduction:
+    """Compare every stated score for which a results folder has a measured one, of some models or of all."""
+    folders = [model.replace("/", "__").replace(" ", "_") for model in models] or [""]
+    messages = [message for message in collected.excluded if any(folder in message for folder in folders)]
     source = collected.data_sources.get("real")
     if source is None:
         return Reproduction((), (*messages, "No result on published data: nothing to compare with the papers."))
@@ -99,7 +101,7 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
         messages += excluded
         results |= {(row["run"], row["plain"]): row for row in view.results.iter_rows(named=True)}
         scores |= measured_scores(view)
-    chosen = [row for row in results.values() if row["model"] == model or model is None]
+    chosen = [row for row in results.values() if row["model"] in models or not models]
     wanted = list(expected() if rows is None else rows)
     lines, others = list[Line](), list[Line]()
     for run, name in sorted({(row["run"], row["model"]) for row in chosen}):
@@ -113,7 +115,8 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
         ]
     if not lines:
         messages.append(
-            "No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else "")
+            "No stated number has a measured one: nothing to compare."
+            + (f" The model is {', '.join(models)}." if models else "")
         )
     return Reproduction(tuple(lines), tuple(messages), tuple(others))
 

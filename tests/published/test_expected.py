@@ -76,7 +76,7 @@ def test_every_value_is_printed_for_this_model_task_and_metric(source):
 
 def test_a_joined_score_without_an_expected_one_has_a_reason():
     """No released weights, an excluded row, or the same score in a table before."""
-    with files("patent_mteb.published").joinpath("expected_settings.csv").open(encoding="utf-8", newline="") as file:
+    with files("patent_mteb.published").joinpath("expected.csv").open(encoding="utf-8", newline="") as file:
         excluded = [rule for rule in csv.DictReader(file) if rule["excluded"]]
     stated = {(row.model, row.tasks, row.score) for row in ROWS}
     missing = Counter()

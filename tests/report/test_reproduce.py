@@ -161,13 +161,13 @@ def test_the_command_prints_lines_and_says_by_its_status_whether_all_is_well(tmp
     assert cli.main(["reproduce", "--results", str(tmp_path)]) == 0
     assert "1 numbers compared, 0 FAIL" in capsys.readouterr().out
     measured(folder, "PatenTEBRetrievalOUT", 0.2)
-    assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
+    assert cli.main(["reproduce", "-m", PAECTER, "--results", str(tmp_path), "--json"]) == 1
     lines = json.loads(capsys.readouterr().out)["result"]["lines"]
     assert [(line["tasks"], line["verdict"]) for line in lines] == [
         (["PatenTEBRetrievalIN"], "OK"),
         (["PatenTEBRetrievalOUT"], "FAIL"),
     ]
-    assert cli.main(["reproduce", "another/model", "--results", str(tmp_path)]) == 1
+    assert cli.main(["reproduce", "-m", "another/model", "--results", str(tmp_path)]) == 1
     assert "No stated number has a measured one" in capsys.readouterr().err
 
 

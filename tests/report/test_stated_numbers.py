@@ -4,13 +4,17 @@ import json
 from collections import defaultdict
 
 import mteb
+import numpy as np
 import pytest
+from datasets import Dataset
 from mteb.types import PromptType
 from report_folders import add, attest, model_folder
+from sentence_transformers import SentenceTransformer
 from tiny_checkpoints import bare
+from torch.utils.data import DataLoader
 
 from patent_mteb import cli
-from patent_mteb.models import Quantised
+from patent_mteb.models import Quantised, loading
 from patent_mteb.models.loading import find_meta, load
 from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.published import expected, sizes
@@ -108,7 +112,7 @@ def test_each_stated_number_is_judged_in_a_run_of_exactly_the_stated_settings(tm
         else:
             assert judged[key].verdict in ("OK", OTHER_READING), row
             assert judged[key].difference == pytest.approx(0, abs=1e-9)
-    assert sum((run, row.cell, row.tasks) in judged for row, run in zip(ROWS, runs, strict=True)) == 1158
+    assert sum((run, row.cell, row.tasks) in judged for row, run in zip(ROWS, runs, strict=True)) == 1238
     assert found.failed == 0
 
 
@@ -144,15 +148,30 @@ def test_real_models_have_the_settings_that_their_rows_state(tmp_path):
     assert capped == {"max_tokens": 256} and stated["Qwen/Qwen3-Embedding-0.6B"][0] == {"max_tokens": 8192}
 
 
-def test_the_prompts_of_mteb_are_left_out_without_another_setting(tmp_path):
-    """As Sophia-Bench runs ModernBERT-embed: the loader of mteb's entry, with a tiny checkpoint."""
-    meta = mteb.get_model_meta("nomic-ai/modernbert-embed-base")
-    meta = meta.model_copy(update={"name": str(bare(tmp_path, 8, 1)), "revision": None})
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("nomic-ai/modernbert-embed-base", ["search_query: ", "search_document: "]),
+        ("Octen/Octen-Embedding-8B", ["Instruct: Retrieve patents that are prior art", " "]),
+    ],
+)
+def test_the_prompts_of_an_entry_of_mteb_can_be_left_out(tmp_path, monkeypatch, name, own):
+    """As Sophia-Bench runs both: the loader of mteb's entry, with a tiny checkpoint."""
+    folder = str(bare(tmp_path, 8, 1))
+    meta = mteb.get_model_meta(name).model_copy(update={"name": folder, "revision": None})
+    monkeypatch.setattr(loading, "find_meta", lambda *_: meta)
     task, roles = mteb.get_task("PatentDAPFAMTACToTACRetrieval").metadata, list(PromptType)
-    for given, prompts in (({}, ["search_query: ", "search_document: "]), ({"model_prompts": {}}, ["", ""])):
-        model = meta.load_model(device="cpu", **given)
-        assert list(prompts_put(model, task, roles, "test", "default").values()) == prompts
-        assert model.mteb_model_meta.experiment_kwargs is None
+    with_prompts, without = load(name, device="cpu"), load(name, device="cpu", prompts=False)
+    found = list(prompts_put(with_prompts, task, roles, "test", "default").values())
+    assert all(prompt.startswith(start[:9]) for prompt, start in zip(found, own, strict=True))
+    assert list(prompts_put(without, task, roles, "test", "default").values()) == ["", ""]
+    assert with_prompts.mteb_model_meta.experiment_kwargs is None
+    assert without.mteb_model_meta.experiment_kwargs == {"prompts": "none"}
+    batch = DataLoader(Dataset.from_dict({"text": ["a rotor"]}))
+    bare_vectors = SentenceTransformer(folder, device="cpu").encode(["a rotor"])
+    options = {"task_metadata": task, "hf_split": "test", "hf_subset": "default", "prompt_type": PromptType.query}
+    np.testing.assert_allclose(without.encode(batch, **options), bare_vectors, atol=2e-2)  # bfloat16 weights
+    assert np.abs(with_prompts.encode(batch, **options) - without.encode(batch, **options)).max() > 1e-3
 
 
 @pytest.mark.slow
