@@ -480,11 +480,12 @@ def without_prompts(meta: ModelMeta) -> ModelMeta:
     """Return the entry of a model with the argument of its loader that leaves its prompts out."""
     if meta.name in CHECKPOINTS:
         return with_settings(meta, **NO_PROMPTS)
-    arguments: dict[Any, dict[str, Any]] = {
-        InstructSentenceTransformerModel: {"instruction_template": _no_instruction},
-        SentenceTransformerEncoderWrapper: {"model_prompts": {}},
-    }
-    if (argument := arguments.get(meta.loader)) is None:
+    loader: type = meta.loader if isinstance(meta.loader, type) else object
+    if issubclass(loader, InstructSentenceTransformerModel):
+        argument: dict[str, Any] = {"instruction_template": _no_instruction}
+    elif issubclass(loader, SentenceTransformerEncoderWrapper):
+        argument = {"model_prompts": {}}
+    else:
         raise ModelError(
             f"the prompts of '{meta.name}' cannot be left out: it is neither a patent model of the suite nor loaded by"
             " mteb's sentence-transformers loaders. Remedy: leave out --no-prompts"
