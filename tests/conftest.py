@@ -18,7 +18,6 @@ from paths import SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-os.environ["PATENT_MTEB_TRUNCATED"] = "1"  # the loopback hub serves releases of a few rows
 os.environ.setdefault("PATENT_MTEB_CACHE", str(Path(tempfile.gettempdir()) / "patent_mteb_tests"))
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores

@@ -9,7 +9,6 @@ result file or a cached score. Resolving sends no request; :func:`with_commit` d
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import re
 import shutil
@@ -29,6 +28,8 @@ from patent_mteb.identity import content_hash, digest
 
 logger = logging.getLogger(__name__)
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
+TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
+"""1: accept released files with fewer rows than their release, as local data, which no paper is compared with."""
 REGISTERED: dict[str, frozenset[str]] = {}
 """By data set: the hashes of local directories that are known to be the authors' data (``local-<hash>``).
 
@@ -109,7 +110,7 @@ class Source:
             return sample_root(self.data.recipe) / self.data.key / name
         if self.folder is not None:
             return self.folder / name
-        commit = self.revision if hub.is_commit(self.revision) else with_commit(self).revision
+        commit = self.revision if hub.is_commit(self.revision) else _commit(self.data)
         with _alternative_remedy(self.data):
             return hub.fetch(self.data.key, commit, name, gated=self.data.gated)
 
@@ -159,7 +160,8 @@ def resolve(data: DataSet, sample: bool | None = None, root: Path | None = None)
     if held is not None:
         folder = held.folder / data.key
         if folder.is_dir():
-            if data.released and (commit := _downloaded(folder)) and data.holds(commit):
+            whole = data.released and not switched_on(TRUNCATED_VARIABLE)
+            if whole and (commit := _downloaded(folder)) and data.holds(commit):
                 return Source(data, "local", commit, folder)
             revision = f"local-{content_hash(folder)}"
             return Source(data, "local", revision, folder, None if _registered(data, revision) else held.own(data.key))
@@ -169,17 +171,21 @@ def resolve(data: DataSet, sample: bool | None = None, root: Path | None = None)
         return Source(data, "local", "missing", (held.folder if held else Path(f"${DATA_VARIABLE}")) / data.key)
     if data.recipe and (sample or not data.released or switched_on(SAMPLE_VARIABLE)):
         return Source(data, "sample", sample_revision(data.recipe))
-    return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
+    return Source(data, "hub", _state(data, hub.cached_commit(data.key, data.revision) or data.revision))
+
+
+def _state(data: DataSet, commit: str) -> str:
+    return f"local-{digest([data.key, commit])}" if switched_on(TRUNCATED_VARIABLE) else commit
 
 
 def with_commit(source: Source) -> Source:
     """Return the source with the full commit of its data; for a branch, the one that the hub names today."""
-    data = source.data
-    if source.kind != "hub":
-        return source
+    return source if source.kind != "hub" else replace(source, revision=_state(source.data, _commit(source.data)))
+
+
+def _commit(data: DataSet) -> str:
     with _alternative_remedy(data):
-        commit = hub.commit_of(data.key, data.revision, data.file, gated=data.gated)
-    return replace(source, revision=commit)
+        return hub.commit_of(data.key, data.revision, data.file, gated=data.gated)
 
 
 @contextlib.contextmanager
@@ -222,16 +228,8 @@ def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) ->
     memo = cache_root() / "downloads" / digest([notes, content], 32)
     if memo.is_file():
         return True
-    for name, etag in notes:
-        path = folder / name
-        hashed = hashlib.sha256()
-        if len(etag) != 64:  # git's hash
-            hashed = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
-        with path.open("rb") as stream:
-            while chunk := stream.read(1 << 20):
-                hashed.update(chunk)
-        if hashed.hexdigest() != etag:
-            return False
+    if not all(hub.matches_etag(folder / name, etag) for name, etag in notes):
+        return False
     with contextlib.suppress(OSError):  # a read-only cache costs time only
         write_text(memo, "")
     return True

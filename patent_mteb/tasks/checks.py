@@ -15,13 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.hub import STATED, rows_of
-from patent_mteb.data.loading import Source
+from patent_mteb.data.hub import rows_of
+from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source
 from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
 logger = logging.getLogger(__name__)
-TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 
 
 def _is_release(source: Source) -> bool:
@@ -37,15 +36,8 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
     if rows > released or switched_on(TRUNCATED_VARIABLE):
         logger.warning("%s: %s", source.path(name), problem)
         return
-    remedy = f"download it again, or set {TRUNCATED_VARIABLE}=1 if the release itself has changed"
+    remedy = f"download it again, or set {TRUNCATED_VARIABLE}=1 to score it as local data"
     raise DataError(problem, path=source.path(name), remedy=remedy)
-
-
-def log_size(source: Source, name: str, number: int) -> None:
-    """Log a released file whose number of patents is not the paper's."""
-    stated = STATED.get((source.data.key, name))
-    if stated not in (None, number) and _is_release(source):
-        logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
 
 
 def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str], path: Path, what: str) -> None:

@@ -92,7 +92,7 @@ def read_search(source: Source) -> Search:
     checks.need_part(source, PERF)
     documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
     for name, patents in (("documents", documents), ("queries", queries)):
-        checks.log_size(source, f"{PERF}/content/{name}.json", len(patents))
+        checks.refuse_truncated(source, f"{PERF}/content/{name}.json", len(patents))
     path = source.path(f"{PERF}/mapping/gold.json")
     counts: Counter[str] = Counter()
     gains: dict[str, dict[str, int]] = {}

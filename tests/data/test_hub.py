@@ -231,3 +231,19 @@ def test_a_missing_file_does_not_keep_from_the_others_and_a_new_token_opens_the_
 )
 def test_which_revisions_a_pin_allows(pinned, revision, real):
     assert matches_pin(pinned, revision) is real
+
+
+@pytest.mark.parametrize("name", [FILE, "README.md"])
+def test_a_damaged_file_of_the_cache_is_fetched_again(hub, repository, monkeypatch, caplog, name):
+    """Half of a file, as a broken transfer leaves it: under the hash of a large file, or git's of a small one."""
+    commit = repository.commit(FILES)
+    path = fetch(KEY, commit, name)
+    path.resolve().write_bytes(FILES[name][:2])
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(AccessError, match=r"the cached file is damaged.*unset HF_HUB_OFFLINE"):
+        fetch(KEY, commit, name)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    assert fetch(KEY, commit, name).read_bytes() == FILES[name]
+    assert "it is downloaded again" in caplog.text
+    asked = len(hub.log)
+    assert fetch(KEY, commit, name).read_bytes() == FILES[name] and len(hub.log) == asked

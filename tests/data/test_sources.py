@@ -197,3 +197,12 @@ def test_names_of_the_packages_recipes_are_read_in_any_spelling():
     assert {loading.sample_revision(name) for name in ("wipo_at", "WIPO-AT", "PatenTEB")} == {
         f"sample-{SAMPLE_VERSION}"
     }
+
+
+def test_a_shortened_release_that_is_accepted_is_a_local_state(monkeypatch):
+    data = loading.DataSet("datalyes/class_bloom", "patenteb", "62c95f3")
+    assert loading.resolve(data).revision == "62c95f3"
+    monkeypatch.setenv(loading.TRUNCATED_VARIABLE, "1")
+    found = loading.resolve(data)
+    assert found.kind == "hub" and found.task_suffix == f".{found.revision}" and found.revision.startswith("local-")
+    assert not data.holds(found.revision)

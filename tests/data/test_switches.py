@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from patent_mteb.data.loading import DataSet, Source
+from patent_mteb.data.loading import TRUNCATED_VARIABLE, DataSet, Source
 from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import DataError
 from patent_mteb.search.engine import FAST_VARIABLE, on_arrays
-from patent_mteb.tasks.checks import TRUNCATED_VARIABLE, refuse_truncated
+from patent_mteb.tasks.checks import refuse_truncated
 
 ON, OFF = ("1", "true", "True", "yes", "on", " ON "), ("0", "false", "FALSE", "no", "off", " Off")
 

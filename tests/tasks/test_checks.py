@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from patent_mteb.data import loading
-from patent_mteb.data.loading import Source
+from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import dapfam, patenteb
-from patent_mteb.tasks.checks import TRUNCATED_VARIABLE, read_unique, refuse_contradictions, refuse_truncated
+from patent_mteb.tasks.checks import read_unique, refuse_contradictions, refuse_truncated
 
 COMMIT = "161c119f15561d9b6adcde2a759cdf76a17b0a62"
 

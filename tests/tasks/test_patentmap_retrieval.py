@@ -13,10 +13,11 @@ from patentmap_folder import ABS, CLM, contents, gold, run, write_folder
 from small_patents import Words
 
 from patent_mteb.data.loading import Source
+from patent_mteb.errors import DataError
 from patent_mteb.models.robustness import with_section_tags
 from patent_mteb.recipes.patentmap_content import read_content
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.tasks.checks import log_size
+from patent_mteb.tasks.checks import refuse_truncated
 from patent_mteb.tasks.patentmap import DATA, read_search
 
 SECTIONS = ("abstract", "claim", "invention")
@@ -161,9 +162,11 @@ def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
     assert (found.gains[first], found.gains[second]) == ({pool[0]: 3}, {pool[0]: 2, pool[1]: 1})
 
 
-@pytest.mark.parametrize(
-    ("revision", "number", "said"), [("main", 199, True), ("main", 200, False), ("local-0123456789ab", 199, False)]
-)
-def test_a_release_of_another_size_than_the_paper_says_is_told(caplog, tmp_path, revision, number, said):
-    log_size(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
-    assert ("199 patents, the paper says 200" in caplog.text) == said
+def test_a_release_with_fewer_patents_than_the_paper_states_is_refused(tmp_path):
+    def check(revision, number):
+        refuse_truncated(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
+
+    check("main", 200)
+    check("local-0123456789ab", 199)
+    with pytest.raises(DataError, match="the file has 199 rows, its release 200"):
+        check("main", 199)
