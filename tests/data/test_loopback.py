@@ -301,10 +301,9 @@ def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_in_a_process_of_its_own(hub, tmp_path):
-    """Nothing is patched here: the environment alone names the hub."""
-    key = "datalyes/effect2substance"
-    commit = released_layouts.publish(hub, key)
+def test_a_shortened_release_in_a_process_of_its_own(hub, tmp_path):
+    """Nothing is patched here: the environment alone names the hub. The set has 60 of 2,037 rows."""
+    commit = released_layouts.publish(hub, "datalyes/effect2substance")
     environment = os.environ | {
         "HF_ENDPOINT": hub.address,
         "HF_HUB_OFFLINE": "0",
@@ -312,17 +311,23 @@ def test_the_command_in_a_process_of_its_own(hub, tmp_path):
         "HF_TOKEN": TOKEN,
     }
     environment.pop("PATENT_MTEB_QUERY_SCORES", None)
-    script = "import sys; from patent_mteb import cli; sys.exit(cli.main(sys.argv[1:]))"
-    options = ["-m", RANDOM, "-t", "PatenTEBEffect2Substance", "--out", str(tmp_path / "results")]
-    done = subprocess.run(
-        [sys.executable, "-c", script, "run", *options],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    results, task = tmp_path / "results", "PatenTEBEffect2Substance"
+
+    def command(variables=(), first="pass"):
+        script = f"import sys; {first}; from patent_mteb import cli; sys.exit(cli.main(sys.argv[1:]))"
+        options = ["run", "-m", RANDOM, "-t", task, "--out", str(results)]
+        arguments = [sys.executable, "-c", script, *options]
+        own = environment | dict(variables)
+        return subprocess.run(arguments, env=own, capture_output=True, text=True, timeout=300, check=False)
+
+    refused = command()
+    assert refused.returncode == 1 and "the file has 60 rows, its release 2037" in refused.stderr
+    assert command({"PATENT_MTEB_TRUNCATED": "1"}).returncode == 0
+    (path,) = results.rglob(f"{task}.*.json")
+    assert path.stem == f"{task}.{json.loads(path.read_text())['dataset_revision']}" and ".local-" in path.name
+    export = prepare(results, tmp_path / "export")
+    assert export.exported == 0
+    done = command(first="from patent_mteb.data import hub; hub.ROWS.clear()")  # a release of 60 rows
     assert done.returncode == 0, done.stderr
-    (path,) = (tmp_path / "results").rglob("PatenTEBEffect2Substance.json")
-    assert json.loads(path.read_text())["dataset_revision"] == commit
-    assert prepare(tmp_path / "results", tmp_path / "export").exported == 1
+    assert json.loads(next(results.rglob(f"{task}.json")).read_text())["dataset_revision"] == commit
+    assert prepare(results, tmp_path / "second").exported == 1
