@@ -45,7 +45,7 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet, write_rows
-from patent_mteb.patents import ipc, views
+from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
@@ -62,13 +62,12 @@ from patent_mteb.recipes.needs import (
     Filter,
     Funnel,
     Need,
-    deviations,
     filters_of,
     note_ungraded,
     within,
 )
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import shares
+from patent_mteb.recipes.sampling import grouped, ipc_section, shares
 
 _INVENTION = (
     r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility"
@@ -211,7 +210,7 @@ class _Family:
 
     @property
     def section(self) -> str:
-        return next(iter(ipc.codes_at(self.ipc, "section", errors="skip").codes), "")
+        return ipc_section(self.ipc)
 
 
 _SECTIONS = ("Title", "Abstract", "Claims", "Description")
@@ -232,11 +231,9 @@ def _family(members: Sequence[Patent]) -> _Family:
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/Sophia``."""
-    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
+    log = BuildLog(NAME)
     known = Sketched(map(clean_patent, patents))
-    members: dict[str, list[Patent]] = {}
-    for patent in known.values():
-        members.setdefault(patent.family_id, []).append(patent)
+    members = grouped(known.values(), lambda patent: patent.family_id)
     families = {key: _family(group) for key, group in sorted(members.items())}
     log.step("families", len(patents), len(families))
     documents = {key: family for key, family in families.items() if _n_sections(family.document)}
@@ -286,13 +283,12 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         without = f"{missing[name]} queries without" if missing[name] else ""
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
     citation_rows = [
-        (number[query.id], number[other], direction, category)
+        {"query-id": number[query.id], "corpus-id": number[other], "direction": direction, "category": category}
         for query in queries
         for other in sorted(edges[query.id])
         for direction, category in sorted(categories[query.id, other])
     ]
-    names = ("query-id", "corpus-id", "direction", "category")
-    write_parquet(folder / "citations.parquet", pa.table(list(map(pa.array, zip(*citation_rows, strict=True))), names))
+    write_parquet(folder / "citations.parquet", pa.Table.from_pylist(citation_rows))
     log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(citation_rows)} edges")
     log.record_files(root, NAME)
     return log
@@ -370,13 +366,10 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
 
 def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
     draw = random.Random(params.seed)
-    years: dict[int, dict[tuple[str, ...], list[_Family]]] = {}
-    for family in candidates:
-        years.setdefault(family.year or 0, {}).setdefault((family.section, family.jurisdiction), []).append(family)
-    available = {year: sum(map(len, cells.values())) for year, cells in years.items()}
+    years = grouped(candidates, lambda family: family.year or 0)
     chosen: list[_Family] = []
-    for year, quota in _even(available, params.queries).items():
-        cells = years[year]
+    for year, quota in _even({year: len(group) for year, group in years.items()}, params.queries).items():
+        cells = grouped(years[year], lambda family: (family.section, family.jurisdiction))
         for cell, count in sorted(shares({cell: len(group) for cell, group in cells.items()}, quota).items()):
             chosen += draw.sample(cells[cell], count)
     return sorted(chosen, key=lambda family: family.document.publication_number)
