@@ -82,11 +82,6 @@ class Labelled:
     labels: tuple[str, ...]
 
 
-def without_tags(text: str) -> str:
-    """Return a text without section tags."""
-    return _TAG.sub("", text)
-
-
 def with_tag(text: str) -> str:
     """Add the tag before the abstract of ``title [SEP] abstract``."""
     title, separator, abstract = text.partition(SEPARATOR)
@@ -145,7 +140,7 @@ def read_labelled(path: Path) -> list[Labelled]:
             [code.strip()[:4] for code in _codes_in(cells["ipcr_labels"], path, row)], "subclass", errors="skip"
         )
         invalid += len(unusable)
-        text = without_tags(cells["text"]).strip()
+        text = _TAG.sub("", cells["text"]).strip()
         if codes and text:
             patents.append(Labelled(text, codes))
         else:

@@ -205,6 +205,10 @@ class _Family:
     ipc: tuple[str, ...]
 
     @property
+    def number(self) -> str:
+        return self.document.publication_number
+
+    @property
     def year(self) -> int | None:
         return self.document.publication_date.year if self.document.publication_date else None
 
@@ -240,24 +244,23 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log.step("families with text", len(families), len(documents))
 
     family_of = {number: patent.family_id for number, patent in known.items()}
-    edges, categories = _edges(citations, family_of, documents, "category" in params.require, log)
+    edges = _edges(citations, family_of, documents, "category" in params.require, log)
     candidates = list(Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(edges, params)))
     queries = _draw([documents[key] for key in candidates], params)
     distinct = [len({getattr(family, name) for family in queries}) for name in ("year", "section", "jurisdiction")]
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
     log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
-    patents_of_queries = (known.record(family.document.publication_number) for family in queries)
+    patents_of_queries = (known.record(family.number) for family in queries)
     query_patents = _with_new_summaries(_with_summaries_from(params.summaries, patents_of_queries, log), params)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
     folder = root / NAME
-    number = {key: family.document.publication_number for key, family in documents.items()}
-    qrels = {number[query.id]: {number[other]: 1 for other in sorted(edges[query.id])} for query in queries}
-    rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: number[family.id])
+    qrels = {query.number: {documents[other].number: 1 for other in sorted(edges[query.id])} for query in queries}
+    rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: family.number)
     metadata = pa.table(
         {
-            "_id": [number[family.id] for family in rows],
+            "_id": [family.number for family in rows],
             "family_id": [family.id for family in rows],
             "jurisdiction": [family.jurisdiction for family in rows],
             "publication_year": pa.array([family.year for family in rows], pa.int64()),
@@ -265,11 +268,26 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         }
     )
     texts = Composed(
-        {number[family.id]: number[family.id] for family in corpus},
+        {family.number: family.number for family in corpus},
         lambda key: title_and_text(known.record(key), _SECTIONS[1:]),
     )
-    row_of = {number[family.id]: row for row, family in enumerate(queries)}
+    row_of = {query.number: row for row, query in enumerate(queries)}
     write_beir(folder, texts, Composed(row_of, lambda row: views.VIEWS["Tacd"](query_patents[row])), qrels, metadata)
+    _write_representations(folder, query_patents, log)
+    links = [
+        {"query-id": query.number, "corpus-id": documents[other].number, "direction": direction, "category": category}
+        for query in queries
+        for other in sorted(edges[query.id])
+        for direction, category in sorted(edges[query.id][other])
+    ]
+    write_parquet(folder / "citations.parquet", pa.Table.from_pylist(links))
+    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(links)} edges")
+    log.record_files(root, NAME)
+    return log
+
+
+def _write_representations(folder: Path, queries: Sequence[Patent], log: BuildLog) -> None:
+    """Write ``queries.parquet`` and log the queries without each representation."""
     missing: Counter[str] = Counter()
 
     def representations(patent: Patent) -> dict[str, str | None]:
@@ -278,23 +296,14 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         return {"_id": patent.publication_number, **texts}
 
     schema = pa.schema([(name, pa.string()) for name in ("_id", *REPRESENTATIONS)])
-    write_rows(folder / "queries.parquet", map(representations, query_patents), schema)
+    write_rows(folder / "queries.parquet", map(representations, queries), schema)
     for name in REPRESENTATIONS:
         without = f"{missing[name]} queries without" if missing[name] else ""
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
-    citation_rows = [
-        {"query-id": number[query.id], "corpus-id": number[other], "direction": direction, "category": category}
-        for query in queries
-        for other in sorted(edges[query.id])
-        for direction, category in sorted(categories[query.id, other])
-    ]
-    write_parquet(folder / "citations.parquet", pa.Table.from_pylist(citation_rows))
-    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(citation_rows)} edges")
-    log.record_files(root, NAME)
-    return log
 
 
-_Edges = dict[str, dict[str, set[str]]]
+_Edges = dict[str, dict[str, set[tuple[str, str]]]]
+"""(direction, category) of the citations that link a family to each other one."""
 
 
 def _edges(
@@ -303,10 +312,8 @@ def _edges(
     documents: Mapping[str, _Family],
     graded: bool,
     log: BuildLog,
-) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
-    """Return degrees of relevance by link, and (direction, category) by link."""
+) -> _Edges:
     edges: _Edges = {}
-    categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
     dropped: Counter[str] = Counter()
     used = ungraded = 0
     for citation in citations:
@@ -326,12 +333,11 @@ def _edges(
             used += 1
             ungraded += not relevance
             for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
-                edges.setdefault(query, {}).setdefault(other, set()).add(relevance)
-                categories.setdefault((query, other), set()).add((direction, citation.category))
+                edges.setdefault(query, {}).setdefault(other, set()).add((direction, citation.category))
     name = "citations with a category" if graded else "citations, with a category or not"
     log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
-    return edges, categories
+    return edges
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
@@ -351,7 +357,7 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
         return len(edges.get(family.id, ())) >= params.min_relevant
 
     def has_xy(family: _Family) -> bool:
-        return any("xy" in degrees for degrees in edges.get(family.id, {}).values())
+        return any(degree(category) == "xy" for links in edges.get(family.id, {}).values() for _, category in links)
 
     def in_years(family: _Family) -> bool:
         return within(family.year, params.first_year, params.last_year)
@@ -372,7 +378,7 @@ def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
         cells = grouped(years[year], lambda family: (family.section, family.jurisdiction))
         for cell, count in sorted(shares({cell: len(group) for cell, group in cells.items()}, quota).items()):
             chosen += draw.sample(cells[cell], count)
-    return sorted(chosen, key=lambda family: family.document.publication_number)
+    return sorted(chosen, key=lambda family: family.number)
 
 
 def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
@@ -421,4 +427,4 @@ def _corpus(
     others = [key for key in documents if key not in relevant and key not in query_families]
     n_others = min(len(others), max(0, params.corpus - len(relevant)))
     chosen = relevant | set(random.Random(params.seed + 1).sample(others, n_others))
-    return sorted((documents[key] for key in chosen), key=lambda family: family.document.publication_number)
+    return sorted((documents[key] for key in chosen), key=lambda family: family.number)
