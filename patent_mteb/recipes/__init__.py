@@ -112,13 +112,9 @@ def needs(recipe: str) -> tuple[Need, ...]:
     return tuple(getattr(find(recipe), "NEEDS", ()))
 
 
-def settings(recipe: str) -> list[Setting]:
-    """Return the settings of a recipe, then those of every recipe."""
+def _own_settings(recipe: str) -> list[Setting]:
     params = getattr(find(recipe), "Params", None)
-    specific = [] if params is None else settings_of(params)
-    redefined = {setting.name for setting in specific}
-    of_every = settings_of(Common, _common_defaults(recipe))
-    return [*specific, *(setting for setting in of_every if setting.name not in redefined)]
+    return [] if params is None else settings_of(params)
 
 
 def _common_defaults(recipe: str) -> Common:
@@ -126,27 +122,33 @@ def _common_defaults(recipe: str) -> Common:
     return defaults
 
 
-def _split_settings(recipe: str, assignments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split assignments into those of the recipe and those of every recipe."""
-    params = getattr(find(recipe), "Params", None)
-    names = {setting.name for setting in settings_of(Common)}
-    names -= {setting.name for setting in settings_of(params)} if params else set()
-    common = [one for one in assignments if one.partition("=")[0].strip() in names]
-    return [one for one in assignments if one not in common], common
+def settings(recipe: str) -> list[Setting]:
+    """Return the settings of a recipe, then those of every recipe."""
+    own = _own_settings(recipe)
+    redefined = {setting.name for setting in own}
+    of_every = settings_of(Common, _common_defaults(recipe))
+    return [*own, *(setting for setting in of_every if setting.name not in redefined)]
+
+
+def _parsed(recipe: str, assignments: Sequence[str]) -> tuple[tuple[Any, ...], Common]:
+    """Return the arguments of ``build`` (``Params``, or nothing without it) and the settings of every recipe."""
+    module = find(recipe)
+    of_every = [setting.name for setting in settings_of(Common)]
+    common_names = set(of_every) - {setting.name for setting in _own_settings(recipe)}
+    common = [one for one in assignments if one.partition("=")[0].strip() in common_names]
+    own = [one for one in assignments if one not in common]
+    parsed: Common = read_params(Common, common, recipe, base=_common_defaults(recipe))
+    if hasattr(module, "Params"):
+        return (read_params(module.Params, own, recipe, of_every),), parsed
+    if own:
+        remedy = "remove them, or give its module a dataclass Params"
+        raise DataError(f"recipe {recipe} has no settings of its own", remedy=remedy)
+    return (), parsed
 
 
 def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
     """Parse settings to the arguments of ``build``: ``Params``, or nothing without it."""
-    module = find(recipe)
-    specific, common = _split_settings(recipe, settings)
-    read_params(Common, common, recipe, base=_common_defaults(recipe))
-    if hasattr(module, "Params"):
-        return (read_params(module.Params, specific, recipe, [setting.name for setting in settings_of(Common)]),)
-    if specific:
-        raise DataError(
-            f"recipe {recipe} has no settings of its own", remedy="remove them, or give its module a dataclass Params"
-        )
-    return ()
+    return _parsed(recipe, settings)[0]
 
 
 _FIXED_MEMORY = 500_000_000
@@ -194,8 +196,8 @@ def run_on(
     folder, which then replaces the previous build atomically. A recipe that refuses its input or is killed leaves the
     previous build unchanged.
     """
-    module, params = find(recipe), check_settings(recipe, settings)
-    common: Common = read_params(Common, _split_settings(recipe, settings)[1], recipe, base=_common_defaults(recipe))
+    module = find(recipe)
+    params, common = _parsed(recipe, settings)
     before = dataset.with_identity(root, dataset.read(root), identity)
     name = module.__name__.rpartition(".")[2]
     outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)
@@ -209,8 +211,8 @@ def run_on(
             log: BuildLog = module.build(ready.patents, ready.citations, folder, *params)
         except DataError as error:
             raise _located(error, folder, root, report) from error
-        changed = [one for given in params for one in deviations(given, needs(recipe)) if one not in log.deviations]
         log.steps[:0] = preparation.steps
+        changed = [phrase for given in params for phrase in deviations(given, needs(recipe))]
         log.deviations[:0] = [*preparation.deviations, *changed]
         values = {
             one.name: written(getattr(given, one.name))

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -36,24 +36,17 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations, filters_of
+from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import AllBut, sample_queries
-
-
-class HasKeywords(Protocol):
-    @property
-    def keywords(self) -> tuple[str, ...]: ...
-    @property
-    def abstract(self) -> str: ...
+from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
 
 
 def keywords_of(
-    queries: Mapping[str, HasKeywords], abstracts: Callable[[], Iterable[str]], number: int
+    queries: Mapping[str, Mapping[str, Any]], abstracts: Callable[[], Iterable[str]], number: int
 ) -> dict[str, str]:
-    """Return the keywords of each query, separated by commas."""
-    words = {key: ", ".join(family.keywords) for key, family in queries.items()}
-    missing = {key: family.abstract for key, family in queries.items() if not family.keywords}
+    """Return the keywords of each query, separated by commas, from its columns."""
+    words: dict[str, str] = {key: family["abstract_keywords"] for key, family in queries.items()}
+    missing = {key: family["abstract_en"] for key, family in queries.items() if not words[key]}
     if not any(missing.values()):
         return words
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -126,57 +119,59 @@ SAMPLE = Params(min_citations=4, queries_per_domain=10, positives=20, negatives=
 """Families of the built-in sample have few citations."""
 
 
-@dataclass(frozen=True)
-class FamilyRecord:
-    """A simple family after consolidation (gold layer)."""
+_STRING, _STRINGS = pa.string(), pa.list_(pa.string())
+_COLUMNS = {
+    "earliest_claim_jurisdiction": _STRING,
+    "jurisdiction": _STRINGS,
+    "ipcr_codes_str": _STRING,
+    "earliest_claim_date": _STRING,
+    "earliest_claim_year": pa.int64(),
+    "classifications_ipcr_list_first_three_chars_list": _STRINGS,
+    "title_en": _STRING,
+    "abstract_en": _STRING,
+    "claims_text": _STRING,
+    "description_en": _STRING,
+}
+"""Published columns of a family. Those of queries have also ``abstract_keywords``."""
 
-    id: str
-    primary_jurisdiction: str
-    jurisdictions: tuple[str, ...]
-    ipcr_codes: tuple[str, ...]
-    ipc3: tuple[str, ...]
-    earliest_claim: dt.date | None
-    title: str
-    abstract: str
-    claims: str
-    description: str
-    keywords: tuple[str, ...]
+_TARGETS = pa.schema({"relevant_id": _STRING, **_COLUMNS})
+_QUERIES = pa.schema({"query_id": _STRING, **_COLUMNS, "abstract_keywords": _STRING})
 
-
-def consolidate(members: Sequence[Patent]) -> FamilyRecord:
-    """Merge the publications of one family (§3.2, gold layer).
-
-    Id, primary jurisdiction and date come from the member with the earliest claim date. List fields have the distinct
-    values of all members, in their order. Each text comes from the most recent member that has it.
-    """
-    by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
-    newest_first = sorted(
-        members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number), reverse=True
-    )
-    codes = tuple(dict.fromkeys(code for patent in by_claim for code in patent.ipc))
-    texts = {name: next(filter(None, map(text_of, newest_first)), "") for name, text_of in _TEXTS.items()}
-    return FamilyRecord(
-        id=by_claim[0].family_id,
-        primary_jurisdiction=by_claim[0].jurisdiction,
-        jurisdictions=tuple(dict.fromkeys(patent.jurisdiction for patent in by_claim)),
-        ipcr_codes=codes,
-        ipc3=ipc.codes_at(codes, "ipc3", errors="skip").codes,
-        earliest_claim=_claim_date(by_claim[0]),
-        keywords=tuple(dict.fromkeys(word for patent in by_claim for word in patent.keywords)),
-        **texts,
-    )
+_TEXTS: Mapping[str, tuple[str, Callable[[Patent], str]]] = {
+    "title": ("title_en", views.VIEWS["Title"]),
+    "abstract": ("abstract_en", views.VIEWS["Abstract"]),
+    "claims": ("claims_text", lambda patent: "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims)),
+    "description": ("description_en", views.VIEWS["Description"]),
+}
+"""Column and text of each field."""
 
 
 def _claim_date(patent: Patent) -> dt.date | None:
     return patent.priority_date or patent.application_date
 
 
-_TEXTS: Mapping[str, Callable[[Patent], str]] = {
-    "title": views.VIEWS["Title"],
-    "abstract": views.VIEWS["Abstract"],
-    "claims": lambda patent: "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims),
-    "description": views.VIEWS["Description"],
-}
+def consolidate(members: Sequence[Patent]) -> dict[str, Any]:
+    """Merge the publications of one simple family to the columns of a query (§3.2, gold layer).
+
+    Primary jurisdiction and date come from the member with the earliest claim date. List fields have the distinct
+    values of all members, in their order. Each text comes from the most recent member that has it.
+    """
+    by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
+    newest_first = sorted(
+        members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number), reverse=True
+    )
+    codes = list(dict.fromkeys(code for patent in by_claim for code in patent.ipc))
+    claimed = _claim_date(by_claim[0])
+    return {
+        "earliest_claim_jurisdiction": by_claim[0].jurisdiction,
+        "jurisdiction": list(dict.fromkeys(patent.jurisdiction for patent in by_claim)),
+        "ipcr_codes_str": "; ".join(codes),
+        "earliest_claim_date": claimed and claimed.isoformat(),
+        "earliest_claim_year": claimed and claimed.year,
+        "classifications_ipcr_list_first_three_chars_list": list(ipc.codes_at(codes, "ipc3", errors="skip").codes),
+        **{column: next(filter(None, map(text_of, newest_first)), "") for column, text_of in _TEXTS.values()},
+        "abstract_keywords": ", ".join(dict.fromkeys(word for patent in by_claim for word in patent.keywords)),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +200,7 @@ class _Families:
             self._texts.append(clean_patent(patent))
             self._members.setdefault(known.family_id, []).append(row)
 
-    def record(self, family: str) -> FamilyRecord:
+    def columns(self, family: str) -> dict[str, Any]:
         return consolidate([self._texts[row] for row in self._members[family]])
 
     def outlines(self) -> dict[str, _Outline]:
@@ -213,16 +208,18 @@ class _Families:
         shared: dict[object, Any] = {}
         found = {}
         for key in sorted(self._members):
-            record = self.record(key)
-            texts = frozenset(name for name in _TEXTS if getattr(record, name))
-            ipc3, texts = (shared.setdefault(value, value) for value in (record.ipc3, texts))
-            found[key] = _Outline(key, record.earliest_claim, ipc3, texts)
+            columns = self.columns(key)
+            day = columns["earliest_claim_date"]
+            ipc3 = tuple(columns["classifications_ipcr_list_first_three_chars_list"])
+            texts = frozenset(name for name, (column, _) in _TEXTS.items() if columns[column])
+            ipc3, texts = (shared.setdefault(value, value) for value in (ipc3, texts))
+            found[key] = _Outline(key, day and dt.date.fromisoformat(day), ipc3, texts)
         return found
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write the three tables below ``root/datalyes/DAPFAM_patent``."""
-    log = BuildLog("DAPFAM", deviations=deviations(params, NEEDS))
+    log = BuildLog("DAPFAM")
     families = _Families(patents)
     log.step("bronze: publications", len(patents), len(patents))
 
@@ -238,11 +235,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))
     draw = random.Random(params.seed)
     queries = _queries(candidates, complete, params, draw, log)
-    keys = list(complete)
-    position_of = {key: position for position, key in enumerate(keys)}
-    relations = [
-        one for query in queries for one in _relations(query, complete, keys, position_of, graph, params, draw)
-    ]
+    relations = _relations(queries, complete, graph, params, draw)
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
     note = f"{n_positive} positive, {len(relations) - n_positive} negative"
@@ -250,16 +243,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log.step("gold: targets", len(complete), len(targets))
 
     folder = root / DATA_SET
-    records = {key: families.record(key) for key in queries}
-    words = keywords_of(records, lambda: (families.record(key).abstract for key in complete), params.keywords)
-    targets_of = ({"relevant_id": key, **_row(families.record(key))} for key in targets)
-    write_rows(folder / "corpus.parquet", targets_of, _schema("relevant_id"))
-    rows = ({"query_id": key, **_row(one), "abstract_keywords": words[key]} for key, one in records.items())
-    write_rows(folder / "queries.parquet", rows, _schema("query_id", "abstract_keywords"))
+    columns = {key: families.columns(key) for key in queries}
+    words = keywords_of(columns, lambda: (families.columns(key)["abstract_en"] for key in complete), params.keywords)
+    targets_of = ({"relevant_id": key, **families.columns(key)} for key in targets)
+    write_rows(folder / "corpus.parquet", targets_of, _TARGETS)
+    rows = ({"query_id": key, **of_family, "abstract_keywords": words[key]} for key, of_family in columns.items())
+    write_rows(folder / "queries.parquet", rows, _QUERIES)
     names = ("query_id", "relevant_id", "relevance_score", "domain_rel")
-    write_parquet(
-        folder / "qrels_all.parquet", pa.table(dict(zip(names, map(list, zip(*relations, strict=True)), strict=True)))
-    )
+    judgements = [dict(zip(names, relation, strict=True)) for relation in relations]
+    write_parquet(folder / "qrels_all.parquet", pa.Table.from_pylist(judgements))
     log.record_files(root, DATA_SET)
     return log
 
@@ -289,9 +281,7 @@ def _queries(
     candidates: Sequence[str], complete: Mapping[str, _Outline], params: Params, draw: random.Random, log: BuildLog
 ) -> list[str]:
     """Draw candidates of each IPC3 domain."""
-    domains: dict[str, list[str]] = {}
-    for key in candidates:
-        domains.setdefault(complete[key].ipc3[0], []).append(key)
+    domains = grouped(candidates, lambda key: complete[key].ipc3[0])
     queries = sorted(
         key
         for _, keys in sorted(domains.items())
@@ -307,47 +297,24 @@ def _queries(
 
 
 def _relations(
-    query: str,
-    complete: Mapping[str, _Outline],
-    keys: Sequence[str],
-    position_of: Mapping[str, int],
-    graph: FamilyGraph,
-    params: Params,
-    draw: random.Random,
+    queries: Sequence[str], complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params, draw: random.Random
 ) -> list[tuple[str, str, float, str]]:
     """Return (query, target, score, domain relation) of linked and unlinked families."""
-    linked = graph.linked(query)
-    cited = sorted(linked & complete.keys())
-    positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
-    others = AllBut(keys, sorted(position_of[key] for key in {query, *cited}))
-    few = len(complete) <= len(linked) + 1 + params.negatives
-    unlinked = list(others) if few else sorted(draw.sample(others, params.negatives))
-    query_domains = set(complete[query].ipc3)
-    return [
-        *((query, key, 1.0, "IN" if query_domains & set(complete[key].ipc3) else "OUT") for key in positives),
-        *((query, key, 0.0, "NC") for key in unlinked),
-    ]
-
-
-_COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[FamilyRecord], Any]]] = {
-    "earliest_claim_jurisdiction": (pa.string(), lambda one: one.primary_jurisdiction),
-    "jurisdiction": (pa.list_(pa.string()), lambda one: list(one.jurisdictions)),
-    "ipcr_codes_str": (pa.string(), lambda one: "; ".join(one.ipcr_codes)),
-    "earliest_claim_date": (pa.string(), lambda one: one.earliest_claim and one.earliest_claim.isoformat()),
-    "earliest_claim_year": (pa.int64(), lambda one: one.earliest_claim and one.earliest_claim.year),
-    "classifications_ipcr_list_first_three_chars_list": (pa.list_(pa.string()), lambda one: list(one.ipc3)),
-    "title_en": (pa.string(), lambda one: one.title),
-    "abstract_en": (pa.string(), lambda one: one.abstract),
-    "claims_text": (pa.string(), lambda one: one.claims),
-    "description_en": (pa.string(), lambda one: one.description),
-}
-"""Published columns of a family, with type and value."""
-
-
-def _schema(first: str, *last: str) -> pa.Schema:
-    columns = {name: kind for name, (kind, _) in _COLUMNS.items()}
-    return pa.schema({first: pa.string()} | columns | dict.fromkeys(last, pa.string()))
-
-
-def _row(family: FamilyRecord) -> dict[str, Any]:
-    return {name: value_of(family) for name, (_, value_of) in _COLUMNS.items()}
+    keys = list(complete)
+    position_of = {key: position for position, key in enumerate(keys)}
+    relations: list[tuple[str, str, float, str]] = []
+    for query in queries:
+        linked = graph.linked(query)
+        cited = sorted(linked & complete.keys())
+        positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
+        judged = {query, *cited}
+        if len(complete) <= len(linked) + 1 + params.negatives:
+            unlinked = [key for key in complete if key not in judged]
+        else:
+            excluded = sorted(position_of[key] for key in judged)
+            unlinked = sorted(sample_others(draw, keys, excluded, params.negatives))
+        domains = set(complete[query].ipc3)
+        for key in positives:
+            relations.append((query, key, 1.0, "OUT" if domains.isdisjoint(complete[key].ipc3) else "IN"))
+        relations += [(query, key, 0.0, "NC") for key in unlinked]
+    return relations

@@ -170,14 +170,8 @@ def _occurrence(words: list[str], wanted: list[str]) -> int | None:
     return next((start for start in range(len(words) - width + 1) if words[start : start + width] == wanted), None)
 
 
-def contains_fragment(text: str, fragment: str) -> bool:
-    """Whether the words of the fragment occur consecutively, ignoring case."""
-    wanted = _WORD.findall(fragment.casefold())
-    return bool(wanted) and _occurrence(_WORD.findall(text.casefold()), wanted) is not None
-
-
 def remove_fragment(text: str, fragment: str) -> str:
-    """Remove every occurrence of the fragment (see :func:`contains_fragment`).
+    """Remove every occurrence of the fragment: its words in a row, ignoring case.
 
     The punctuation after an occurrence and any occurrence that a removal creates are removed too.
     """

@@ -114,7 +114,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 SPLITS = ("train", "validation", "test")
-_COLUMNS: dict[str, Any] = {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())}
+LABEL_COLUMNS: dict[str, Any] = {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())}
 _ONE_SPLIT = "assign all documents of a family to one split"
 
 
@@ -180,7 +180,7 @@ def read_labels(folder: Path, name: str, families: Mapping[str, str]) -> list[La
     allowed = read_taxonomy(folder).get(name)
     seen: dict[str, tuple[int, str]] = {}
     found = []
-    for number, record in enumerate(read_parquet(path, _COLUMNS).to_pylist(), start=1):
+    for number, record in enumerate(read_parquet(path, LABEL_COLUMNS).to_pylist(), start=1):
         key, split, labels = record["_id"], record["split"], record["labels"]
         problem = remedy = ""
         if not key:

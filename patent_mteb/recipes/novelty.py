@@ -31,7 +31,7 @@ disk.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean, clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir, write_qrels
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import Need, deviations
+from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.preparation import AS_GIVEN
 from patent_mteb.recipes.sampling import fill_up
@@ -155,12 +155,13 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     if not params.truth:
         problem = "the recipe needs the benchmark's test.jsonl"
         raise DataError(problem, remedy="fetch PatSnap/novelty-search-bench from the hub and give --set truth=PATH")
-    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
+    log = BuildLog(NAME)
     samples = read_truth(Path(params.truth))
-    known: dict[str, int] = {}
     records = publications(patents)
-    for row, one in enumerate(records):
-        known.setdefault(_normal(one.publication_number), row)
+    row_of = {one.publication_number: row for row, one in enumerate(records)}
+    known: dict[str, str] = {}  # from a normalised number to that of the record
+    for one in records:
+        known.setdefault(_normal(one.publication_number), one.publication_number)
     queries = [sample for sample in samples if sample.number in known]
     log.step("samples", len(samples), len(queries), f"{len(samples) - len(queries)} whose publication has no record")
     cited = [one for sample in queries for one in sample.x]
@@ -168,13 +169,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     relevant = set(found)
     note = f"{len(cited) - len(found)} X citations of documents without a record"
     log.step("X documents", len(cited), len(relevant), note)
-    row_of = {one.publication_number: row for row, one in enumerate(records)}
-    judged = {
-        records[known[one]].publication_number
-        for sample in queries
-        for one in (*sample.x, *sample.x_family)
-        if one in known
-    }
+    judged = {known[one] for sample in queries for one in (*sample.x, *sample.x_family) if one in known}
     others = fill_up(row_of, judged, params.documents, params.seed)
     corpus = {number: row_of[number] for number in sorted([*judged, *others])}
     log.step("corpus", len(records), len(corpus), f"{len(relevant)} of them relevant")
@@ -182,7 +177,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         problem = "no sample has an X document among the records"
         remedy = "import the cited documents too; their numbers are in the file"
         raise DataError(problem, path=Path(params.truth), remedy=remedy)
-    _write(root / NAME, patents, corpus, samples, queries, known, log)
+    query_rows = {known[sample.number]: row_of[known[sample.number]] for sample in queries}
+    _write(root / NAME, patents, corpus, query_rows, samples, known, log)
     log.record_files(root, NAME)
     return log
 
@@ -191,14 +187,12 @@ def _write(
     folder: Path,
     patents: Sequence[Patent],
     corpus: dict[str, int],
+    query_rows: dict[str, int],
     samples: Sequence[Sample],
-    queries: Sequence[Sample],
-    known: Mapping[str, int],
+    known: Mapping[str, str],
     log: BuildLog,
 ) -> None:
-    records = publications(patents)
-    number_of = {key: records[row].publication_number for key, row in known.items()}
-    query_rows = {number_of[sample.number]: known[sample.number] for sample in queries}
+    queries = {known[sample.number]: sample for sample in samples if sample.number in known}
     n_empty = 0
 
     def query(row: int) -> str:
@@ -208,25 +202,24 @@ def _write(
         return text
 
     def descriptions() -> Iterator[dict[str, str]]:
-        for sample in queries:
-            text = sample.text or " ".join(clean_patent(patents[known[sample.number]]).description.lines())
-            yield {"_id": number_of[sample.number], "Description": text}
+        for number, sample in queries.items():
+            text = sample.text or " ".join(clean_patent(patents[query_rows[number]]).description.lines())
+            yield {"_id": number, "Description": text}
 
-    def judged(members: str) -> dict[str, dict[str, int]]:
-        found = {}
-        for sample in queries:
-            query_number = number_of[sample.number]
-            documents = {number_of[one] for one in getattr(sample, members) if one in known} - {query_number}
-            found[query_number] = dict.fromkeys(sorted(documents), 1)
-        return found
+    def judged(numbers_of: Callable[[Sample], Sequence[str]]) -> dict[str, dict[str, int]]:
+        documents = {
+            number: {known[one] for one in numbers_of(sample) if one in known} - {number}
+            for number, sample in queries.items()
+        }
+        return {number: dict.fromkeys(sorted(of_query), 1) for number, of_query in documents.items()}
 
     texts = Composed(corpus, lambda row: title_and_text(clean_patent(patents[row])))
-    write_beir(folder, texts, Composed(query_rows, query), judged("x"))
-    write_qrels(folder / FAMILIES, judged("x_family"))
+    write_beir(folder, texts, Composed(query_rows, query), judged(lambda sample: sample.x))
+    write_qrels(folder / FAMILIES, judged(lambda sample: sample.x_family))
     rows = (_row(patents[row]) for _, row in sorted((corpus | query_rows).items()))
     write_rows(folder / "metadata.parquet", rows, _METADATA)
     truth = [
-        {"_id": number_of.get(one.number, one.number), "pn": one.pn, "apdt": one.apdt}
+        {"_id": known.get(one.number, one.number), "pn": one.pn, "apdt": one.apdt}
         | {name: one.fields[name] for name in ("lang", "jurisdiction", "type", "ipc_main")}
         | {"n_x": len(one.x), "n_x_family": len(one.x_family)}
         for one in samples

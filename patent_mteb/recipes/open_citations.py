@@ -16,7 +16,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
 from patent_mteb.patents.on_disk import publications
@@ -31,16 +31,18 @@ _KIND = re.compile(r"[A-Z]\d?$")
 
 @dataclass(frozen=True)
 class Judgement:
-    """A citation that counts: application as filed, document and category.
+    """A citation that counts: application as filed, document, category, and day of the office action.
 
-    ``first`` says whether the first action on the application raised it. ``statutes`` are those of the citation, or
-    else those that a list of the same application and document without claims gives.
+    Reports, and grants, have the day of their publication. ``first`` says whether the first action on the application
+    raised it. ``statutes`` are those of the citation, or else those that a list of the same application and document
+    without claims gives.
     """
 
     query: str
     document: str
     category: str
     citation: Citation
+    day: dt.date | None
     first: bool = False
     statutes: tuple[str, ...] = ()
 
@@ -166,7 +168,9 @@ def usable_citations(
     for citation in citations:
         query, document = filed.get(citation.citing), documents.get(known[citation.cited].family)
         category = _category(citation, rules)
-        if query and (day := action_day(citation, known, rules)):
+        by_publication = rules.reports or not rules.graded
+        day = citation.date or (known[citation.citing].public if by_publication and citation.citing in known else None)
+        if query and day:
             first[query.number] = min(day, first.get(query.number, day))
         if query and document and citation.statutes and not citation.claims:
             listed.setdefault((query.number, document.number), set()).update(citation.statutes)
@@ -174,20 +178,16 @@ def usable_citations(
         if reason or query is None or document is None or category is None:
             counts[reason] += 1
         else:
-            found.append((query.number, document.number, category, citation))
-    judgements = []
-    for number, cited, category, citation in found:
-        day = action_day(citation, known, rules)
-        statutes = citation.statutes or sorted(listed.get((number, cited), ()))
-        is_first = rules.graded and day is not None and day == first[number]
-        judgements.append(Judgement(number, cited, category, citation, is_first, tuple(statutes)))
+            found.append(Judgement(query.number, document.number, category, citation, day))
+    judgements = [
+        replace(
+            one,
+            first=rules.graded and one.day is not None and one.day == first[one.query],
+            statutes=one.citation.statutes or tuple(sorted(listed.get((one.query, one.document), ()))),
+        )
+        for one in found
+    ]
     return judgements, dict(counts)
-
-
-def action_day(citation: Citation, known: Mapping[str, Header], rules: Rules) -> dt.date | None:
-    """Return the day of the office action; reports, and grants, have that of their publication."""
-    by_publication = rules.reports or not rules.graded
-    return citation.date or (known[citation.citing].public if by_publication and citation.citing in known else None)
 
 
 def _category(citation: Citation, rules: Rules) -> str | None:

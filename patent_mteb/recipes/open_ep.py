@@ -67,13 +67,11 @@ def text_id(document: str, language: str) -> str:
 def texts_of(patent: Patent, kind: str) -> Iterator[tuple[str, str]]:
     """Yield language (empty if unknown) and text of each version of a section."""
     if kind == "Claims":
-        found = [
-            (patent.languages.claims, claims_text(patent.claims)),
-            *((one.language, claims_text(one.claims)) for one in patent.translations),
-        ]
+        found = [(patent.languages.claims, claims_text(patent.claims))]
+        found += [(one.language, claims_text(one.claims)) for one in patent.translations]
     else:
-        own = (patent.languages.description, "\n".join(patent.description.lines()))
-        found = [own, *((one.language, one.description) for one in patent.translations)]
+        found = [(patent.languages.description, "\n".join(patent.description.lines()))]
+        found += [(one.language, one.description) for one in patent.translations]
     for language, text in found:
         if words := clean(text, boilerplate=False):
             yield language, words
@@ -150,5 +148,4 @@ SAMPLE = Params()
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
     """Write ``root/PatentOpenEP``."""
-    source = open_us.Source(reports=True, write_more=write_languages)
-    return open_us.build_as(NAME, patents, citations, root, params, source)
+    return open_us.build_as(NAME, patents, citations, root, params, reports=True, write_more=write_languages)

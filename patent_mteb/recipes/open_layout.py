@@ -26,7 +26,7 @@ file                             content
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,7 @@ from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.beir import MetadataRows
 from patent_mteb.recipes.open_citations import Judgement
+from patent_mteb.recipes.sampling import grouped
 
 CLAIMS, PASSAGES = "claims", "passages"
 VIEWS = ("Abstract", "Claims")
@@ -101,7 +102,8 @@ def write_documents(
     filed: Mapping[str, dt.date] | None = None,
 ) -> None:
     """Write documents, applications and judgements; ``filed`` are the days of documents that count from filing on."""
-    by_pair = _pairs(judgements, lambda one: one.query)
+    of_query = grouped(judgements, lambda one: one.query)
+    by_pair = {query: grouped(group, lambda one: one.document) for query, group in of_query.items()}
     qrels = {
         query: {document: max(one.grade for one in group) for document, group in sorted(by_pair[query].items())}
         for query in queries
@@ -136,7 +138,7 @@ def write_claims(
     cited: dict[str, set[str]] = {}
     for one in judgements:
         cited.setdefault(one.query, set()).add(one.document)
-    pairs = {claim: _pairs(group, lambda one: "")[""] for claim, group in by_claim.items()}
+    pairs = {claim: grouped(group, lambda one: one.document) for claim, group in by_claim.items()}
     qrels: Qrels = {}
     for claim, documents in pairs.items():
         grades = {document: max(one.grade for one in group) for document, group in documents.items()}
@@ -166,35 +168,22 @@ def write_passages(
     beir.write_qrels(subset / "qrels" / "test.tsv", ordered)
 
 
-def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> dict[str, dict[str, list[Judgement]]]:
-    """Group judgements by query and document."""
-    found: dict[str, dict[str, list[Judgement]]] = {}
-    for one in judgements:
-        found.setdefault(key(one), {}).setdefault(one.document, []).append(one)
-    return found
-
-
 def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> None:
     rows = [
-        (query, document, group)
+        {
+            "query": query,
+            "document": document,
+            "letter": max(group, key=lambda one: one.grade).category,
+            "origins": sorted({one.citation.origin for one in group} - {""}),
+            "phases": sorted({one.citation.phase for one in group} - {""}),
+            "units": sorted({one.citation.unit for one in group} - {""}),
+            "statutes": sorted({statute for one in group for statute in one.statutes}),
+            "first_action": any(one.first for one in group),
+        }
         for query, documents in sorted(pairs.items())
         for document, group in sorted(documents.items())
     ]
-
-    def values(name: str) -> list[list[str]]:
-        return [sorted({getattr(one.citation, name) for one in group} - {""}) for _, _, group in rows]
-
-    columns = {
-        "query": [query for query, _, _ in rows],
-        "document": [document for _, document, _ in rows],
-        "letter": [max(group, key=lambda one: one.grade).category for _, _, group in rows],
-        "origins": values("origin"),
-        "phases": values("phase"),
-        "units": values("unit"),
-        "statutes": [sorted({statute for one in group for statute in one.statutes}) for _, _, group in rows],
-        "first_action": [any(one.first for one in group) for _, _, group in rows],
-    }
-    write_parquet(folder / "judgements.parquet", pa.table(columns, schema=pa.schema(list(_JUDGEMENTS.items()))))
+    write_parquet(folder / "judgements.parquet", pa.Table.from_pylist(rows, pa.schema(_JUDGEMENTS)))
 
 
 def _metadata(patent: Patent, filed: Mapping[str, dt.date]) -> dict[str, object]:

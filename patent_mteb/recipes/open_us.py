@@ -42,12 +42,11 @@ from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import Need, deviations
+from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.open_citations import (
     Header,
     Judgement,
     Rules,
-    action_day,
     documents_of,
     filing_days,
     headers_of,
@@ -117,31 +116,31 @@ sample_records = examined
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/PatentOpenUS``."""
-    return build_as(NAME, patents, citations, root, params, Source())
-
-
-@dataclass(frozen=True)
-class Source:
-    """The source of the judgements of an open benchmark."""
-
-    graded: bool = True
-    """Whether citations have categories and claims; otherwise examiners' citations on grants count, in one grade."""
-    reports: bool = False
-    """Whether citations come from search reports, which have the date of their publication."""
-    write_more: Callable[[Path, Sequence[Patent], Sequence[Header], ByClaim, BuildLog], None] | None = None
-    """Writes further files."""
+    return build_as(NAME, patents, citations, root, params)
 
 
 def build_as(
-    name: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params, source: Source
+    name: str,
+    patents: Sequence[Patent],
+    citations: Sequence[Citation],
+    root: Path,
+    params: Params,
+    *,
+    graded: bool = True,
+    reports: bool = False,
+    write_more: Callable[[Path, Sequence[Patent], Sequence[Header], ByClaim, BuildLog], None] | None = None,
 ) -> BuildLog:
-    """Write ``root/<name>``. Only headers and the citations that count are in memory."""
-    log = BuildLog(name, deviations=deviations(params, NEEDS))
+    """Write ``root/<name>``. Only headers and the citations that count are in memory.
+
+    Citations have categories and claims if they are ``graded``; otherwise examiners' citations on grants count, in one
+    grade. Citations of search ``reports`` have the date of their publication. ``write_more`` writes further files.
+    """
+    log = BuildLog(name)
     headers = headers_of(patents)
     documents = documents_of(headers)
     families = len({one.family for one in headers})
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
-    rules = Rules(params.offices, source.graded, params.last, source.reports, params.gate == "effective")
+    rules = Rules(params.offices, graded, params.last, reports, params.gate == "effective")
     filed = filing_days(headers, documents, rules)
     judgements, reasons = usable_citations(citations, headers, documents, rules)
     # an order that does not depend on that of the input
@@ -158,8 +157,11 @@ def build_as(
     )
     texts = Composed(rows, cleaned.__getitem__)
     layout.write_documents(folder, texts, corpus, queries, judgements, filed)
-    if source.graded:
-        _write_claims(folder, patents, [known[number] for number in corpus], texts, judgements, params, source, log)
+    if graded and (by_claim := _write_claims(folder, texts, judgements, log)):
+        in_corpus = [known[number] for number in corpus]
+        _write_passages(folder, patents, in_corpus, by_claim, params.passages == "all", log)
+        if write_more:
+            write_more(folder, patents, in_corpus, by_claim, log)
     log.record_files(root, name)
     return log
 
@@ -169,13 +171,12 @@ def _queries(
 ) -> list[str]:
     """Draw the queries among the applications with a citation in the window."""
 
+    earliest, latest = params.first or dt.date.min, params.last or dt.date.max
+    unlimited = params.first is None and params.last is None
+
     def makes_query(one: Judgement) -> bool:
-        day = action_day(one.citation, known, rules)
-        inside = (params.first is None or (day is not None and day >= params.first)) and (
-            params.last is None or (day is not None and day <= params.last)
-        )
-        inside &= one.first or not params.first_action
-        return inside and (not rules.graded or degree(one.category) == "xy")
+        inside = earliest <= one.day <= latest if one.day else unlimited
+        return inside and (one.first or not params.first_action) and (not rules.graded or degree(one.category) == "xy")
 
     cited = sorted({one.query for one in judgements})
     strata = {one.query: known[one.query].stratum for one in judgements if makes_query(one)}
@@ -212,16 +213,9 @@ def _corpus(
 
 
 def _write_claims(
-    folder: Path,
-    patents: Sequence[Patent],
-    corpus: Sequence[Header],
-    texts: Mapping[str, Patent],
-    judgements: Sequence[Judgement],
-    params: Params,
-    source: Source,
-    log: BuildLog,
-) -> None:
-    """Write the claims as queries, and the paragraphs as documents."""
+    folder: Path, texts: Mapping[str, Patent], judgements: Sequence[Judgement], log: BuildLog
+) -> dict[str, list[Judgement]]:
+    """Write the rejected claims as queries; return the judgements of each."""
     counts: Counter[str] = Counter()
     against: dict[str, list[Judgement]] = {}
     unspecific: dict[str, set[str]] = {}  # documents cited without a claim
@@ -252,30 +246,38 @@ def _write_claims(
         counts["documents cited without a claim, unjudged"] += len(other)
         unjudged[claim_id] = parent | other
     log.step("claims", len(judgements), len(by_claim), counts_note(counts))
-    if not by_claim:
-        return
-    layout.write_claims(folder, texts, by_claim, judgements, unjudged)
-    _log_locations(judgements, log)
+    if by_claim:
+        layout.write_claims(folder, texts, by_claim, judgements, unjudged)
+        _log_locations(judgements, log)
+    return by_claim
 
+
+def _write_passages(
+    folder: Path,
+    patents: Sequence[Patent],
+    corpus: Sequence[Header],
+    by_claim: ByClaim,
+    every_document: bool,
+    log: BuildLog,
+) -> None:
+    """Write the paragraphs of the judged documents, or of all, as documents."""
     judged = {one.document for group in by_claim.values() for one in group}
-    positions = {one.number: one.position for one in corpus if params.passages == "all" or one.number in judged}
+    positions = {one.number: one.position for one in corpus if every_document or one.number in judged}
     paragraphs = {number: frozenset(layout.numbered_paragraphs(patents[row])) for number, row in positions.items()}
     passages, unnamed = _cited_paragraphs(by_claim, paragraphs)
-    n_paragraphs = sum(map(len, paragraphs.values()))
+    n_paragraphs, n_documents = sum(map(len, paragraphs.values())), sum(map(bool, paragraphs.values()))
     note = (
-        f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, paragraphs.values()))} documents; {unnamed} citations"
-        " name none of them"
+        f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {n_documents} documents;"
+        f" {unnamed} citations name none of them"
     )
-    log.step("passages", len(by_claim), len(passages), f"claims with a cited paragraph; {note}")
+    log.step("passages", len(by_claim), len(passages), note)
     if passages:
-        rows = (
+        texts = (
             (number, layout.numbered_paragraphs(patents[row]))
             for number, row in sorted(positions.items())
             if paragraphs[number]
         )
-        layout.write_passages(folder, rows, passages)
-    if source.write_more:
-        source.write_more(folder, patents, corpus, by_claim, log)
+        layout.write_passages(folder, texts, passages)
 
 
 def _ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
@@ -308,12 +310,9 @@ def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> 
     unnamed: set[Judgement] = set()
     for claim, group in by_claim.items():
         for one in group:
-            same = one.citation.cited == one.document
-            numbers = [
-                number
-                for number in paragraphs_in(one.citation.passages)
-                if same and number in paragraphs.get(one.document, ())
-            ]
+            # a citation of another publication of the family names paragraphs of that one
+            numbered = paragraphs.get(one.document, ()) if one.citation.cited == one.document else ()
+            numbers = [number for number in paragraphs_in(one.citation.passages) if number in numbered]
             if not numbers:
                 unnamed.add(one)
             for number in numbers:

@@ -13,7 +13,7 @@ from pathlib import Path
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need
-from patent_mteb.recipes.open_us import COMMON, EACH_CITATION, Params, Source, build_as, sample_records
+from patent_mteb.recipes.open_us import COMMON, EACH_CITATION, Params, build_as, sample_records
 
 __all__ = ["COMMON", "EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "sample_records"]
 NAME = "PatentOpenUSGrants"
@@ -31,4 +31,4 @@ SAMPLE = Params()
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
     """Write ``root/PatentOpenUSGrants``."""
-    return build_as(NAME, patents, citations, root, params, Source(graded=False))
+    return build_as(NAME, patents, citations, root, params, graded=False)

@@ -54,13 +54,13 @@ from patent_mteb.recipes.needs import (
     Filter,
     Funnel,
     Need,
-    deviations,
     filters_of,
     note_ungraded,
     within,
 )
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.patentmap_content import CITED, SECTION_TAGS, strongest_type
+from patent_mteb.recipes.sampling import grouped, ipc_section
 
 logger = logging.getLogger(__name__)
 FILES = {"train": "train_512.csv", "test": "test_512.csv"}
@@ -80,11 +80,6 @@ class Labelled:
 
     text: str
     labels: tuple[str, ...]
-
-
-def without_tags(text: str) -> str:
-    """Return a text without section tags."""
-    return _TAG.sub("", text)
 
 
 def with_tag(text: str) -> str:
@@ -145,7 +140,7 @@ def read_labelled(path: Path) -> list[Labelled]:
             [code.strip()[:4] for code in _codes_in(cells["ipcr_labels"], path, row)], "subclass", errors="skip"
         )
         invalid += len(unusable)
-        text = without_tags(cells["text"]).strip()
+        text = _TAG.sub("", cells["text"]).strip()
         if codes and text:
             patents.append(Labelled(text, codes))
         else:
@@ -295,7 +290,7 @@ SAMPLE = Params(queries=25, small=5, mlt=6, same_subclass=2, ipc_per_year=25, **
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/ZoeYou/downstream``."""
-    log = BuildLog("PatentMap", deviations=deviations(params, NEEDS))
+    log = BuildLog("PatentMap")
     known = Sketched(map(clean_patent, patents))
     log.step("publications", len(patents), len(known))
     failed = []
@@ -373,16 +368,19 @@ def _year(patent: Patent) -> int | None:
     return date.year if date else None
 
 
-def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool) -> bool:
-    """Whether a patent is of the years; without a date, unless dates are required."""
-    year, limited = _year(patent), first is not None or last is not None
-    return within(year, first, last) and not (limited and dated and year is None)
-
-
 def _bounds(
     name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool
 ) -> list[Filter[Patent]]:
-    """Return the filters by office and year; ``name`` is the prefix of their settings."""
+    """Return the filters by office and year; ``name`` is the prefix of their settings.
+
+    A patent without a date is of any year, unless dates are required.
+    """
+    unlimited = first is None and last is None
+
+    def in_years(patent: Patent) -> bool:
+        year = _year(patent)
+        return within(year, first, last) and (unlimited or not dated or year is not None)
+
     return [
         Filter(
             f"of the offices {', '.join(offices) or 'of any name'}",
@@ -391,25 +389,17 @@ def _bounds(
         ),
         Filter(
             f"filed in the years {first or '...'} to {last or '...'}",
-            lambda patent: _within(patent, first, last, dated=dated),
+            in_years,
             f"set {name}_first_year=None and {name}_last_year=None, or widen them",
         ),
     ]
-
-
-def _section(patent: Patent) -> str:
-    return next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
 
 
 def _queries(
     known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params, log: BuildLog
 ) -> list[str]:
     """Draw the queries, at most one of each family, in their order."""
-    has = {
-        "abstract": lambda patent: bool(patent.abstract),
-        "claims": FIELDS["claims"],
-        "ipc": lambda patent: bool(_section(patent)),
-    }
+    has = {name: FIELDS[name] for name in ("abstract", "claims", "ipc")}
     dated = "date" in params.require
     graded = "category" in params.require
     citing, remedy = ("citing another as X, Y or A", CATEGORIES) if graded else ("citing another", MATCH_THEM)
@@ -423,16 +413,16 @@ def _queries(
     second = {key: further for key, further in second.items() if key in qualified}
     covered: set[str] = set()
     drawn: list[str] = []
-    per_section = dict.fromkeys((_section(known[key]) for key in second), 0)
+    section_of = {key: ipc_section(known[key].ipc) for key in second}
+    per_section = dict.fromkeys(section_of.values(), 0)
     while second and len(drawn) < params.queries:
         candidates: Iterable[str] = second
         if len(drawn) < params.queries / 2:
-            open_sections = {_section(known[key]) for key in second}
-            rarest = min(sorted(open_sections), key=lambda section: per_section[section])
-            candidates = [key for key in second if _section(known[key]) == rarest]
+            rarest = min(sorted({section_of[key] for key in second}), key=per_section.__getitem__)
+            candidates = [key for key in second if section_of[key] == rarest]
         best = min(candidates, key=lambda key: (-len(second[key] - covered), key))
         drawn.append(best)
-        per_section[_section(known[best])] += 1
+        per_section[section_of[best]] += 1
         covered |= second[best]
         family = known[best].family_id
         second = {key: further for key, further in second.items() if known[key].family_id != family}
@@ -480,38 +470,33 @@ def _content(patent: Patent) -> dict[str, Any]:
 
 def _classification(known: Sketched, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
     """Write ``IPC-Classification``."""
-    has = {"abstract": lambda patent: bool(patent.abstract), "ipc": lambda patent: bool(_subclasses(patent))}
+    has = {"abstract": FIELDS["abstract"], "ipc": lambda patent: bool(_subclasses(patent))}
     dated = "date" in params.require
-    titled = lambda patent: bool(patent.title or patent.abstract)  # noqa: E731
     filters = [
         *filters_of(NEEDS, [*params.require, "ipc"], has),
-        Filter[Patent]("with a title or an abstract", titled, "add titles and abstracts"),
+        Filter("with a title or an abstract", lambda one: bool(one.title or one.abstract), "add titles and abstracts"),
         *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated=dated),
     ]
     funnel = Funnel(log, "publications", [field for field in params.require if field != "ipc"], "IPC classification: ")
     usable = [patent for _, patent in sorted(funnel(known, filters).items())]
     draw = random.Random(params.seed)
-    years: dict[int, list[Patent]] = {}
-    for patent in usable:
-        years.setdefault(_year(patent) or 0, []).append(patent)
     chosen = [
         patent
-        for _, group in sorted(years.items())
+        for _, group in sorted(grouped(usable, lambda patent: _year(patent) or 0).items())
         for patent in draw.sample(group, min(params.ipc_per_year, len(group)))
     ]
     families = sorted({patent.family_id for patent in chosen})
     draw.shuffle(families)
     test = set(families[: round(len(families) * params.ipc_test)])
-    split: dict[str, list[str]] = {"train": [], "test": []}
-    for patent in chosen:
-        split["test" if patent.family_id in test else "train"].append(patent.publication_number)
-    if not all(split.values()):
+    split = grouped(chosen, lambda patent: "test" if patent.family_id in test else "train")
+    if split.keys() != FILES.keys():
         problem = f"{len(chosen)} publications in {len(families)} families are too few for a training and a test part"
         widen = "widen offices and years (ipc_offices, ipc_first_year, ipc_last_year)"
         raise DataError(problem, remedy=f"add patents with abstract and IPC codes, or {widen}")
-    for name, keys in split.items():
+    for name, part in split.items():
         path = root / DATA_SET / "IPC-Classification" / FILES[name]
-        write_labelled(path, (_labelled(known.record(key)) for key in sorted(keys)))
+        numbers = sorted(patent.publication_number for patent in part)
+        write_labelled(path, map(_labelled, map(known.record, numbers)))
     note = f"{len(split['test'])} for testing"
     log.step("IPC classification: training and test part", len(usable), len(chosen), note)
 

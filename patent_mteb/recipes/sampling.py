@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import overload
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from random import Random
+from typing import TypeVar
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Patent
 from patent_mteb.recipes.log import BuildLog
+
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key", bound=Hashable)
+_Stratum = TypeVar("_Stratum", bound=tuple[str, ...])
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Group items by key, both in the order of the items."""
+    groups: dict[_Key, list[_Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return dict(groups)
 
 
 def random_key(seed: int, *words: str) -> int:
@@ -25,31 +40,14 @@ def fill_up(keys: Iterable[str], chosen: Set[str], total: int | None, seed: int)
     return others if total is None else others[: max(total - len(chosen), 0)]
 
 
-class AllBut(Sequence[str]):
-    """A view of a sequence without some positions, which makes no copy."""
-
-    def __init__(self, keys: Sequence[str], excluded: Sequence[int]) -> None:
-        self._keys, self._excluded = keys, excluded
-
-    def __len__(self) -> int:
-        return len(self._keys) - len(self._excluded)
-
-    @overload
-    def __getitem__(self, number: int) -> str: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[str]: ...
-    def __getitem__(self, number: int | slice) -> str | list[str]:
-        if isinstance(number, slice):
-            return [self[one] for one in range(len(self))[number]]
-        position = range(len(self))[number]
-        for gap in self._excluded:
-            if gap > position:
-                break
-            position += 1
-        return self._keys[position]
+def sample_others(draw: Random, keys: Sequence[str], excluded: Sequence[int], number: int) -> list[str]:
+    """Draw keys that are not at the excluded positions (sorted), without a copy of the keys."""
+    gaps = [position - rank for rank, position in enumerate(excluded)]
+    drawn = draw.sample(range(len(keys) - len(excluded)), number)
+    return [keys[position + bisect_right(gaps, position)] for position in drawn]
 
 
-def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
+def shares(sizes: Mapping[_Stratum, int], total: int) -> dict[_Stratum, int]:
     """Allocate ``total`` draws to groups, of which none gets more than its size.
 
     Each group gets one draw, the largest first. The rest is allocated in proportion to the remaining sizes, by largest
@@ -76,9 +74,7 @@ def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> 
 
     Within a stratum the hash of the key decides, so that neither the order of the input nor other strata matter.
     """
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for key, group in strata.items():
-        groups.setdefault(group, []).append(key)
+    groups = grouped(strata, strata.__getitem__)
     given = shares({group: len(keys) for group, keys in groups.items()}, total)
     ordered = {
         group: sorted(keys, key=lambda key: (random_key(seed, "queries", key), key)) for group, keys in groups.items()
@@ -86,11 +82,15 @@ def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> 
     return sorted(key for group, keys in ordered.items() for key in keys[: given[group]])
 
 
+def ipc_section(codes: Iterable[str]) -> str:
+    """Return the section of the first valid IPC code, empty if there is none."""
+    return next(iter(ipc.codes_at(codes, "section", errors="skip").codes), "")
+
+
 def stratum(patent: Patent) -> tuple[str, str]:
     """Return year (of publication, else filing) and IPC section, empty if unknown."""
     day = patent.publication_date or patent.application_date or patent.priority_date
-    section = next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
-    return str(day.year) if day else "", section
+    return str(day.year) if day else "", ipc_section(patent.ipc)
 
 
 def sample_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, seed: int, log: BuildLog) -> list[str]:

@@ -45,7 +45,7 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet, write_rows
-from patent_mteb.patents import ipc, views
+from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
@@ -62,13 +62,12 @@ from patent_mteb.recipes.needs import (
     Filter,
     Funnel,
     Need,
-    deviations,
     filters_of,
     note_ungraded,
     within,
 )
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import shares
+from patent_mteb.recipes.sampling import grouped, ipc_section, shares
 
 _INVENTION = (
     r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility"
@@ -206,12 +205,16 @@ class _Family:
     ipc: tuple[str, ...]
 
     @property
+    def number(self) -> str:
+        return self.document.publication_number
+
+    @property
     def year(self) -> int | None:
         return self.document.publication_date.year if self.document.publication_date else None
 
     @property
     def section(self) -> str:
-        return next(iter(ipc.codes_at(self.ipc, "section", errors="skip").codes), "")
+        return ipc_section(self.ipc)
 
 
 _SECTIONS = ("Title", "Abstract", "Claims", "Description")
@@ -232,35 +235,32 @@ def _family(members: Sequence[Patent]) -> _Family:
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/Sophia``."""
-    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
+    log = BuildLog(NAME)
     known = Sketched(map(clean_patent, patents))
-    members: dict[str, list[Patent]] = {}
-    for patent in known.values():
-        members.setdefault(patent.family_id, []).append(patent)
+    members = grouped(known.values(), lambda patent: patent.family_id)
     families = {key: _family(group) for key, group in sorted(members.items())}
     log.step("families", len(patents), len(families))
     documents = {key: family for key, family in families.items() if _n_sections(family.document)}
     log.step("families with text", len(families), len(documents))
 
     family_of = {number: patent.family_id for number, patent in known.items()}
-    edges, categories = _edges(citations, family_of, documents, "category" in params.require, log)
+    edges = _edges(citations, family_of, documents, "category" in params.require, log)
     candidates = list(Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(edges, params)))
     queries = _draw([documents[key] for key in candidates], params)
     distinct = [len({getattr(family, name) for family in queries}) for name in ("year", "section", "jurisdiction")]
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
     log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
-    patents_of_queries = (known.record(family.document.publication_number) for family in queries)
+    patents_of_queries = (known.record(family.number) for family in queries)
     query_patents = _with_new_summaries(_with_summaries_from(params.summaries, patents_of_queries, log), params)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
     folder = root / NAME
-    number = {key: family.document.publication_number for key, family in documents.items()}
-    qrels = {number[query.id]: {number[other]: 1 for other in sorted(edges[query.id])} for query in queries}
-    rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: number[family.id])
+    qrels = {query.number: {documents[other].number: 1 for other in sorted(edges[query.id])} for query in queries}
+    rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: family.number)
     metadata = pa.table(
         {
-            "_id": [number[family.id] for family in rows],
+            "_id": [family.number for family in rows],
             "family_id": [family.id for family in rows],
             "jurisdiction": [family.jurisdiction for family in rows],
             "publication_year": pa.array([family.year for family in rows], pa.int64()),
@@ -268,11 +268,26 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         }
     )
     texts = Composed(
-        {number[family.id]: number[family.id] for family in corpus},
+        {family.number: family.number for family in corpus},
         lambda key: title_and_text(known.record(key), _SECTIONS[1:]),
     )
-    row_of = {number[family.id]: row for row, family in enumerate(queries)}
+    row_of = {query.number: row for row, query in enumerate(queries)}
     write_beir(folder, texts, Composed(row_of, lambda row: views.VIEWS["Tacd"](query_patents[row])), qrels, metadata)
+    _write_representations(folder, query_patents, log)
+    links = [
+        {"query-id": query.number, "corpus-id": documents[other].number, "direction": direction, "category": category}
+        for query in queries
+        for other in sorted(edges[query.id])
+        for direction, category in sorted(edges[query.id][other])
+    ]
+    write_parquet(folder / "citations.parquet", pa.Table.from_pylist(links))
+    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(links)} edges")
+    log.record_files(root, NAME)
+    return log
+
+
+def _write_representations(folder: Path, queries: Sequence[Patent], log: BuildLog) -> None:
+    """Write ``queries.parquet`` and log the queries without each representation."""
     missing: Counter[str] = Counter()
 
     def representations(patent: Patent) -> dict[str, str | None]:
@@ -281,24 +296,14 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         return {"_id": patent.publication_number, **texts}
 
     schema = pa.schema([(name, pa.string()) for name in ("_id", *REPRESENTATIONS)])
-    write_rows(folder / "queries.parquet", map(representations, query_patents), schema)
+    write_rows(folder / "queries.parquet", map(representations, queries), schema)
     for name in REPRESENTATIONS:
         without = f"{missing[name]} queries without" if missing[name] else ""
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
-    citation_rows = [
-        (number[query.id], number[other], direction, category)
-        for query in queries
-        for other in sorted(edges[query.id])
-        for direction, category in sorted(categories[query.id, other])
-    ]
-    names = ("query-id", "corpus-id", "direction", "category")
-    write_parquet(folder / "citations.parquet", pa.table(list(map(pa.array, zip(*citation_rows, strict=True))), names))
-    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(citation_rows)} edges")
-    log.record_files(root, NAME)
-    return log
 
 
-_Edges = dict[str, dict[str, set[str]]]
+_Edges = dict[str, dict[str, set[tuple[str, str]]]]
+"""(direction, category) of the citations that link a family to each other one."""
 
 
 def _edges(
@@ -307,10 +312,8 @@ def _edges(
     documents: Mapping[str, _Family],
     graded: bool,
     log: BuildLog,
-) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
-    """Return degrees of relevance by link, and (direction, category) by link."""
+) -> _Edges:
     edges: _Edges = {}
-    categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
     dropped: Counter[str] = Counter()
     used = ungraded = 0
     for citation in citations:
@@ -330,12 +333,11 @@ def _edges(
             used += 1
             ungraded += not relevance
             for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
-                edges.setdefault(query, {}).setdefault(other, set()).add(relevance)
-                categories.setdefault((query, other), set()).add((direction, citation.category))
+                edges.setdefault(query, {}).setdefault(other, set()).add((direction, citation.category))
     name = "citations with a category" if graded else "citations, with a category or not"
     log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
-    return edges, categories
+    return edges
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
@@ -355,7 +357,7 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
         return len(edges.get(family.id, ())) >= params.min_relevant
 
     def has_xy(family: _Family) -> bool:
-        return any("xy" in degrees for degrees in edges.get(family.id, {}).values())
+        return any(degree(category) == "xy" for links in edges.get(family.id, {}).values() for _, category in links)
 
     def in_years(family: _Family) -> bool:
         return within(family.year, params.first_year, params.last_year)
@@ -370,16 +372,13 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
 
 def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
     draw = random.Random(params.seed)
-    years: dict[int, dict[tuple[str, ...], list[_Family]]] = {}
-    for family in candidates:
-        years.setdefault(family.year or 0, {}).setdefault((family.section, family.jurisdiction), []).append(family)
-    available = {year: sum(map(len, cells.values())) for year, cells in years.items()}
+    years = grouped(candidates, lambda family: family.year or 0)
     chosen: list[_Family] = []
-    for year, quota in _even(available, params.queries).items():
-        cells = years[year]
+    for year, quota in _even({year: len(group) for year, group in years.items()}, params.queries).items():
+        cells = grouped(years[year], lambda family: (family.section, family.jurisdiction))
         for cell, count in sorted(shares({cell: len(group) for cell, group in cells.items()}, quota).items()):
             chosen += draw.sample(cells[cell], count)
-    return sorted(chosen, key=lambda family: family.document.publication_number)
+    return sorted(chosen, key=lambda family: family.number)
 
 
 def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
@@ -428,4 +427,4 @@ def _corpus(
     others = [key for key in documents if key not in relevant and key not in query_families]
     n_others = min(len(others), max(0, params.corpus - len(relevant)))
     chosen = relevant | set(random.Random(params.seed + 1).sample(others, n_others))
-    return sorted((documents[key] for key in chosen), key=lambda family: family.document.publication_number)
+    return sorted((documents[key] for key in chosen), key=lambda family: family.number)

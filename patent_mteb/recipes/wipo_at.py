@@ -30,11 +30,12 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -50,6 +51,7 @@ from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, title_and_text, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import (
+    LABEL_COLUMNS,
     SPLITS,
     LabelSet,
     label_files,
@@ -59,9 +61,9 @@ from patent_mteb.recipes.label_sets import (
     refuse_straddling,
 )
 from patent_mteb.recipes.log import BuildLog, counts_note
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations
+from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need
 from patent_mteb.recipes.parameters import Positive, Share
-from patent_mteb.recipes.sampling import sample_queries, stratum
+from patent_mteb.recipes.sampling import grouped, sample_queries, stratum
 
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 
@@ -76,12 +78,14 @@ _NO_DESCRIPTION = Description()
 class Document:
     """The fields of a document that stay in memory.
 
-    ``position`` is the index of its texts, ``sections`` names the sections of text views that are not empty. The
-    digests are of family, title, abstract and claims; of title and abstract, ignoring case and white space; and of all
-    fields of classification (empty if there are none).
+    ``texts`` are the cleaned patents of all documents, in a temporary file, and ``position`` is the index of this one.
+    ``sections`` names the sections of text views that are not empty. The digests are of family, title, abstract and
+    claims; of title and abstract, ignoring case and white space; and of all fields of classification (empty if there
+    are none).
     """
 
     publication: Patent
+    texts: DiskList[Patent]
     position: int
     jurisdiction: str
     ipc: tuple[str, ...]
@@ -100,32 +104,16 @@ class Document:
     def family(self) -> str:
         return self.publication.family_id
 
+    @property
+    def patent(self) -> Patent:
+        return self.texts[self.position]
+
     def has_view(self, view: str) -> bool:
         """Whether a text view is not empty."""
         return not self.sections.isdisjoint(views.VIEW_SECTIONS[view])
 
 
-class Documents:
-    """Documents with their texts on disk."""
-
-    def __init__(self, rows: Sequence[Document], texts: DiskList[Patent]) -> None:
-        self.rows, self._texts = rows, texts
-
-    def subset(self, rows: Sequence[Document]) -> Documents:
-        return Documents(rows, self._texts)
-
-    def patent(self, row: Document) -> Patent:
-        """Read the cleaned patent of a document."""
-        return self._texts[row.position]
-
-    def patents(self) -> Iterator[Patent]:
-        return map(self.patent, self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-def read_documents(patents: Sequence[Patent]) -> Documents:
+def read_documents(patents: Sequence[Patent]) -> list[Document]:
     """Clean patents one after the other and write them to a temporary file."""
     texts: DiskList[Patent] = DiskList()
     rows: list[Document] = []
@@ -139,6 +127,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
         rows.append(
             Document(
                 publication,
+                texts,
                 len(texts),
                 sys.intern(cleaned.filing_jurisdiction or cleaned.jurisdiction),
                 tuple(map(sys.intern, cleaned.ipc)),
@@ -151,7 +140,7 @@ def read_documents(patents: Sequence[Patent]) -> Documents:
             )
         )
         texts.append(cleaned)
-    return Documents(rows, texts)
+    return rows
 
 
 def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
@@ -187,20 +176,24 @@ def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> p
 
 
 def write_retrieval(
-    folder: Path, documents: Documents, qrels: Mapping[str, Mapping[str, int]], metadata: pa.Table, log: BuildLog
+    folder: Path,
+    documents: Sequence[Document],
+    qrels: Mapping[str, Mapping[str, int]],
+    metadata: pa.Table,
+    log: BuildLog,
 ) -> None:
     """Write corpus, queries, judgements and views."""
     names, absent = _available_views(documents)
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
-    _log_empty_views(documents.rows, names, qrels, log)
+    _log_empty_views(documents, names, qrels, log)
 
-    rows = {row.number: row for row in documents.rows}
-    corpus = Composed(rows, lambda row: title_and_text(documents.patent(row)))
+    known = {document.number: document for document in documents}
+    corpus = Composed(known, lambda document: title_and_text(document.patent))
     queries = Composed(
-        {number: rows[number] for number in qrels}, lambda row: views.VIEWS["TAC"](documents.patent(row))
+        {number: known[number] for number in qrels}, lambda document: views.VIEWS["TAC"](document.patent)
     )
     write_beir(folder, corpus, queries, qrels, metadata)
-    views_of = ({"_id": patent.publication_number, **view_texts(patent, names)} for patent in documents.patents())
+    views_of = ({"_id": document.number, **view_texts(document.patent, names)} for document in documents)
     write_rows(folder / "views.parquet", views_of, _texts_schema(names))
     n_relevant = len({document for relevant in qrels.values() for document in relevant})
     note = f"{len(qrels)} queries, {n_relevant} relevant documents"
@@ -211,18 +204,18 @@ def _texts_schema(names: Sequence[str]) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in ("_id", *names)])
 
 
-def _has_expert_text(documents: Documents) -> bool:
-    return any(row.has_view("DWPITA") for row in documents.rows)
+def _has_expert_text(documents: Sequence[Document]) -> bool:
+    return any(document.has_view("DWPITA") for document in documents)
 
 
-def _available_views(documents: Documents) -> tuple[list[str], list[str]]:
+def _available_views(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
     """Return the views that some document has, and the others with the reason."""
     with_expert = _has_expert_text(documents)
     available, absent = [], []
     for name in VIEWS:
         if name.startswith("DWPI") and not with_expert:
             absent.append(f"{name} (no document has text of DWPI)")
-        elif name == "TAC" or any(row.has_view(name) for row in documents.rows):
+        elif name == "TAC" or any(document.has_view(name) for document in documents):
             available.append(name)
         else:
             absent.append(f"{name} (no document has it)")
@@ -236,30 +229,32 @@ def _log_empty_views(
 ) -> None:
     """Log each view that some document lacks."""
     for name in names:
-        empty = [row.number for row in documents if not row.has_view(name)]
-        if empty:
+        if empty := [document.number for document in documents if not document.has_view(name)]:
             n_queries = sum(key in queries for key in empty)
             note = f"{len(empty)} documents without text, {n_queries} of them queries, first '{empty[0]}'"
             log.step(f"0.8 view {name}", len(documents), len(documents) - len(empty), note)
 
 
 def write_labels(
-    folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
+    folder: Path, sets: Sequence[LabelSet], documents: Sequence[Document], split: Mapping[str, str], log: BuildLog
 ) -> None:
     """Write fields, label sets and taxonomy, if there are labels."""
-    taxonomy: dict[str, list[str]] = {}
-    tables: dict[Path, pa.Table] = {}
+    rows_of: dict[str, list[dict[str, Any]]] = {}
     for label_set in sets:
-        rows = [(document.number, split[document.family], label_set.labels(document)) for document in documents.rows]
-        rows = [row for row in rows if row[2]]
-        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows), _split_note([row[1] for row in rows]))
-        if not rows:
-            continue
-        taxonomy[label_set.name] = sorted({label for _, _, labels in rows for label in labels})
-        ids, splits, labels = (list(column) for column in zip(*rows, strict=True))
-        table = pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))})
-        tables[folder / "labels" / f"{label_set.name}.parquet"] = table
-    if not tables:
+        rows: list[dict[str, Any]] = [
+            {"_id": document.number, "split": split[document.family], "labels": labels}
+            for document in documents
+            if (labels := label_set.labels(document))
+        ]
+        log.step(
+            f"0.8b labels {label_set.name}",
+            len(documents),
+            len(rows),
+            _split_note(Counter(row["split"] for row in rows)),
+        )
+        if rows:
+            rows_of[label_set.name] = rows
+    if not rows_of:
         note = "no document has a label: no tables for classification and clustering"
         log.step("0.8b labels", len(documents), 0, note)
         return
@@ -267,19 +262,19 @@ def write_labels(
     if names == PUBLIC_FIELDS:
         log.step("0.8b fields of DWPI", len(documents), 0, "no document has text of DWPI: no fields of DWPI")
     fields_of = (
-        {"_id": patent.publication_number, **dict(zip(names, field_texts(patent, names), strict=True))}
-        for patent in documents.patents()
+        {"_id": document.number, **dict(zip(names, field_texts(document.patent, names), strict=True))}
+        for document in documents
     )
     write_rows(folder / "fields.parquet", fields_of, _texts_schema(names))
-    for path, table in tables.items():
-        write_parquet(path, table)
+    for name, rows in rows_of.items():
+        write_parquet(folder / "labels" / f"{name}.parquet", pa.Table.from_pylist(rows, pa.schema(LABEL_COLUMNS)))
+    taxonomy = {name: sorted({label for row in rows for label in row["labels"]}) for name, rows in rows_of.items()}
     write_text(folder / "labels" / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n")
 
 
-def _split_note(splits: Sequence[str]) -> str:
-    sizes = {name: splits.count(name) for name in SPLITS}
-    counts = ", ".join(f"{name} {number}" for name, number in sizes.items())
-    empty = splits and not all(sizes.values())
+def _split_note(splits: Counter[str]) -> str:
+    counts = ", ".join(f"{name} {splits[name]}" for name in SPLITS)
+    empty = splits and not all(splits[name] for name in SPLITS)
     return f"{counts}: a split is empty, set train=0.5 and validation=0.2" if empty else counts
 
 
@@ -382,7 +377,7 @@ SAMPLE = Params()
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write ``root/WIPO-AT``."""
-    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
+    log = BuildLog(NAME)
     folder = root / NAME
     n_documents = _write(patents, citations, folder, params, log)  # frees its data before the check
     found = check(folder, strict_views=params.strict_views)
@@ -399,15 +394,13 @@ def _write(
     family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
 
-    every = read_documents(patents)
-    master = sorted(every.rows, key=lambda document: age(document.publication))
+    master = sorted(read_documents(patents), key=lambda document: age(document.publication))
     log.step("0.2-0.3 patent master", len(patents), len(master))
     if params.require:
-        has: dict[str, Callable[[Document], bool]] = {
-            name: lambda document, name=name: name in document.sections  # type: ignore[misc]
+        filters = [
+            Filter(f"with {name}", lambda document, name=name: name in document.sections, field=name)  # type: ignore[misc]
             for name in params.require
-        }
-        filters = [Filter(f"with {name}", has[name], field=name) for name in params.require]
+        ]
         by_number = {document.number: document for document in master}
         master = list(Funnel(log, "documents", params.require, "0.3b ")(by_number, filters).values())
 
@@ -422,13 +415,13 @@ def _write(
     unique: dict[bytes, Document] = {}
     for document in master:
         unique.setdefault(document.text_digest, document)
-    documents = every.subset(sorted(unique.values(), key=lambda document: document.number))
+    documents = sorted(unique.values(), key=lambda document: document.number)
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
 
-    split = _split(documents.rows, params)
+    split = _split(documents, params)
     log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
 
-    twins = ((document.twin_digest, document.publication) for document in documents.rows)
+    twins = ((document.twin_digest, document.publication) for document in documents)
     if leaks := leaking_near_duplicates(twins, split):
         note = (
             "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
@@ -436,21 +429,19 @@ def _write(
         )
         log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
 
-    members: dict[str, list[Document]] = {}
-    for document in documents.rows:
-        members.setdefault(document.family, []).append(document)
+    members = grouped(documents, lambda document: document.family)
     citing = [
         document
         for family, rows in members.items()
         if any(cited in members for cited in graph.cites.get(family, ()))
         for document in rows
     ]
-    sets = label_sets(documents.rows, params.fine_documents, log)
+    sets = label_sets(documents, params.fine_documents, log)
     if not citing and not sets:
         counts = f"{len(citations)} citations: {graph.dropped}"
         problem = f"no citation connects two families of the corpus ({counts}), and no document has a label"
         raise DataError(problem, remedy=f"{MATCH_THEM}; or add labels")
-    metadata = metadata_table(documents.rows, split)
+    metadata = metadata_table(documents, split)
     if citing:
         qrels = _qrels(citing, members, graph, params, log)
         write_retrieval(folder, documents, qrels, metadata, log)

@@ -126,7 +126,6 @@ class Family:
     principle: Principle
     auxiliary: Principle
     voice: int
-    region: str
     priority: dt.date
     members: tuple[Member, ...]
     labels: tuple[Label, ...]
@@ -300,7 +299,6 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
             principle=principle,
             auxiliary=auxiliary,
             voice=voice,
-            region=region,
             priority=priority,
             members=members,
             labels=by_function(labels, (principle, auxiliary), vocabulary.fields, function),

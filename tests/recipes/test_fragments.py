@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from patent_mteb.recipes.fragments import PATTERNS, contains_fragment, extract, first_sentence, remove_fragment
+from patent_mteb.recipes.fragments import PATTERNS, extract, first_sentence, remove_fragment
 
 SEVEN = {
     1: (
@@ -207,9 +207,8 @@ class TestRemoval:
         assert remove_fragment(text, fragment) == left
 
     def test_words_are_whole(self):
-        assert not contains_fragment("pumping station", "pump")
         assert remove_fragment("pumping station", "pump") == "pumping station"
-        assert contains_fragment("The  Pump, (stationary)", "pump stationary")
+        assert remove_fragment("The  Pump, (stationary)", "pump stationary") == "The )"
 
     def test_no_trace_is_left_and_nothing_else_goes(self):
         """Against a naive removal on word lists, with small vocabularies that make overlaps and re-formed matches
@@ -224,4 +223,3 @@ class TestRemoval:
                 del expected[at : at + len(fragment)]
             left = remove_fragment(" ".join(words), " ".join(fragment).upper())
             assert left.split() == expected
-            assert not contains_fragment(left, " ".join(fragment))

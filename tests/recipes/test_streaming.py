@@ -125,20 +125,24 @@ def test_keywords_are_those_of_tf_idf_over_all_abstracts():
         f"{stem}{end}" for stem in ("pump", "valve", "lens", "laser", "seal", "rotor") for end in ("", "s", "ing", "ed")
     ]
     abstracts = [" ".join(draw.choices([*words, "the", "of"], k=12)) for _ in range(80)]
-    queries = {f"F{number}": Patent(f"US{number}A", "F", abstract=text) for number, text in enumerate(abstracts[:20])}
-    queries["own"] = Patent("US99A", "F", abstract="A pump.", keywords=("steel", "water"))
+    queries = {
+        f"F{number}": {"abstract_en": text, "abstract_keywords": ""} for number, text in enumerate(abstracts[:20])
+    }
+    queries["own"] = {"abstract_en": "A pump.", "abstract_keywords": "steel, water"}
     found = keywords_of(queries, lambda: [*abstracts, ""], 3)
     vectorizer = TfidfVectorizer(stop_words="english").fit(abstracts)
     terms = vectorizer.get_feature_names_out()
-    for key, patent in queries.items():
-        row = vectorizer.transform([patent.abstract])
+    for key, family in queries.items():
+        row = vectorizer.transform([family["abstract_en"]])
         best = sorted(zip(-row.data, terms[row.indices], strict=True))[:3]
         assert found[key] == ("steel, water" if key == "own" else ", ".join(term for _, term in best))
-    assert keywords_of({"F": Patent("US1A", "F")}, lambda: pytest.fail("no abstract is needed"), 3) == {"F": ""}
+    empty = {"F": {"abstract_en": "", "abstract_keywords": ""}}
+    assert keywords_of(empty, lambda: pytest.fail("no abstract is needed"), 3) == {"F": ""}
 
 
 def test_abstracts_without_a_word_give_no_keywords():
     queries = {
-        key: Patent(key, "F", abstract=abstract) for key, abstract in (("one", "- !"), ("two", "of the"), ("three", ""))
+        key: {"abstract_en": abstract, "abstract_keywords": ""}
+        for key, abstract in (("one", "- !"), ("two", "of the"), ("three", ""))
     }
     assert keywords_of(queries, lambda: ["- !", "of the"], 3) == dict.fromkeys(queries, "")

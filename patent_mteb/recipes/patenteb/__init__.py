@@ -46,7 +46,6 @@ import pyarrow as pa
 from patent_mteb.files import write_parquet
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import deviations
 from patent_mteb.recipes.patenteb.families import NEEDS, PAPER, SAMPLE, Params, domain_relation, table_data
 from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, schema, tables
 
@@ -55,16 +54,13 @@ __all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = PAPER) -> BuildLog:
     """Write the 15 tables to ``root``. A table without rows is logged and not written."""
-    log = BuildLog("PatenTEB", deviations=deviations(params, NEEDS))
+    log = BuildLog("PatenTEB")
     data = table_data(patents, citations, params, log)
     for task, split, rows in tables(data):
         if not rows:
             more = f"; for a small set: {SMALL[task]}" if task in SMALL else ""
             log.step(f"{task} {split}", 0, 0, f"no rows: the file is not written{more}")
             continue
-        columns = {column: [row[column] for row in rows] for column in COLUMNS[task]}
-        name = f"datalyes/{task}/{split}/data.parquet"
-        write_parquet(root / name, pa.table(columns, schema=schema(task)))
-        log.files.append(name)
-    log.files.sort()
+        write_parquet(root / "datalyes" / task / split / "data.parquet", pa.Table.from_pylist(rows, schema(task)))
+    log.record_files(root, "datalyes")
     return log

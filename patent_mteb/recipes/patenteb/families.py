@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from patent_mteb.patents import ipc
@@ -21,9 +20,9 @@ from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, filters_of
+from patent_mteb.recipes.needs import FIELDS, MATCH_THEM, Filter, Funnel, Need, filters_of
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
-from patent_mteb.recipes.sampling import random_key
+from patent_mteb.recipes.sampling import grouped, random_key
 
 NEEDS = (
     Need("title", "every text; title2full", drops="families"),
@@ -226,11 +225,7 @@ def _sorted(members: Sequence[Patent]) -> list[Patent]:
     return sorted(members, key=lambda one: (one.publication_date or dt.date.max, one.publication_number))
 
 
-_HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
-    "title": lambda patent: bool(patent.title.strip()),
-    "abstract": lambda patent: bool(patent.abstract.strip()),
-    "claims": lambda patent: bool(patent.claims),
-}
+_HAS_TEXT = {name: FIELDS[name] for name in ("title", "abstract", "claims")}
 
 _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
     **{name: lambda members, has=has: any(map(has, members)) for name, has in _HAS_TEXT.items()},  # type: ignore[misc]
@@ -241,6 +236,10 @@ _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
 
 def _filed(members: Sequence[Patent]) -> dt.date | None:
     return min((day for patent in members if (day := patent.application_date or patent.priority_date)), default=None)
+
+
+def _published(members: Sequence[Patent]) -> dt.date | None:
+    return min((patent.publication_date for patent in members if patent.publication_date), default=None)
 
 
 def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
@@ -303,9 +302,7 @@ def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) 
 
 def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
     """Assign families to splits, stratified by dominant IPC3; rounding favours train."""
-    classes: dict[str, list[str]] = defaultdict(list)
-    for name in families:
-        classes[families[name].dominant].append(name)
+    classes = grouped(families, lambda name: families[name].dominant)
     split: dict[str, str] = {}
     for members in classes.values():
         members.sort(key=lambda name: (random_key(params.seed, "split", name), name))
@@ -355,12 +352,7 @@ def _log_split(data: TableData) -> None:
     counts = Counter(data.split.values())
     note = ", ".join(f"{name} {counts[name]}" for name in SPLITS)
     data.log.step("split", len(data.families), len(data.families), note)
-    links = [
-        (one, other)
-        for one, cited in data.graph.cites.items()
-        for other in cited
-        if one in data.split and other in data.split
-    ]
+    links = [(one, other) for one in data.split for other in data.graph.cites.get(one, ()) if other in data.split]
     within = Counter(data.split[one] for one, other in links if data.split[one] == data.split[other])
     note = ", ".join(f"{name} {within[name]}" for name in SPLITS)
     if links and within["test"] < _FEW_LINKS:
@@ -372,17 +364,14 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
     """Return the families, graph and splits that all tables are made from."""
     known = Sketched(patents)
     in_order = sorted(known.values(), key=lambda patent: (patent.family_id, patent.publication_number))
-    groups = {family: list(members) for family, members in groupby(in_order, key=lambda patent: patent.family_id)}
+    groups = grouped(in_order, lambda patent: patent.family_id)
     log.step("publications into families", len(patents), len(groups))
     graph = family_graph(citations, {number: patent.family_id for number, patent in known.items()})
     log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
     funnel = Funnel(log, "families", params.require)
     usable = _families(groups, known, funnel, params)
-    dated: dict[str, dt.date] = {}
-    for name, members in groups.items():
-        published = [patent.publication_date for patent in members if patent.publication_date]
-        if (day := min(published, default=None) or _filed(members)) is not None:
-            dated[name] = day
+    first_days = {name: _published(members) or _filed(members) for name, members in groups.items()}
+    dated = {name: day for name, day in first_days.items() if day}
     filtered = funnel(usable, _filters(groups, graph, params))
     families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
     sizes = Counter(family.dominant for family in families.values())

@@ -13,14 +13,14 @@ import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
 from patent_mteb.recipes.patenteb.families import CLASS, COUNT, SMALL_SPLIT, Family, Relation, Row, TableData
-from patent_mteb.recipes.sampling import random_key
+from patent_mteb.recipes.sampling import grouped, random_key
 
 
 def cluster_rows(
@@ -54,25 +54,16 @@ def ipc_list(family: Family) -> Sequence[str]:
     return (" ".join(sorted(family.codes)),) if family.codes else ()
 
 
-def _stratified(data: TableData, rows: Sequence[Row], label: str, share: float, purpose: str) -> list[Row]:
-    """Return a share of the rows of each label, at least one, in their order."""
-    numbers: dict[Any, dict[str, int]] = defaultdict(dict)
-    for number, row in enumerate(rows):
-        numbers[row[label]]["\t".join((row["q"], row.get("t", "")))] = number
-    kept = [
-        number_of[key]
-        for number_of in numbers.values()
-        for key in data.order(number_of, purpose)[: max(1, round(share * len(number_of)))]
-    ]
-    return [rows[number] for number in sorted(kept)]
-
-
 def released(data: TableData, task: str, rows: list[Row]) -> list[Row]:
-    """Draw the released share of the training rows of a table, label by label."""
+    """Draw the released share of the training rows of a table, at least one of each label, in their order."""
     share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
-    kept = _stratified(data, rows, "label", share, f"train {task}")
+    kept: list[int] = []
+    for numbers in grouped(range(len(rows)), lambda number: rows[number]["label"]).values():
+        number_of = {"\t".join((rows[number]["q"], rows[number].get("t", ""))): number for number in numbers}
+        drawn = data.order(number_of, f"train {task}")[: max(1, round(share * len(number_of)))]
+        kept += [number_of[key] for key in drawn]
     data.log.step(f"{task} train, released share", len(rows), len(kept))
-    return kept
+    return [rows[number] for number in sorted(kept)]
 
 
 def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
@@ -99,9 +90,7 @@ def bloom_labels(data: TableData) -> dict[str, str]:
             soon = min(_years_later(family.filed, params.early_years), params.cutoff)
             days = [data.dated[citing] for citing in data.graph.cited_by.get(name, ()) if citing in data.dated]
             counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)
-    classes: dict[str, list[str]] = defaultdict(list)
-    for name in counts:
-        classes[data.families[name].dominant].append(name)
+    classes = grouped(counts, lambda name: data.families[name].dominant)
     labels: dict[str, str] = {}
     for members in classes.values():
         rank = math.ceil(params.decile * len(members)) - 1
