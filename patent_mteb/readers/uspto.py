@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import (
     US_ORIGINS,
@@ -28,18 +27,14 @@ from patent_mteb.readers.publication import (
     Paragraph,
     Published,
     Related,
+    Texts,
     marked_claims,
-    paragraph_numbers,
-    read_claim_texts,
-    read_sections,
 )
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
 
 _TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
 """First letter of the kind code -> kind of a patent that is not a utility patent (37 CFR 1.151 to 1.179)."""
-
-_ENGLISH = TextLanguages("en", "en", "en", "en")
 
 
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
@@ -95,10 +90,7 @@ def _modern(root: Element) -> Published:
     if biblio is None:
         return Published("uspto", "US", "", "")
     own, filed = "publication-reference/document-id/", "application-reference/document-id/"
-    spoken = language(root.get("lang"))
-    claims, notes = read_claim_texts(marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref"))
-    paragraphs = list(_paragraphs(root.find("description")))
-    description = read_sections(paragraphs)
+    claims = marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref")
     return Published(
         source="uspto",
         office=text_at(biblio, own + "country") or "US",
@@ -107,11 +99,13 @@ def _modern(root: Element) -> Published:
         date=text_at(biblio, own + "date"),
         application=application(text_at(biblio, filed + "doc-number"), "US"),
         filed=text_at(biblio, filed + "date"),
-        title=text_at(biblio, "invention-title"),
-        abstract=text_at(root, "abstract"),
-        claims=claims,
-        description=description,
-        paragraphs=paragraph_numbers(paragraphs, description),
+        texts=Texts.of(
+            language(root.get("lang")),
+            text_at(biblio, "invention-title"),
+            text_at(root, "abstract"),
+            claims,
+            _paragraphs(root.find("description")),
+        ),
         ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
         cpc=_classes(biblio, "classifications-cpc/*/classification-cpc"),
         inventors=[_party(one) for path in _INVENTORS for one in biblio.iterfind(path)],
@@ -119,10 +113,8 @@ def _modern(root: Element) -> Published:
             _party(one)
             for one in biblio.findall("us-parties/us-applicants/us-applicant") or biblio.iterfind("assignees/assignee")
         ],
-        languages=TextLanguages(spoken, spoken, spoken, spoken),
-        cited=list(_cited(biblio)),
-        related=list(_related(biblio)),
-        notes=notes,
+        cited=_cited(biblio),
+        related=_related(biblio),
     )
 
 
@@ -223,7 +215,7 @@ def _related(biblio: Element) -> Iterator[Related]:
 
 def _patdoc(root: Element) -> Published:
     """A grant of 2001 to 2004."""
-    claims, notes = read_claim_texts(marked_claims(root.iterfind("SDOCL/CL/CLM"), "ID", "CLREF", "ID"))
+    claims = marked_claims(root.iterfind("SDOCL/CL/CLM"), "ID", "CLREF", "ID")
     return Published(
         source="uspto",
         office="US",
@@ -232,10 +224,9 @@ def _patdoc(root: Element) -> Published:
         date=text_at(root, "SDOBI/B100/B140"),
         application=application(text_at(root, "SDOBI/B200/B210"), "US"),
         filed=text_at(root, "SDOBI/B200/B220"),
-        title=text_at(root, "SDOBI/B500/B540"),
-        abstract=text_at(root, "SDOAB"),
-        claims=claims,
-        description=read_sections(list(_patdoc_paragraphs(root))),
+        texts=Texts.of(
+            "en", text_at(root, "SDOBI/B500/B540"), text_at(root, "SDOAB"), claims, _patdoc_paragraphs(root)
+        ),
         ipc=[
             _columns("".join(one.itertext()).strip())
             for one in root.iterfind("SDOBI/B500/B510/*")
@@ -243,10 +234,8 @@ def _patdoc(root: Element) -> Published:
         ],
         inventors=[_name(one, *_NAME) for one in root.iterfind("SDOBI/B700/B720/B721/PARTY-US")],
         applicants=[_name(one, *_NAME) for one in root.iterfind("SDOBI/B700/B730/B731/PARTY-US")],
-        languages=_ENGLISH,
-        cited=list(_patdoc_cited(root)),
-        related=list(_patdoc_related(root)),
-        notes=notes,
+        cited=_patdoc_cited(root),
+        related=_patdoc_related(root),
     )
 
 
@@ -328,9 +317,7 @@ def _application_of_2001(root: Element) -> Published:
     if biblio is None:
         return Published("uspto", "US", "", "")
     filed = "domestic-filing-data/"
-    claims, notes = read_claim_texts(_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim"))
-    paragraphs = list(_paragraphs_of_2001(root))
-    description = read_sections(paragraphs)
+    claims = [_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim")]
     return Published(
         source="uspto",
         office="US",
@@ -339,17 +326,17 @@ def _application_of_2001(root: Element) -> Published:
         date=text_at(biblio, "document-id/document-date"),
         application=application(text_at(biblio, filed + "application-number/doc-number"), "US"),
         filed=text_at(biblio, filed + "filing-date"),
-        title=text_at(biblio, "technical-information/title-of-invention"),
-        abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
-        claims=claims,
-        description=description,
-        paragraphs=paragraph_numbers(paragraphs, description),
+        texts=Texts.of(
+            "en",
+            text_at(biblio, "technical-information/title-of-invention"),
+            text_of(root.find("subdoc-abstract"), without=("number",)),
+            claims,
+            _paragraphs_of_2001(root),
+        ),
         ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
         inventors=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("inventors/*")],
         applicants=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("assignee")],
-        languages=_ENGLISH,
-        related=list(_related_of_2001(biblio)),
-        notes=notes,
+        related=_related_of_2001(biblio),
     )
 
 
