@@ -237,7 +237,7 @@ def _names(biblio: Element, role: str) -> list[str]:
     found: dict[str, str] = {}
     for name in next((forms[form] for form in (*_FORMS, *forms) if form in forms), []):
         letters = "".join(filter(str.isalnum, name.casefold()))
-        if not any(letters.startswith(other) or other.startswith(letters) for other in found):
+        if letters and not any(letters.startswith(other) or other.startswith(letters) for other in found):
             found[letters] = name
     return list(found.values())
 

@@ -33,8 +33,20 @@ from patent_mteb.readers.publication import (
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
 
-_TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
+_TYPES = {
+    "S": "design",
+    "P": "plant",
+    "E": "reissue",
+    "H": "statutory invention registration",
+    "I": "defensive publication",
+}
 """First letter of the kind code -> kind of a patent that is not a utility patent (37 CFR 1.151 to 1.179)."""
+
+
+def not_utility(kind: str) -> str:
+    """Return the reason to skip a publication of a kind, empty for those of utility patents."""
+    other = _TYPES.get(kind[:1])
+    return f"not a utility patent ({other})" if other else ""
 
 
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
@@ -43,9 +55,8 @@ def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
         yield Skipped("", place, f"no patent document ({tag})")
         return
     published = _MAKERS[tag](root)
-    other = _TYPES.get(published.kind[:1])
-    if other and not every:
-        yield Skipped(published.number, place, f"not a utility patent ({other})")
+    if not every and (reason := not_utility(published.kind)):
+        yield Skipped(published.number, place, reason)
     else:
         yield from published.items(place)
 
