@@ -52,7 +52,7 @@ def marked_claims(claims: Iterable[Element], number: str, reference: str, target
 
 
 def unmarked_claims(text: str) -> list[ClaimText]:
-    """Split a claim set in one text; cancelled claims have no text."""
+    """Split a claim set in one text; cancelled claims have no text, and claims that cannot be split number 0."""
     read = read_claims(text)
     claims = [ClaimText(str(claim.number), claim.text) for claim in read.claims]
     return claims + [ClaimText(str(number), "") for number in read.cancelled]
@@ -84,6 +84,9 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
     for text in texts:
         if not text.text or _CANCELLED.fullmatch(text.text):
             notes.append(CANCELLED)
+            continue
+        if text.number == "0":
+            numbered[0] = text
             continue
         leading = _LEADING.match(text.text)
         number = _last_number(text.number) or (int(leading[1]) if leading else None)

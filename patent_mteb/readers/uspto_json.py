@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.records import Relation
-from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.items import NO_OBJECT, Item, Note, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.publication import (
     UNNAMED,
     Cited,
@@ -50,10 +50,9 @@ def _text(row: _Object, *names: str) -> str:
     return next(iter(_all(row, *names)), "")
 
 
-def _entries(row: _Object, names: tuple[str, ...]) -> list[_Object]:
+def _entries(row: _Object, names: tuple[str, ...]) -> list[Any]:
     """The entries of an answer, or the object itself."""
-    lists = (row[name] for name in names if isinstance(row.get(name), list))
-    return [one for one in next(lists, [row]) if isinstance(one, dict)]
+    return next((row[name] for name in names if isinstance(row.get(name), list)), [row])
 
 
 def _reader(
@@ -62,6 +61,9 @@ def _reader(
     def items(row: _Object, place: str) -> Iterator[Item]:
         for number, entry in enumerate(_entries(row, lists), start=1):
             where = f"{place}, entry {number}"
+            if not isinstance(entry, dict):
+                yield Skipped("", where, NO_OBJECT, str(entry))
+                continue
             try:
                 yield from make(entry, where)
             except MalformedError as error:
@@ -69,7 +71,7 @@ def _reader(
 
     def recognises(path: Path) -> bool:
         first = first_object(path)
-        return any(sniff(entry) for entry in _entries(first, lists)[:1])
+        return any(isinstance(entry, dict) and sniff(entry) for entry in _entries(first, lists)[:1])
 
     return Reader(name, what, recognises, lambda path: read_json_documents(path, items))
 

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
+from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
@@ -174,7 +175,7 @@ def _claim_date(patent: Patent) -> dt.date | None:
 _TEXTS: Mapping[str, Callable[[Patent], str]] = {
     "title": views.VIEWS["Title"],
     "abstract": views.VIEWS["Abstract"],
-    "claims": lambda patent: "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims),
+    "claims": lambda patent: claims_text(patent.claims, "\n"),
     "description": views.VIEWS["Description"],
 }
 

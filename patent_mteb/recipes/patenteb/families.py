@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from patent_mteb.patents import ipc
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import DiskList
-from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -229,7 +229,7 @@ def _sorted(members: Sequence[Patent]) -> list[Patent]:
 _HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
     "title": lambda patent: bool(patent.title.strip()),
     "abstract": lambda patent: bool(patent.abstract.strip()),
-    "claims": lambda patent: bool(patent.claims),
+    "claims": lambda patent: any(claim.number for claim in patent.claims),
 }
 
 _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
@@ -266,7 +266,8 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(map(ipc.ipc3, codes))
     text = known.record(representative.publication_number)
-    claim = min(text.claims, key=lambda claim: claim.number).text if text.claims else ""
+    claims = (claim for claim in text.claims if claim.number)
+    claim = min(claims, key=lambda claim: claim.number, default=Claim(1, "")).text
     fragments = extract(text.abstract)
     abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
     texts.append(_Texts(_lower(text.title), abstract, _lower(claim)))
