@@ -96,7 +96,7 @@ def _search_items(row: _Object, place: str) -> Iterator[Item]:
         yield Skipped(publication(serial, office, kind), place, other)
         return
     recognised, family = _text(row, "type") == "USOCR", _text(row, "familyIdentifierCur", "family_identifier_cur")
-    title = _text(row, "inventionTitle", "patent_title")
+    title = " ".join(_lines(row, "inventionTitle", "patent_title"))
     texts = Texts.of(
         "en",
         "" if recognised and title.startswith("OCR ") else title,
