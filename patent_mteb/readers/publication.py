@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from patent_mteb.patents.claims import read_claims, referred_claims
 from patent_mteb.patents.records import (
@@ -156,18 +156,6 @@ def _numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple
     return found if any(found) else ()
 
 
-class _Fields(TypedDict, total=False):
-    """The fields of a record that texts give."""
-
-    title: str
-    abstract: str
-    claims: tuple[Claim, ...]
-    description: Description
-    paragraphs: tuple[int, ...]
-    languages: TextLanguages
-    translations: tuple[Translation, ...]
-
-
 @dataclass
 class Texts:
     """The texts of one publication by language; ``own`` is the language of the document."""
@@ -186,7 +174,7 @@ class Texts:
         one = language
         return cls(one, {one: title}, {one: abstract}, {one: claims}, {one: list(description)})
 
-    def fields(self) -> tuple[_Fields, list[str]]:
+    def fields(self) -> tuple[dict[str, Any], list[str]]:
         """Return the text fields of a record and notes on the claims."""
         read = {language: read_claim_texts(texts) for language, texts in self.claims.items()}
         claims = {language: found for language, (found, _) in read.items()}
@@ -205,7 +193,7 @@ class Texts:
             )
             for one in sorted(set().union(*texts))
         ]
-        fields = _Fields(
+        fields = dict[str, Any](
             title=self.titles.get(main.title, ""),
             abstract=self.abstracts.get(main.abstract, ""),
             claims=claims.get(main.claims, ()),
@@ -237,16 +225,6 @@ _NO_TEXT = "a document without any text"
 def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
     """Yield a note for each invalid date."""
     return (Note(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
-
-
-def with_application(patent: Patent, *days: str | int | None, notes: Iterable[str] = ()) -> Iterator[Item]:
-    """Yield the record of a table, notes on it, a note for each invalid date, and its application."""
-    number = patent.publication_number
-    yield patent
-    yield from (Note(note, number) for note in notes)
-    yield from unread_days(number, *days)
-    if patent.application_number:
-        yield Relation(number, patent.application_number, "application")
 
 
 class Cited(NamedTuple):
@@ -320,7 +298,7 @@ class Published:
                 yield Relation(number, one.number, one.kind)
         yield from self._citations(number, place)
 
-    def _patent(self, number: str, related: Iterable[Related], texts: _Fields) -> Patent:
+    def _patent(self, number: str, related: Iterable[Related], texts: dict[str, Any]) -> Patent:
         filed = day(self.filed)
         dated = ((day(one.date), one) for one in related if one.kind not in RELATED_PUBLICATIONS)
         earlier = [(date, one) for date, one in dated if date]

@@ -95,9 +95,7 @@ def _printed(number: str) -> int:
 
 def _modern(root: Element) -> Published:
     """A grant or an application of 2005 and later."""
-    biblio = root.find("us-bibliographic-data-grant")
-    if biblio is None:
-        biblio = root.find("us-bibliographic-data-application")
+    biblio = next((one for one in root if str(one.tag).startswith("us-bibliographic-data")), None)
     if biblio is None:
         return Published("uspto", "US", "", "")
     own, filed = "publication-reference/document-id/", "application-reference/document-id/"
@@ -129,18 +127,14 @@ def _modern(root: Element) -> Published:
     )
 
 
-_MARKS = {
-    "RELAPP": "background",
-    "GOVINT": "background",
-    "BRFSUM": "summary",
-    "DETDESC": "detailed",
-    "brief-description-of-drawings": "drawings",
-    "cross-reference-to-related-applications": "background",
-    "federal-research-statement": "background",
-    "summary-of-invention": "summary",
-    "detailed-description": "detailed",
+_SECTIONS = {
+    **dict.fromkeys(("RELAPP", "GOVINT", "cross-reference-to-related-applications"), "background"),
+    **dict.fromkeys(("federal-research-statement", "background-of-invention"), "background"),
+    **dict.fromkeys(("BRFSUM", "summary-of-invention"), "summary"),
+    **dict.fromkeys(("DRWDESC", "brief-description-of-drawings"), "drawings"),
+    **dict.fromkeys(("DETDESC", "detailed-description"), "detailed"),
 }
-"""Processing instruction (``<?BRFSUM ... end="lead"?>`` to ``end="tail"``) -> the section that it marks."""
+"""Element, or processing instruction (``<?BRFSUM end="lead"?>`` to ``end="tail"``) -> the section that it marks."""
 
 
 def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
@@ -148,8 +142,8 @@ def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
     for child in [] if description is None else description:
         if not isinstance(child.tag, str):
             target, text = str(getattr(child, "target", "")), child.text or ""
-            if target in _MARKS:
-                mark = "" if 'end="tail"' in text else _MARKS[target]
+            if target in _SECTIONS:
+                mark = "" if 'end="tail"' in text else _SECTIONS[target]
         elif child.tag == "description-of-drawings":
             yield from (_paragraph(one, "drawings") for one in child if isinstance(one.tag, str))
         else:
@@ -251,19 +245,12 @@ def _patdoc(root: Element) -> Published:
 
 
 _NAME = ("NAM/ONM", "NAM/FNM", "NAM/SNM")
-_PATDOC_MARKS = {
-    "RELAPP": "background",
-    "GOVINT": "background",
-    "BRFSUM": "summary",
-    "DRWDESC": "drawings",
-    "DETDESC": "detailed",
-}
 
 
 def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("SDODE/*"):
         for text in part.iterfind("BTEXT/*"):
-            yield Paragraph(text_of(text), _PATDOC_MARKS.get(str(part.tag), ""))
+            yield Paragraph(text_of(text), _SECTIONS.get(str(part.tag), ""))
 
 
 def _columns(code: str) -> str:
@@ -310,16 +297,6 @@ def _patdoc_related(root: Element) -> Iterator[Related]:
         yield _filed(document, "parent", _PATDOC)
     for document in root.iterfind("SDOBI/B800/B870/B871/DOC"):
         yield _published(document, "member", _PATDOC)
-
-
-_SECTIONS = {
-    "cross-reference-to-related-applications": "background",
-    "federal-research-statement": "background",
-    "background-of-invention": "background",
-    "summary-of-invention": "summary",
-    "brief-description-of-drawings": "drawings",
-    "detailed-description": "detailed",
-}
 
 
 def _application_of_2001(root: Element) -> Published:
