@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from patent_mteb.patents.claim_languages import in_english, is_east_asian, split_east_asian
-from patent_mteb.patents.records import Claim
+from patent_mteb.patents.records import Claim, Patent
 from patent_mteb.patents.text import plain_lines
 
 _NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
@@ -265,6 +265,16 @@ def _unnumbered(lines: Sequence[str]) -> list[str]:
     return claims if len(claims) > 1 else [sentence for claim in claims for sentence in _END_OF_CLAIM.split(claim)]
 
 
+_SENTENCE = re.compile(r"(?<=[^\W\d_]{3}\.) (?=([^\W\d_]))")
+
+
+def _holds_several(claim: str) -> bool:
+    """Whether a text that was not split holds several claims: it refers to one, or has several sentences."""
+    if any(_find_references(in_english(claim))):
+        return True
+    return any(start[1].isupper() or not start[1].islower() for start in _SENTENCE.finditer(claim))
+
+
 def read_claims(text: str) -> ClaimSet:
     """Split the claims of a patent and find the references between them.
 
@@ -274,7 +284,8 @@ def read_claims(text: str) -> ClaimSet:
     missing), and so are numbers out of sequence if the text after them can only be a claim. ``number`` is the number as
     written, so a misnumbered set can contain a number twice. Text before claim 1 (``We claim:``) is dropped. A claim 1
     without its number is recognised by the claim 2 after it. A text without numbers is split after full stops at line
-    ends or, in running text, before ``A``, ``An`` and ``The``; its claims are numbered from 1.
+    ends or, in running text, before ``A``, ``An`` and ``The``; its claims are numbered from 1. If it still refers to a
+    claim, or has several sentences, it could not be split: it is one claim with number 0, which is not independent.
 
     **Cancelled claims** (``2. (canceled)``, ``1.-20. (canceled)``) are named in the result but give no claim. Labels of
     status (``(Currently Amended)``) and markup are removed.
@@ -304,6 +315,8 @@ def read_claims(text: str) -> ClaimSet:
         ]
     else:
         texts = list(enumerate(_unnumbered(lines), start=1))
+        if len(texts) == 1 and _holds_several(texts[0][1]):
+            texts = [(0, texts[0][1])]
     cancelled: list[int] = []
     for numbers, body in numbered:
         body = _STATUS.sub("", body, count=1)
@@ -322,6 +335,19 @@ def split_claims(text: str) -> tuple[Claim, ...]:
     return read_claims(text).claims
 
 
+_READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "zh", "ja", "ko"])
+
+
+def unread_claims(patent: Patent) -> Iterator[str]:
+    """Yield what could not be read of the claims of a patent and of their translations, by language."""
+    translated = ((one.language, one.claims) for one in patent.translations)
+    for language, claims in ((patent.languages.claims, patent.claims), *translated):
+        if not all(claim.number for claim in claims):
+            yield f"claims that could not be split ({language or 'unknown language'}): one text without a first claim"
+        elif language not in _READ_LANGUAGES and len(claims) > 1 and all(claim.independent for claim in claims):
+            yield f"claims whose references to each other are not read ({language}): all count as independent"
+
+
 def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """Return the claims without a reference to another claim (Sophia-Bench §3.3, query ``iclms``)."""
     return tuple(claim for claim in claims if claim.independent)
@@ -330,14 +356,14 @@ def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 def first_independent_claim(claims: Sequence[Claim]) -> str:
     """Return the text of the first independent claim, else of the first claim, without its number.
 
-    This is ``Claim1`` of WIPO-AT (§3.1.3, Table 1).
+    This is ``Claim1`` of WIPO-AT (§3.1.3, Table 1). It is empty if the claims could not be split.
     """
-    return next((claim.text for claim in (*independent_claims(claims), *claims)), "")
+    return next((claim.text for claim in (*independent_claims(claims), *claims) if claim.number), "")
 
 
 def claims_text(claims: Iterable[Claim], separator: str = " ") -> str:
     """Join all claims with their numbers: ``"1. A device ... 2. The device of claim 1 ..."``."""
-    return separator.join(f"{claim.number}. {claim.text}" for claim in claims)
+    return separator.join(f"{claim.number}. {claim.text}" if claim.number else claim.text for claim in claims)
 
 
 def claim_in_full(claims: Iterable[Claim], number: int) -> str:

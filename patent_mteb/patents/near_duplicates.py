@@ -77,9 +77,9 @@ def _mark(text: str) -> str:
 
 
 def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """One claim, with a text if any claim has one."""
+    """One claim, with a text if any claim has one; its number is 0 if the claims could not be split."""
     first = next((claim for claim in claims if claim.text.strip()), next(iter(claims), None))
-    return () if first is None else _shared((Claim(1, _mark(first.text)),))
+    return () if first is None else _shared((Claim(min(first.number, 1), _mark(first.text)),))
 
 
 def _marks(texts: _Texts) -> _Texts:

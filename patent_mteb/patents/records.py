@@ -189,7 +189,10 @@ SCHEMA_VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One numbered claim. ``depends_on`` holds the numbers of the claims that it refers to."""
+    """One numbered claim. ``depends_on`` holds the numbers of the claims that it refers to.
+
+    Number 0 is the text of several claims that could not be split.
+    """
 
     number: int
     text: str
@@ -197,7 +200,7 @@ class Claim:
 
     @property
     def independent(self) -> bool:
-        return not self.depends_on
+        return self.number != 0 and not self.depends_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto
+from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto, uspto_json
 from patent_mteb.readers.columns import read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 
@@ -20,6 +20,7 @@ __all__ = ["READERS", "Item", "Note", "Reader", "Skipped", "reader_named", "reco
 
 _ALL = (
     *uspto.READERS,
+    *uspto_json.READERS,
     *epo.READERS,
     ops.READER,
     enriched.READER,

@@ -16,18 +16,8 @@ from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.patents.records import Description
 from patent_mteb.readers.items import Item, Reader, Skipped, without_repeats
-from patent_mteb.readers.publication import (
-    Cited,
-    ClaimText,
-    Paragraph,
-    Published,
-    Related,
-    Texts,
-    marked_claims,
-    read_sections,
-)
+from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, marked_claims
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, read_bulk, shown, text_at, text_of
 
@@ -56,11 +46,10 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         if part.tag == "abstract":
             texts.abstracts.setdefault(its_language, text_of(part))
         elif part.tag == "description":
-            texts.descriptions.setdefault(its_language, _sections(part))
+            texts.descriptions.setdefault(its_language, _paragraphs(part))
         elif part.tag == "claims":
             further += its_language in texts.claims
             texts.claims.setdefault(its_language, _claims(part))
-    main, notes = texts.main()
     published = Published(
         source="epo",
         office=root.get("country") or "EP",
@@ -74,9 +63,8 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
         applicants=[text_at(one, "snm") for path in _APPLICANTS for one in biblio.iterfind(path)],
         cited=[*_searched(biblio), *_in_description(root)],
-        related=list(_related(biblio)),
-        notes=notes,
-        **main,  # type: ignore[arg-type]
+        related=_related(biblio),
+        texts=texts,
     )
     yield from published.items(place)
     for _ in range(further):
@@ -95,8 +83,15 @@ def _titles(biblio: Element) -> dict[str, str]:
     return titles
 
 
-def _sections(description: Element) -> Description:
-    return read_sections([Paragraph(text_of(one)) for one in description if isinstance(one.tag, str)])
+def _paragraphs(description: Element) -> list[Paragraph]:
+    """The paragraphs with their printed numbers, which passages of citations name, and the headings."""
+    return [
+        Paragraph(
+            text_of(one), number=int(number) if one.tag == "p" and (number := one.get("num", "")).isdecimal() else 0
+        )
+        for one in description
+        if isinstance(one.tag, str)
+    ]
 
 
 def _claims(claims: Element) -> list[ClaimText]:
@@ -178,8 +173,7 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
                 reason, malformed = str(error), shown(text.encode())
             if reason:
                 yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason, malformed)
-        main, notes = texts.main()
-        published = Published("epo-tsv", office, serial, kind, date, notes=notes, **main)  # type: ignore[arg-type]
+        published = Published("epo-tsv", office, serial, kind, date, texts=texts)
         try:
             yield from ((place, item) for item in published.items(place))
         except MalformedError as error:
@@ -205,7 +199,7 @@ def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
         texts.abstracts[its_language] = text_of(root)
     elif type_ == "DESCR":
         texts.own = its_language
-        texts.descriptions[its_language] = _sections(root) if len(root) else Description(detailed=text_of(root))
+        texts.descriptions[its_language] = _paragraphs(root) if len(root) else [Paragraph(text_of(root), "detailed")]
     else:
         texts.claims[its_language] = _claims(root)
     return ""

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from patent_mteb.patents.claims import read_claims
-from patent_mteb.patents.records import Description, TextLanguages
 from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
-from patent_mteb.readers.publication import Published
+from patent_mteb.readers.publication import Paragraph, Published, Texts, unmarked_claims
 from patent_mteb.readers.values import application, text_in
 from patent_mteb.readers.xml import MalformedError
 
@@ -35,7 +33,6 @@ _NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")
 
 def _published(row: Mapping[str, Any]) -> Published:
     number = _NUMBER.fullmatch(text_in(row, "publication_number"))
-    read = read_claims(text_in(row, "claims"))
     return Published(
         source="hupd",
         office="US",
@@ -44,23 +41,27 @@ def _published(row: Mapping[str, Any]) -> Published:
         date=text_in(row, "date_published"),
         application=application(text_in(row, "application_number"), "US"),
         filed=text_in(row, "filing_date"),
-        title=text_in(row, "title"),
-        abstract=text_in(row, "abstract"),
-        claims=read.claims,
-        description=_sections(row),
+        texts=Texts.of(
+            "en",
+            text_in(row, "title"),
+            text_in(row, "abstract"),
+            unmarked_claims(text_in(row, "claims")),
+            _paragraphs(row),
+        ),
         ipc=_codes(row, "main_ipcr_label", "ipcr_labels"),
         cpc=_codes(row, "main_cpc_label", "cpc_labels"),
         inventors=[_inventor(one) for one in row.get("inventor_list") or ()],
-        languages=TextLanguages("en", "en", "en", "en"),
     )
 
 
-def _sections(row: Mapping[str, Any]) -> Description:
-    """Remove background and summary from the full description, which contains them."""
-    background, summary, full = (text_in(row, name) for name in ("background", "summary", "full_description"))
-    for section in (background, summary):
-        full = full.replace(section, "", 1) if section else full
-    return Description(background, summary, "", full.strip())
+def _paragraphs(row: Mapping[str, Any]) -> Iterator[Paragraph]:
+    """Yield background, summary, and the rest of the full description, which contains them."""
+    full = text_in(row, "full_description")
+    for section in ("background", "summary"):
+        text = text_in(row, section)
+        full = full.replace(text, "", 1) if text else full
+        yield Paragraph(text, section)
+    yield Paragraph(full.strip(), "detailed")
 
 
 def _codes(row: Mapping[str, Any], main: str, others: str) -> list[str]:

@@ -26,6 +26,7 @@ from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import folder_lock, text_lines
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
+from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers.encodings import encoding_of
@@ -386,7 +387,10 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
             else:
                 out.write(item)
-                unreported += isinstance(item, Patent)
+                if isinstance(item, Patent):
+                    unreported += 1
+                    for what in unread_claims(item):
+                        done.notes.setdefault(what, Tally()).add(item.publication_number)
                 if unreported >= _REPORT_EVERY:
                     tell(unreported)
                     unreported = 0

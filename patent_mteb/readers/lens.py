@@ -7,14 +7,11 @@ Fields have the names of docs.api.lens.org; missing fields are ignored. ``lens_i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-from patent_mteb.patents.claims import read_claims
-from patent_mteb.patents.records import Description, Patent
 from patent_mteb.readers.items import Item, Reader, Skipped, first_object, read_json_documents
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.publication import Cited, ClaimText, Published, Related, Texts
+from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, unmarked_claims
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import MalformedError
 
@@ -24,13 +21,11 @@ _Object = Mapping[str, Any]
 def _items(row: dict[str, Any], place: str) -> list[Item]:
     lens_id = str(row.get("lens_id") or "")
     try:
-        items = list(_published(row).items(place))
+        return list(_published(row, lens_id).items(place))
     except MalformedError as error:
         return [Skipped(lens_id, place, str(error), str(row))]
     except (AttributeError, TypeError):
         return [Skipped(lens_id, place, "a field has another type than docs.api.lens.org says", str(row))]
-    keywords = (f"lens:{lens_id}",) if lens_id else ()
-    return [replace(item, keywords=keywords) if isinstance(item, Patent) else item for item in items]
 
 
 READER = Reader(
@@ -52,7 +47,7 @@ def _text(value: _Object, name: str) -> str:
     return " ".join(str(value.get(name) or "").split())
 
 
-def _published(row: _Object) -> Published:
+def _published(row: _Object, lens_id: str) -> Published:
     biblio: _Object = row.get("biblio") or {}
     texts = Texts(language(row.get("lang")))
     for one in _list(biblio, "invention_title"):
@@ -62,9 +57,8 @@ def _published(row: _Object) -> Published:
     for one in _list(row, "claims"):
         texts.claims.setdefault(language(one.get("lang")), _claims(one))
     for one in _list(row, "description"):
-        text = str(one.get("text") or "").strip()
-        texts.descriptions.setdefault(language(one.get("lang")), Description(detailed=text))
-    main, notes = texts.main()
+        text = Paragraph(str(one.get("text") or "").strip(), "detailed")
+        texts.descriptions.setdefault(language(one.get("lang")), [text])
     reference = biblio.get("application_reference")
     applied: _Object = reference if isinstance(reference, dict) else {}
     members = [publication(*_identifier(one)) for one in _list(row, "families", "simple_family", "members")]
@@ -83,8 +77,8 @@ def _published(row: _Object) -> Published:
         applicants=[_name(one) for one in _list(biblio, "parties", "applicants")],
         cited=[cited for one in _list(biblio, "references_cited", "citations") for cited in _cited(one)],
         related=[*_priorities(biblio), *(Related("member", member) for member in members)],
-        notes=notes,
-        **main,  # type: ignore[arg-type]
+        keywords=(f"lens:{lens_id}",) if lens_id else (),
+        texts=texts,
     )
 
 
@@ -92,7 +86,7 @@ def _claims(one: _Object) -> list[ClaimText]:
     """The claims of one language; ``claim_text`` is a list of lines."""
     lines = ["\n".join(map(str, _list(claim, "claim_text"))) for claim in _list(one, "claims")]
     if len(lines) == 1:
-        return [ClaimText(str(claim.number), claim.text) for claim in read_claims(lines[0]).claims]
+        return unmarked_claims(lines[0])
     return [ClaimText("", " ".join(text.split())) for text in lines]
 
 

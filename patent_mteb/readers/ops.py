@@ -1,8 +1,9 @@
 """Exchange documents of the EPO: answers of the open patent services (OPS) and DOCDB files.
 
-They have bibliographic data, DOCDB families, and search reports with categories, claims and passages, but no full text.
-The members in a family answer have numbers and priorities only; they become relations, not records. Namespaces are
-ignored, because OPS and DOCDB have different ones for the same elements.
+They have bibliographic data, DOCDB families, and search reports with categories, claims and passages. OPS gives claims
+and descriptions in answers of their own, which an import joins to the record of the same number. The members in a
+family answer have numbers and priorities only; they become relations, not records. Namespaces are ignored, because OPS
+and DOCDB have different ones for the same elements.
 
 A DOCDB file is one document with thousands of exchange documents, which are split so that one at a time is in memory.
 """
@@ -19,7 +20,7 @@ from lxml import etree
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers import xml
 from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import Cited, Published, Related, Texts
+from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
 from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, text_of
 
@@ -98,7 +99,6 @@ class _Splitter:
         return before
 
 
-FULL_TEXT = "an answer with claims or a description, which is not read (docs/readers.md)"
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
@@ -117,11 +117,10 @@ READER = Reader(
 
 
 def _documents(root: Element, place: str) -> Iterator[Item]:
-    found = list(root.iter("{*}exchange-document"))
+    found = list(root.iter("{*}exchange-document", "{*}fulltext-document"))
     families = list(root.iter("{*}patent-family"))
     if not found and not families:
-        full_text = root.find(".//{*}fulltext-document") is not None
-        yield Skipped("", place, FULL_TEXT if full_text else f"no exchange document ({etree.QName(root).localname})")
+        yield Skipped("", place, f"no exchange document ({etree.QName(root).localname})")
     for family in families:
         yield from _family(family, place)
     for number, document in enumerate(found, start=1):
@@ -167,7 +166,12 @@ def _document(document: Element) -> Published:
         texts.titles.setdefault(language(title.get("lang")), text_of(title))
     for abstract in _all(document, "abstract"):
         texts.abstracts.setdefault(language(abstract.get("lang")), text_of(abstract))
-    main, notes = texts.main()
+    for claims in _all(document, "claims"):
+        lines = ("".join(one.itertext()) for one in claims.iter("{*}claim-text"))
+        texts.claims.setdefault(language(claims.get("lang")), unmarked_claims("\n".join(lines)))
+    for description in _all(document, "description"):
+        paragraphs = [printed_paragraph(text_of(one)) for one in _all(description, "p")]
+        texts.descriptions.setdefault(language(description.get("lang")), paragraphs)
     serial, office, kind, date = _identifier_of(biblio, "publication-reference")
     applied, applied_at, applied_kind, filed = _identifier_of(biblio, "application-reference")
     return Published(
@@ -187,10 +191,9 @@ def _document(document: Element) -> Published:
         ],
         inventors=_names(biblio, "inventor"),
         applicants=_names(biblio, "applicant"),
-        cited=[cited for one in _all(biblio, "references-cited/citation") for cited in _cited(one)],
-        related=list(_priorities(biblio, "priority-claims/priority-claim")),
-        notes=notes,
-        **main,  # type: ignore[arg-type]
+        cited=(cited for one in _all(biblio, "references-cited/citation") for cited in _cited(one)),
+        related=_priorities(biblio, "priority-claims/priority-claim"),
+        texts=texts,
     )
 
 
@@ -221,12 +224,22 @@ def _cpc(one: Element) -> str:
     return ipc_code(symbol or f"{section}{cls}{subclass}{group}/{subgroup}")
 
 
+_FORMS = ("original", "epodoc", "docdb", "")
+_COUNTRY = re.compile(r"[\s,]*(?:\[[A-Z]{2}\])?$")
+
+
 def _names(biblio: Element, role: str) -> list[str]:
-    """The names as in the document, or else in EPODOC's or DOCDB's form."""
+    """The names as in the document, or else in EPODOC's or DOCDB's form; two spellings of a name are one."""
     forms: dict[str, list[str]] = {}
     for one in _all(biblio, f"parties/{role}s/{role}"):
-        forms.setdefault(one.get("data-format") or "", []).append(_text(one, f"{role}-name/name").rstrip(","))
-    return next((forms[form] for form in ("original", "epodoc", "docdb", *forms) if form in forms), [])
+        name = _COUNTRY.sub("", _text(one, f"{role}-name/name"))
+        forms.setdefault(one.get("data-format") or "", []).append(name)
+    found: dict[str, str] = {}
+    for name in next((forms[form] for form in (*_FORMS, *forms) if form in forms), []):
+        letters = "".join(filter(str.isalnum, name.casefold()))
+        if letters and not any(letters.startswith(other) or other.startswith(letters) for other in found):
+            found[letters] = name
+    return list(found.values())
 
 
 PHASES = {

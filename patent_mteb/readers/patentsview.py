@@ -18,25 +18,25 @@ Only utility patents are read. Citations have an origin but no category.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
+from patent_mteb.patents.records import Citation, Relation
 from patent_mteb.readers.items import Item, Skipped
 from patent_mteb.readers.publication import (
     NUMBERLESS,
     UNNAMED,
     US_ORIGINS,
     ClaimText,
-    read_claim_texts,
-    with_application,
+    Paragraph,
+    Published,
+    Texts,
 )
-from patent_mteb.readers.values import application, day, has_digit, ipc_code, publication
+from patent_mteb.readers.values import application, has_digit, ipc_code, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
@@ -94,54 +94,45 @@ def _ordered(found: list[dict[str, str]] | None, order: str = "") -> list[dict[s
 
 def _grant(row: dict[str, Any]) -> Iterator[Item]:
     applied = next(iter(_ordered(row["applications"])), {"application_id": "", "filing_date": ""})
-    texts = [ClaimText(one["claim_number"], one["claim_text"]) for one in _ordered(row["claims"], "claim_sequence")]
-    claims, notes = read_claim_texts(texts)
-    sections = {
-        name: "\n".join(one[column] for one in _ordered(row[name], order))
-        for name, (_, column, order) in _SECTIONS.items()
-    }
-    number = publication(row["patent_id"], "US", row["wipo_kind"])
-    patent = replace(
-        _patent(row | applied, number, "patent_title", "patent_abstract", "patent_date"),
-        claims=claims,
-        description=Description(**sections),
-        languages=TextLanguages("en", "en", "en", "en"),
+    claims = [ClaimText(one["claim_number"], one["claim_text"]) for one in _ordered(row["claims"], "claim_sequence")]
+    paragraphs = (
+        Paragraph(one[column], section)
+        for section, (_, column, order) in _SECTIONS.items()
+        for one in _ordered(row[section], order)
     )
-    yield from with_application(patent, applied["filing_date"], row["patent_date"], notes=notes)
+    return _items(row | applied, "patent", "patent_date", row["wipo_kind"], claims, paragraphs)
 
 
 def _pre_grant(row: dict[str, Any]) -> Iterator[Item]:
-    number = publication(row["pgpub_id"], "US", row["wipo_kind"] or "A1")
-    patent = _patent(row, number, "application_title", "application_abstract", "published_date")
-    yield from with_application(patent, row["filing_date"], row["published_date"])
+    return _items(row, "application", "published_date", row["wipo_kind"] or "A1", [], ())
 
 
-def _patent(row: dict[str, Any], number: str, title: str, abstract: str, date: str) -> Patent:
-    """The record of a row, given its number and the columns of title, abstract and date."""
-    its = application(row["application_id"], "US")
-    return Patent(
-        number,
-        its or number,
-        title=row[title],
-        abstract=next((one[abstract] for one in _ordered(row["abstracts"])), ""),
-        kind=row["wipo_kind"],
-        application_date=day(row["filing_date"]),
-        publication_date=day(row[date]),
-        ipc=_ipc(row["ipc"]),
-        cpc=tuple(dict.fromkeys(ipc_code(one["cpc_group"]) for one in _ordered(row["cpc"], "cpc_sequence"))),
-        application_number=its,
-        languages=TextLanguages("en", "en"),
+def _items(
+    row: dict[str, Any], of: str, date: str, kind: str, claims: list[ClaimText], paragraphs: Iterable[Paragraph]
+) -> Iterator[Item]:
+    """The items of a row; ``of`` starts the names of its text columns, ``date`` is the column of its publication."""
+    abstract = next((one[f"{of}_abstract"] for one in _ordered(row["abstracts"])), "")
+    return Published(
         source="patentsview",
-    )
+        office="US",
+        serial=row["patent_id" if of == "patent" else "pgpub_id"],
+        kind=kind,
+        date=row[date],
+        application=application(row["application_id"], "US"),
+        filed=row["filing_date"],
+        texts=Texts.of("en", row[f"{of}_title"], abstract, claims, paragraphs),
+        ipc=_ipc(row["ipc"]),
+        cpc=[ipc_code(one["cpc_group"]) for one in _ordered(row["cpc"], "cpc_sequence")],
+    ).items("")
 
 
-def _ipc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
+def _ipc(found: list[dict[str, str]] | None) -> list[str]:
     """The IPC codes, some of which have the slash in the subgroup (``/42``)."""
     codes = []
     for one in _ordered(found, "ipc_sequence"):
         section, cls, subclass, group, subgroup = (one[part].strip() for part in _IPC)
         codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup.lstrip('/')}"))
-    return tuple(dict.fromkeys(codes))
+    return codes
 
 
 def _applications(path: Path) -> Iterator[Item]:

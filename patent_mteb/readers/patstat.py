@@ -28,7 +28,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, Skipped
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, with_application
+from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
 from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, with_rows
 
@@ -109,9 +109,11 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",
     )
-    yield from with_application(
-        patent, row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date")
-    )
+    yield patent
+    days = (applied.get(name) for name in ("appln_filing_date", "earliest_filing_date"))
+    yield from unread_days(number, row["publn_date"], *days)
+    if its:
+        yield Relation(number, its, "application")
 
 
 def _citations(path: Path) -> Iterator[Item]:

@@ -7,12 +7,12 @@ languages the English one is the main text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from patent_mteb.patents.claims import referred_claims
+from patent_mteb.patents.claims import read_claims, referred_claims
 from patent_mteb.patents.records import (
     RELATED_PUBLICATIONS,
     Citation,
@@ -24,6 +24,7 @@ from patent_mteb.patents.records import (
     Translation,
 )
 from patent_mteb.patents.sections import split_description
+from patent_mteb.patents.text import plain_lines
 from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import Element, MalformedError, text_of
@@ -48,6 +49,13 @@ def marked_claims(claims: Iterable[Element], number: str, reference: str, target
         )
         for claim in claims
     ]
+
+
+def unmarked_claims(text: str) -> list[ClaimText]:
+    """Split a claim set in one text; cancelled claims have no text, and claims that cannot be split number 0."""
+    read = read_claims(text)
+    claims = [ClaimText(str(claim.number), claim.text) for claim in read.claims]
+    return claims + [ClaimText(str(number), "") for number in read.cancelled]
 
 
 _DIGITS = re.compile(r"\d+")
@@ -76,6 +84,9 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
     for text in texts:
         if not text.text or _CANCELLED.fullmatch(text.text):
             notes.append(CANCELLED)
+            continue
+        if text.number == "0":
+            numbered[0] = text
             continue
         leading = _LEADING.match(text.text)
         number = _last_number(text.number) or (int(leading[1]) if leading else None)
@@ -117,7 +128,7 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
     current = "background"
     for section, group in groupby(paragraphs, key=lambda paragraph: paragraph.section):
         current = section or current
-        text = "\n".join(paragraph.text for paragraph in group if paragraph.text)
+        text = _joined(group)
         if current == "summary":
             found = split_description(text)
             sections["background"] += filter(None, [found.background])
@@ -126,47 +137,76 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
     return Description(**{name: "\n".join(texts) for name, texts in sections.items()})
 
 
-def paragraph_numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple[int, ...]:
+_PRINTED = re.compile(r"\s*\[(\d{4,5})\]\s*")
+
+
+def printed_paragraph(text: str) -> Paragraph:
+    """Return a paragraph whose number is printed before it (``[0036] The pump``)."""
+    number = _PRINTED.match(text)
+    return Paragraph(text[number.end() :], number=int(number[1])) if number else Paragraph(text)
+
+
+def _numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple[int, ...]:
     """Return the number of each line of a description, 0 for a heading; empty if no paragraph has a number."""
     numbers: dict[str, list[int]] = {}
     for paragraph in paragraphs:
-        numbers.setdefault(paragraph.text, []).append(paragraph.number)
-    found = tuple(numbers[line].pop(0) if numbers.get(line) else 0 for line in description.lines())
+        numbers.setdefault("".join(plain_lines(paragraph.text)), []).append(paragraph.number)
+    lines = ("".join(plain_lines(line)) for line in description.lines())
+    found = tuple(numbers[line].pop(0) if numbers.get(line) else 0 for line in lines)
     return found if any(found) else ()
 
 
 @dataclass
 class Texts:
-    """The texts of one publication by language."""
+    """The texts of one publication by language; ``own`` is the language of the document."""
 
-    own: str
+    own: str = ""
     titles: dict[str, str] = field(default_factory=dict)
     abstracts: dict[str, str] = field(default_factory=dict)
     claims: dict[str, list[ClaimText]] = field(default_factory=dict)
-    descriptions: dict[str, Description] = field(default_factory=dict)
+    descriptions: dict[str, list[Paragraph]] = field(default_factory=dict)
 
-    def main(self) -> tuple[dict[str, object], list[str]]:
+    @classmethod
+    def of(
+        cls, language: str, title: str, abstract: str, claims: list[ClaimText], description: Iterable[Paragraph]
+    ) -> Texts:
+        """Return texts in one language."""
+        one = language
+        return cls(one, {one: title}, {one: abstract}, {one: claims}, {one: list(description)})
+
+    def fields(self) -> tuple[dict[str, Any], list[str]]:
         """Return the text fields of a record and notes on the claims."""
         read = {language: read_claim_texts(texts) for language, texts in self.claims.items()}
         claims = {language: found for language, (found, _) in read.items()}
-        names = ("title", "abstract", "claims", "description")
-        texts: tuple[Mapping[str, Any], ...] = (self.titles, self.abstracts, claims, self.descriptions)
+        texts = (self.titles, self.abstracts, claims, self.descriptions)
         # English, else the language of the document, else the first
-        chosen = [next((one for one in ("en", self.own, *of) if one in of), "") for of in texts]
-        translations = []
-        for language in sorted(set().union(*texts)):
-            other = {
-                name: of[language]
-                for name, of, main in zip(names, texts, chosen, strict=True)
-                if language in of and language != main
-            }
-            if "description" in other:
-                other["description"] = "\n".join(filter(None, astuple(other["description"])))
-            translations.append(Translation(language, **other))
-        values = {name: of[main] for name, of, main in zip(names, texts, chosen, strict=True) if main in of}
-        values["languages"] = TextLanguages(*chosen)
-        values["translations"] = [one for one in translations if one != Translation(one.language)]
-        return values, [note for _, notes in read.values() for note in notes]
+        main = TextLanguages(*(next((one for one in ("en", self.own, *of) if one in of), "") for of in texts))
+        paragraphs = self.descriptions.get(main.description, [])
+        description = read_sections(paragraphs)
+        translations = [
+            Translation(
+                one,
+                "" if one == main.title else self.titles.get(one, ""),
+                "" if one == main.abstract else self.abstracts.get(one, ""),
+                () if one == main.claims else claims.get(one, ()),
+                "" if one == main.description else _joined(self.descriptions.get(one, ())),
+            )
+            for one in sorted(set().union(*texts))
+        ]
+        fields = dict[str, Any](
+            title=self.titles.get(main.title, ""),
+            abstract=self.abstracts.get(main.abstract, ""),
+            claims=claims.get(main.claims, ()),
+            description=description,
+            paragraphs=_numbers(paragraphs, description),
+            languages=main,
+            translations=tuple(one for one in translations if one != Translation(one.language)),
+        )
+        return fields, [note for _, notes in read.values() for note in notes]
+
+
+def _joined(paragraphs: Iterable[Paragraph]) -> str:
+    return "\n".join(filter(None, (paragraph.text for paragraph in paragraphs)))
 
 
 NON_PATENT = "a citation of other literature than patents"
@@ -185,16 +225,6 @@ _NO_TEXT = "a document without any text"
 def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
     """Yield a note for each invalid date."""
     return (Note(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
-
-
-def with_application(patent: Patent, *days: str | int | None, notes: Iterable[str] = ()) -> Iterator[Item]:
-    """Yield the record of a table, notes on it, a note for each invalid date, and its application."""
-    number = patent.publication_number
-    yield patent
-    yield from (Note(note, number) for note in notes)
-    yield from unread_days(number, *days)
-    if patent.application_number:
-        yield Relation(number, patent.application_number, "application")
 
 
 class Cited(NamedTuple):
@@ -233,20 +263,14 @@ class Published:
     application: str = ""
     filed: str = ""
     family: str = ""
-    title: str = ""
-    abstract: str = ""
-    claims: tuple[Claim, ...] = ()
-    description: Description = field(default_factory=Description)
+    texts: Texts = field(default_factory=Texts)
     ipc: Sequence[str] = ()
     cpc: Sequence[str] = ()
     inventors: Sequence[str] = ()
     applicants: Sequence[str] = ()
-    languages: TextLanguages = field(default_factory=TextLanguages)
-    translations: Sequence[Translation] = ()
-    cited: Sequence[Cited] = ()
-    related: Sequence[Related] = ()
-    notes: Sequence[str] = ()
-    paragraphs: Sequence[int] = ()
+    cited: Iterable[Cited] = ()
+    related: Iterable[Related] = ()
+    keywords: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
@@ -256,36 +280,32 @@ class Published:
         """Yield the patent, its relations and citations, skipped citations and notes."""
         if not has_digit(self.serial):
             raise MalformedError(UNNAMED)
-        number = self.number
-        yield self._patent(number)
+        number, related = self.number, list(self.related)
+        fields, notes = self.texts.fields()
+        yield self._patent(number, related, fields)
         if not reads(self.serial, self.office, self.kind):
-            yield Note(UNREAD, number)
-        if not (self.title or self.abstract or self.claims):
-            yield Note(_NO_TEXT, number)
-        for note in self.notes:
-            yield Note(note, number)
-        yield from unread_days(number, self.date, self.filed, *(related.date for related in self.related))
+            notes.insert(0, UNREAD)
+        if not any(fields.get(name) for name in ("title", "abstract", "claims", "paragraphs")):
+            notes.append(_NO_TEXT)
+        yield from (Note(note, number) for note in notes)
+        yield from unread_days(number, self.date, self.filed, *(one.date for one in related))
         if self.application:
             yield Relation(number, self.application, "application")
         seen = {(self.application, "application"), (number, "member")}
-        for related in self.related:
-            if related.number and (related.number, related.kind) not in seen:
-                seen.add((related.number, related.kind))
-                yield Relation(number, related.number, related.kind)
+        for one in related:
+            if one.number and (one.number, one.kind) not in seen:
+                seen.add((one.number, one.kind))
+                yield Relation(number, one.number, one.kind)
         yield from self._citations(number, place)
 
-    def _patent(self, number: str) -> Patent:
+    def _patent(self, number: str, related: Iterable[Related], texts: dict[str, Any]) -> Patent:
         filed = day(self.filed)
-        related = [(day(one.date), one) for one in self.related if one.kind not in RELATED_PUBLICATIONS]
-        earlier = [(date, one) for date, one in related if date]
+        dated = ((day(one.date), one) for one in related if one.kind not in RELATED_PUBLICATIONS)
+        earlier = [(date, one) for date, one in dated if date]
         foreign = sorted((date, one.office) for date, one in earlier if one.office and one.kind == "priority")
         return Patent(
             publication_number=number,
             family_id=self.family or self.application or number,
-            title=self.title,
-            abstract=self.abstract,
-            claims=self.claims,
-            description=self.description,
             kind=self.kind,
             filing_jurisdiction=foreign[0][1] if foreign else "",
             application_date=filed,
@@ -296,10 +316,9 @@ class Published:
             inventors=tuple(filter(None, self.inventors)),
             applicants=tuple(dict.fromkeys(filter(None, self.applicants))),
             application_number=self.application,
-            languages=self.languages,
-            translations=tuple(self.translations),
+            keywords=self.keywords,
             source=self.source,
-            paragraphs=tuple(self.paragraphs),
+            **texts,
         )
 
     def _citations(self, number: str, place: str) -> Iterator[Item]:

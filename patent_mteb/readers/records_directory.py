@@ -4,9 +4,10 @@ A part is one parquet file per kind of record for one input. ``import.json`` has
 import keeps its accounts in ``shares/<i>-of-<n>/share.json``; other shares do not write there.
 
 A publication that occurs in two parts is removed from the later one. If the later one is of a table, its fields are
-first joined to the earlier record: a field that is not empty replaces the earlier value, and labels are added. The plan
-is first written to :data:`PENDING`, then the parts are rewritten, then the accounts. An interrupted removal is repeated
-from that file, so the result is the same and nothing is counted twice.
+first joined to the earlier record: a field that is not empty replaces the earlier value, and labels are added. If it is
+of the EPO (:data:`_FILL`), it only fills empty fields. The plan is first written to :data:`PENDING`, then the parts are
+rewritten, then the accounts. An interrupted removal is repeated from that file, so the result is the same and nothing
+is counted twice.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def _find_repeats(root: Path, accounts: Mapping[str, Account]) -> pa.Table:
     joins = [
         (number, parts[later], parts[first])
         for number, later, first in repeats
-        if is_table(accounts[parts[later]].source)
+        if is_table(accounts[parts[later]].source) or accounts[parts[later]].source in _FILL
     ]
     changes: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for into in dict.fromkeys(into for _, _, into in joins):
@@ -258,6 +259,8 @@ def _rows_of(root: Path, numbers: Sequence[tuple[str, str]]) -> list[tuple[str, 
 _TEXTS = ("title", "abstract", "claims", "description")
 _KEPT = {"publication_number", "source", "languages", "paragraphs"}
 _BY_FIELD = {"expert", "summaries"}
+_FILL = {"ops", "epo", "epo-tsv"}
+"""Sources whose records are spread over several files: a later one fills the empty fields of an earlier one."""
 
 
 def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
@@ -274,6 +277,9 @@ def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
         given = name != "family_id" or value != later["publication_number"]
         if name in _KEPT or not given or not _has_content(value) or value == before:
             continue
+        own = name == "family_id" and before == earlier["publication_number"]
+        if later["source"] in _FILL and _has_content(before) and not own:
+            continue
         if name == "labels":
             value = before + [label for label in value if label not in before]
             if value == before:
@@ -287,7 +293,6 @@ def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
                 conflicts if any(before[field] and before[field] != text for field, text in value.items()) else added
             ).append(name)
         else:
-            own = name == "family_id" and before == earlier["publication_number"]
             (conflicts if _has_content(before) and not own else added).append(name)
         record[name] = value
         if name in _TEXTS:

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import (
     US_ORIGINS,
@@ -28,18 +27,26 @@ from patent_mteb.readers.publication import (
     Paragraph,
     Published,
     Related,
+    Texts,
     marked_claims,
-    paragraph_numbers,
-    read_claim_texts,
-    read_sections,
 )
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
 
-_TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
+_TYPES = {
+    "S": "design",
+    "P": "plant",
+    "E": "reissue",
+    "H": "statutory invention registration",
+    "I": "defensive publication",
+}
 """First letter of the kind code -> kind of a patent that is not a utility patent (37 CFR 1.151 to 1.179)."""
 
-_ENGLISH = TextLanguages("en", "en", "en", "en")
+
+def not_utility(kind: str) -> str:
+    """Return the reason to skip a publication of a kind, empty for those of utility patents."""
+    other = _TYPES.get(kind[:1])
+    return f"not a utility patent ({other})" if other else ""
 
 
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
@@ -48,9 +55,8 @@ def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
         yield Skipped("", place, f"no patent document ({tag})")
         return
     published = _MAKERS[tag](root)
-    other = _TYPES.get(published.kind[:1])
-    if other and not every:
-        yield Skipped(published.number, place, f"not a utility patent ({other})")
+    if not every and (reason := not_utility(published.kind)):
+        yield Skipped(published.number, place, reason)
     else:
         yield from published.items(place)
 
@@ -89,16 +95,11 @@ def _printed(number: str) -> int:
 
 def _modern(root: Element) -> Published:
     """A grant or an application of 2005 and later."""
-    biblio = root.find("us-bibliographic-data-grant")
-    if biblio is None:
-        biblio = root.find("us-bibliographic-data-application")
+    biblio = next((one for one in root if str(one.tag).startswith("us-bibliographic-data")), None)
     if biblio is None:
         return Published("uspto", "US", "", "")
     own, filed = "publication-reference/document-id/", "application-reference/document-id/"
-    spoken = language(root.get("lang"))
-    claims, notes = read_claim_texts(marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref"))
-    paragraphs = list(_paragraphs(root.find("description")))
-    description = read_sections(paragraphs)
+    claims = marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref")
     return Published(
         source="uspto",
         office=text_at(biblio, own + "country") or "US",
@@ -107,11 +108,13 @@ def _modern(root: Element) -> Published:
         date=text_at(biblio, own + "date"),
         application=application(text_at(biblio, filed + "doc-number"), "US"),
         filed=text_at(biblio, filed + "date"),
-        title=text_at(biblio, "invention-title"),
-        abstract=text_at(root, "abstract"),
-        claims=claims,
-        description=description,
-        paragraphs=paragraph_numbers(paragraphs, description),
+        texts=Texts.of(
+            language(root.get("lang")),
+            text_at(biblio, "invention-title"),
+            text_at(root, "abstract"),
+            claims,
+            _paragraphs(root.find("description")),
+        ),
         ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
         cpc=_classes(biblio, "classifications-cpc/*/classification-cpc"),
         inventors=[_party(one) for path in _INVENTORS for one in biblio.iterfind(path)],
@@ -119,25 +122,19 @@ def _modern(root: Element) -> Published:
             _party(one)
             for one in biblio.findall("us-parties/us-applicants/us-applicant") or biblio.iterfind("assignees/assignee")
         ],
-        languages=TextLanguages(spoken, spoken, spoken, spoken),
-        cited=list(_cited(biblio)),
-        related=list(_related(biblio)),
-        notes=notes,
+        cited=_cited(biblio),
+        related=_related(biblio),
     )
 
 
-_MARKS = {
-    "RELAPP": "background",
-    "GOVINT": "background",
-    "BRFSUM": "summary",
-    "DETDESC": "detailed",
-    "brief-description-of-drawings": "drawings",
-    "cross-reference-to-related-applications": "background",
-    "federal-research-statement": "background",
-    "summary-of-invention": "summary",
-    "detailed-description": "detailed",
+_SECTIONS = {
+    **dict.fromkeys(("RELAPP", "GOVINT", "cross-reference-to-related-applications"), "background"),
+    **dict.fromkeys(("federal-research-statement", "background-of-invention"), "background"),
+    **dict.fromkeys(("BRFSUM", "summary-of-invention"), "summary"),
+    **dict.fromkeys(("DRWDESC", "brief-description-of-drawings"), "drawings"),
+    **dict.fromkeys(("DETDESC", "detailed-description"), "detailed"),
 }
-"""Processing instruction (``<?BRFSUM ... end="lead"?>`` to ``end="tail"``) -> the section that it marks."""
+"""Element, or processing instruction (``<?BRFSUM end="lead"?>`` to ``end="tail"``) -> the section that it marks."""
 
 
 def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
@@ -145,8 +142,8 @@ def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
     for child in [] if description is None else description:
         if not isinstance(child.tag, str):
             target, text = str(getattr(child, "target", "")), child.text or ""
-            if target in _MARKS:
-                mark = "" if 'end="tail"' in text else _MARKS[target]
+            if target in _SECTIONS:
+                mark = "" if 'end="tail"' in text else _SECTIONS[target]
         elif child.tag == "description-of-drawings":
             yield from (_paragraph(one, "drawings") for one in child if isinstance(one.tag, str))
         else:
@@ -223,7 +220,7 @@ def _related(biblio: Element) -> Iterator[Related]:
 
 def _patdoc(root: Element) -> Published:
     """A grant of 2001 to 2004."""
-    claims, notes = read_claim_texts(marked_claims(root.iterfind("SDOCL/CL/CLM"), "ID", "CLREF", "ID"))
+    claims = marked_claims(root.iterfind("SDOCL/CL/CLM"), "ID", "CLREF", "ID")
     return Published(
         source="uspto",
         office="US",
@@ -232,10 +229,9 @@ def _patdoc(root: Element) -> Published:
         date=text_at(root, "SDOBI/B100/B140"),
         application=application(text_at(root, "SDOBI/B200/B210"), "US"),
         filed=text_at(root, "SDOBI/B200/B220"),
-        title=text_at(root, "SDOBI/B500/B540"),
-        abstract=text_at(root, "SDOAB"),
-        claims=claims,
-        description=read_sections(list(_patdoc_paragraphs(root))),
+        texts=Texts.of(
+            "en", text_at(root, "SDOBI/B500/B540"), text_at(root, "SDOAB"), claims, _patdoc_paragraphs(root)
+        ),
         ipc=[
             _columns("".join(one.itertext()).strip())
             for one in root.iterfind("SDOBI/B500/B510/*")
@@ -243,27 +239,18 @@ def _patdoc(root: Element) -> Published:
         ],
         inventors=[_name(one, *_NAME) for one in root.iterfind("SDOBI/B700/B720/B721/PARTY-US")],
         applicants=[_name(one, *_NAME) for one in root.iterfind("SDOBI/B700/B730/B731/PARTY-US")],
-        languages=_ENGLISH,
-        cited=list(_patdoc_cited(root)),
-        related=list(_patdoc_related(root)),
-        notes=notes,
+        cited=_patdoc_cited(root),
+        related=_patdoc_related(root),
     )
 
 
 _NAME = ("NAM/ONM", "NAM/FNM", "NAM/SNM")
-_PATDOC_MARKS = {
-    "RELAPP": "background",
-    "GOVINT": "background",
-    "BRFSUM": "summary",
-    "DRWDESC": "drawings",
-    "DETDESC": "detailed",
-}
 
 
 def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("SDODE/*"):
         for text in part.iterfind("BTEXT/*"):
-            yield Paragraph(text_of(text), _PATDOC_MARKS.get(str(part.tag), ""))
+            yield Paragraph(text_of(text), _SECTIONS.get(str(part.tag), ""))
 
 
 def _columns(code: str) -> str:
@@ -312,25 +299,13 @@ def _patdoc_related(root: Element) -> Iterator[Related]:
         yield _published(document, "member", _PATDOC)
 
 
-_SECTIONS = {
-    "cross-reference-to-related-applications": "background",
-    "federal-research-statement": "background",
-    "background-of-invention": "background",
-    "summary-of-invention": "summary",
-    "brief-description-of-drawings": "drawings",
-    "detailed-description": "detailed",
-}
-
-
 def _application_of_2001(root: Element) -> Published:
     """A publication of an application of 2001 to 2004."""
     biblio = root.find("subdoc-bibliographic-information")
     if biblio is None:
         return Published("uspto", "US", "", "")
     filed = "domestic-filing-data/"
-    claims, notes = read_claim_texts(_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim"))
-    paragraphs = list(_paragraphs_of_2001(root))
-    description = read_sections(paragraphs)
+    claims = [_claim_of_2001(claim) for claim in root.iterfind("subdoc-claims/claim")]
     return Published(
         source="uspto",
         office="US",
@@ -339,17 +314,17 @@ def _application_of_2001(root: Element) -> Published:
         date=text_at(biblio, "document-id/document-date"),
         application=application(text_at(biblio, filed + "application-number/doc-number"), "US"),
         filed=text_at(biblio, filed + "filing-date"),
-        title=text_at(biblio, "technical-information/title-of-invention"),
-        abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
-        claims=claims,
-        description=description,
-        paragraphs=paragraph_numbers(paragraphs, description),
+        texts=Texts.of(
+            "en",
+            text_at(biblio, "technical-information/title-of-invention"),
+            text_of(root.find("subdoc-abstract"), without=("number",)),
+            claims,
+            _paragraphs_of_2001(root),
+        ),
         ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
         inventors=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("inventors/*")],
         applicants=[_name(one, *_NAME_OF_2001) for one in biblio.iterfind("assignee")],
-        languages=_ENGLISH,
-        related=list(_related_of_2001(biblio)),
-        notes=notes,
+        related=_related_of_2001(biblio),
     )
 
 

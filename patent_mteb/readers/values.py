@@ -65,7 +65,7 @@ def reads(text: str, office: str = "", kind: str = "") -> bool:
     return read_number(text, office, kind) is not None
 
 
-_CODE = re.compile(r"([A-H]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
+_CODE = re.compile(r"([A-HY]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
 
 
 def ipc_code(text: str) -> str:

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
+from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
@@ -140,7 +141,7 @@ _QUERIES = pa.schema({"query_id": _STRING, **_COLUMNS, "abstract_keywords": _STR
 _TEXTS: Mapping[str, tuple[str, Callable[[Patent], str]]] = {
     "title": ("title_en", views.VIEWS["Title"]),
     "abstract": ("abstract_en", views.VIEWS["Abstract"]),
-    "claims": ("claims_text", lambda patent: "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims)),
+    "claims": ("claims_text", lambda patent: claims_text(patent.claims, "\n")),
     "description": ("description_en", views.VIEWS["Description"]),
 }
 """Column and text of each field."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from patent_mteb.patents.claims import read_claims
+from patent_mteb.patents.claims import claims_text, first_independent_claim, read_claims, unread_claims
+from patent_mteb.patents.records import Patent, TextLanguages, Translation
 
 CASES = {
     "German, one line": (
@@ -73,3 +74,44 @@ def test_texts_stay_as_written():
 def test_a_few_foreign_letters_leave_an_english_claim_english():
     text = "1. A method for reading 漢字, comprising scanning. 2. The method of claim 1, wherein the sign is 漢."
     assert [claim.depends_on for claim in read_claims(text).claims] == [(), (1,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pumpe mit Rotor. Pumpe nach Anspruch 1, deren Rotor aus Stahl ist.",
+        "Насос, содержащий ротор. Насос по п. 1, отличающийся тем, что ротор стальной.",
+        "مضخة تشتمل على دوار. مضخة وفقا لعنصر الحماية 1",
+        "Pompe selon l'une des revendications précédentes.",
+    ],
+)
+def test_claims_that_cannot_be_split_are_one_text_without_a_first_claim(text):
+    claims = read_claims(text).claims
+    assert [(claim.number, claim.text, claim.independent) for claim in claims] == [(0, text, False)]
+    assert first_independent_claim(claims) == ""
+    assert claims_text(claims) == text
+    assert read_claims(claims_text(claims)).claims == claims
+
+
+@pytest.mark.parametrize(
+    "text", ["Bomba com rotor.", "The design for a pump, as shown.", "Pumpe mit Rotor, z. B. aus Stahl."]
+)
+def test_one_claim_in_any_language_is_claim_1(text):
+    assert [claim.number for claim in read_claims(text).claims] == [1]
+
+
+def test_what_is_not_read_of_claims_is_said_per_language():
+    whole = read_claims("Насос с ротором. Насос по п. 1.").claims
+    numbered = read_claims("1. Насос с ротором.\n2. Насос по п. 1.").claims
+    patent = Patent(
+        "RU1C1",
+        "1",
+        claims=numbered,
+        languages=TextLanguages(claims="ru"),
+        translations=(Translation("uk", claims=whole),),
+    )
+    assert list(unread_claims(patent)) == [
+        "claims whose references to each other are not read (ru): all count as independent",
+        "claims that could not be split (uk): one text without a first claim",
+    ]
+    assert not list(unread_claims(Patent("DE1A1", "1", claims=read_claims(CASES["German, one line"][0]).claims)))

@@ -1,59 +1,25 @@
-"""EPO full text: each real file against counts by XPath and regular expressions; the TSV written by the test in its
-published form.
-"""
+"""EPO full text: real files, and the TSV written by the test in its published form. ``test_counts.py`` has the counts."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from bulk_counts import BULK, plain
+from bulk_counts import BULK, plain, squeezed
 
+from patent_mteb import recipes
 from patent_mteb.errors import DataError
-from patent_mteb.patents.ipc import subclass
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.locations import paragraphs_in
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import epo
 from patent_mteb.readers.items import Note, Skipped
+from patent_mteb.recipes import open_layout as layout
 
 EPS = BULK / "eps"
 XML, TSV = epo.READERS
+CITED = EPS / "grant_v1-1-B2.xml"
 real = pytest.mark.skipif(not EPS.is_dir(), reason="shared/data/bulk is not here")
 NAMES = sorted(path.name for path in EPS.glob("*.xml"))
 
-# file: claims of the main text, of translations; documents of the search report, of the description; IPC codes
-HOLDS = {
-    "application_v1-0-A1.xml": (7, 0, 0, 0, 2),
-    "application_v1-0-A2.xml": (19, 0, 0, 0, 1),
-    "application_v1-01-A1.xml": (0, 0, 0, 0, 1),
-    "application_v1-01-A2.xml": (0, 0, 0, 0, 1),
-    "application_v1-1-A1.xml": (6, 0, 0, 0, 4),
-    "application_v1-1-A2.xml": (0, 0, 0, 0, 1),
-    "application_v1-2-A1.xml": (11, 0, 0, 2, 3),
-    "application_v1-2-A2.xml": (17, 0, 0, 1, 2),
-    "application_v1-3-A1.xml": (0, 0, 0, 0, 1),
-    "application_v1-3-A2.xml": (3, 0, 0, 2, 2),
-    "application_v1-4-A1-1.xml": (0, 0, 0, 0, 5),
-    "application_v1-4-A1.xml": (6, 0, 0, 0, 2),
-    "application_v1-4-A2.xml": (15, 0, 0, 3, 1),
-    "application_v1-5-1-A1-1.xml": (0, 0, 0, 0, 3),
-    "application_v1-5-1-A1-2.xml": (17, 0, 0, 0, 1),
-    "application_v1-5-A1.xml": (12, 0, 0, 0, 2),
-    "application_v1-5-A2.xml": (0, 0, 0, 0, 21),
-    "grant_v1-0-B1.xml": (3, 6, 2, 0, 2),
-    "grant_v1-0-B2.xml": (5, 10, 5, 0, 5),
-    "grant_v1-1-B1.xml": (29, 58, 5, 0, 3),
-    "grant_v1-1-B2.xml": (32, 64, 2, 0, 2),
-    "grant_v1-2-B1.xml": (14, 28, 3, 5, 4),
-    "grant_v1-2-B2.xml": (4, 8, 1, 3, 1),
-    "grant_v1-3-B1.xml": (32, 64, 2, 1, 1),
-    "grant_v1-3-B2.xml": (1, 2, 14, 6, 1),
-    "grant_v1-4-B1.xml": (12, 24, 1, 1, 2),
-    "grant_v1-4-B2.xml": (9, 18, 6, 6, 4),
-    "grant_v1-5-1-B1.xml": (8, 16, 6, 2, 5),
-    "grant_v1-5-1-B2.xml": (4, 8, 7, 1, 1),
-    "grant_v1-5-B1.xml": (12, 24, 4, 3, 2),
-    "grant_v1-5-B2.xml": (13, 26, 5, 1, 3),
-}
 UNESCAPED = {
     "application_v1-2-A1.xml",
     "application_v1-4-A1-1.xml",
@@ -67,36 +33,24 @@ def of(items, kind):
 
 
 @real
-def test_every_file_has_its_row():
-    assert list(HOLDS) == NAMES
+def test_an_unescaped_sign_is_noted():
+    noted = {name for name in NAMES if any("unescaped" in one.what for one in of(XML.read(EPS / name), Note))}
+    assert noted == UNESCAPED
 
 
 @real
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_gives_what_xpath_counts(name):
-    content = (EPS / name).read_bytes()
-    items = list(XML.read(EPS / name))
-    (patent,) = of(items, Patent)
-    citations = of(items, Citation)
-    translated = sum(len(one.claims) for one in patent.translations)
-    searched = [one for one in citations if one.origin == "examiner"]
-    described = [one for one in citations if one.origin == "applicant"]
-    assert (len(patent.claims), translated, len(searched), len(described), len(patent.ipc)) == HOLDS[name]
-
-    root = plain(content)
-    main = "en" if root.xpath("//claims[@lang='en']") else root.get("lang")
-    marked = {one[0] for one in re.findall(rb'<patcit[^>]*dnum="([^"]+)"(?![^>]*dnum-type="L")([^>]*)>', content)}
-    codes = root.xpath("//classification-ipcr/text | //B510/B511 | //B510/B512 | //B510/B513 | //B510/B514")
-    assert HOLDS[name] == (
-        root.xpath(f"count(//claims[@lang='{main}']/claim)"),
-        root.xpath(f"count(//claims[@lang!='{main}']/claim)"),
-        len({"".join("".join(one.itertext()).split()) for one in root.xpath("//B561/text")}),
-        len(marked),
-        len({"".join("".join(one.itertext()).split())[:10] for one in codes}),
-    )
-    assert patent.publication_number == f"EP{root.get('doc-number')}{root.get('kind')}"
-    assert bool(of(items, Note) and "unescaped" in of(items, Note)[0].what) == (name in UNESCAPED)
-    assert all(subclass(one) for one in patent.ipc)
+def test_passages_of_citations_find_the_paragraphs():
+    """What an examiner cites as paragraph [0036] is the paragraph with this number, in every file with a description."""
+    numbered = 0
+    for name in NAMES:
+        (patent,) = of(XML.read(EPS / name), Patent)
+        paragraphs = layout.numbered_paragraphs(patent)
+        for one in plain((EPS / name).read_bytes()).xpath("/*/description/p[@num]"):
+            if letters := squeezed(one):
+                (number,) = paragraphs_in([f"* paragraph [{one.get('num')}] *"])
+                assert letters.startswith("".join(paragraphs[number].split())[:80]), (name, number)
+                numbered += 1
+    assert numbered == 1424, "of 1,429 paragraphs five have no text"
 
 
 @real
@@ -142,14 +96,12 @@ def test_relations_name_the_application_priorities_parents_and_the_international
         ("EP3383757B1", "member", "WO2017053015"),
         ("EP2716170B2", "division", "EP12184383"),
     } <= relations
-    claimed = sum(plain((EPS / name).read_bytes()).xpath("count(//B310)") for name in NAMES)
-    assert sum(kind == "priority" for _, kind, _ in relations) == claimed
 
 
 ROWS = """\
 EP\t1234567\tB1\t2010-05-12\ten\tTITLE\tPump "quoted
 EP\t1234567\tB1\t2010-05-12\tde\tTITLE\tPumpe
-EP\t1234567\tB1\t2010-05-12\ten\tDESCR\t<heading>Background</heading><p id="p1">Pumps leak.</p><heading>Summary</heading><p>No\tmore.</p>
+EP\t1234567\tB1\t2010-05-12\ten\tDESCR\t<heading>Background</heading><p id="p1" num="0001">Pumps leak.</p><heading>Summary</heading><p num="0002">No\tmore.</p>
 EP\t1234567\tB1\t2010-05-12\ten\tCLAIM\t<claim id="c-en-1" num="0001"><claim-text>A pump.</claim-text></claim><claim num="0002">\
 <claim-text>The pump of claim 1.</claim-text></claim>
 EP\t1234567\tB1\t2010-05-12\tde\tCLAIM\t<claim num="0001"><claim-text>Pumpe.</claim-text></claim><claim num="0002">\
@@ -168,6 +120,7 @@ def test_rows_of_the_tsv_are_joined_to_publications(tmp_path):
     pump, pompe = of(items, Patent)
     assert (pump.publication_number, pump.title, pump.languages.title) == ("EP1234567B1", 'Pump "quoted', "en")
     assert (pump.description.background, pump.description.summary) == ("Background\nPumps leak.", "Summary\nNo more.")
+    assert pump.paragraphs == (0, 1, 0, 2)
     assert (
         [claim.depends_on for claim in pump.claims]
         == [claim.depends_on for claim in pump.translations[0].claims]
@@ -185,3 +138,18 @@ def test_a_row_without_its_columns_is_named(tmp_path):
     (path := tmp_path / "EP1234567.txt").write_text(ROWS + "EP\t1234569\tB1\ten\tTITLE\tPump\n", "utf-8")
     with pytest.raises(DataError, match=r"row 10: 6 columns where .* has 7"):
         list(TSV.read(path))
+
+
+@real
+@pytest.mark.slow
+def test_a_benchmark_judges_the_cited_paragraphs_of_european_documents(tmp_path):
+    patents = [of(XML.read(path), Patent)[0] for path in sorted(EPS.glob("*.xml"))]
+    passages = ("* paragraph [0002] - paragraph [0003] *", "figure 2")
+    citation = Citation("EP2007181A2", "EP0546210B2", "X", "examiner", (1,), passages, "search", "EP")
+    recipes.run_on("open_ep", Collection(patents, [citation]), tmp_path, ("first=2008-01-01", "last=2008-12-31"))
+    place = tmp_path / "PatentOpenEP"
+    subset = layout.read_subset(place / "passages", place / "claims")
+    assert subset.qrels == {"EP2007181A2#1": {"EP0546210B2#2": 3, "EP0546210B2#3": 3}}
+    (cited,) = (one for one in patents if one.publication_number == "EP0546210B2")
+    letters = "".join(dict(zip(cited.paragraphs, cited.description.lines(), strict=True))[2].split())
+    assert any(squeezed(one) == letters for one in plain(CITED.read_bytes()).xpath("//p[@num='0002']"))

@@ -12,8 +12,9 @@ import tracemalloc
 import pytest
 from bulk_counts import BULK, plain
 
-from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.patents.records import Citation, Patent, Relation, read_patents
 from patent_mteb.readers import ops, xml
+from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Skipped
 
 OPS = BULK / "ops"
@@ -27,22 +28,29 @@ def of(items, kind):
 
 
 @real
-@pytest.mark.parametrize(
-    "name, patents, citations, codes", [("ep1000000_full_cycle", 2, 3, 8), ("ep1000000_abstract", 1, 0, 0)]
-)
-def test_an_answer_gives_what_xpath_counts(name, patents, citations, codes):
-    path = OPS / f"{name}_result.xml"
-    root = plain(path.read_bytes())
-    items = list(READER.read(path))
-    assert READER.sniff(path)
-    assert len(of(items, Patent)) == patents == root.xpath("count(//x:exchange-document)", namespaces=SPACES)
-    assert len(of(items, Citation)) == citations == root.xpath("count(//x:citation[x:patcit])", namespaces=SPACES)
-    assert (
-        sum(len(one.ipc) for one in of(items, Patent))
-        == codes
-        == root.xpath("count(//x:classification-ipcr)", namespaces=SPACES)
+def test_two_spellings_of_a_name_are_one_inventor():
+    (patent,) = of(READER.read(BULK / "more" / "ops" / "biblio_example_3.xml"), Patent)
+    assert patent.inventors == ("FANG, HOWARD L", "QIN, MEIFANG", "BEN-REUVEN, MOSHE")
+    (patent,) = of(READER.read(BULK / "more" / "ops" / "biblio_example.xml"), Patent)
+    assert patent.inventors[-1] == "BUTLER WILLIAM E", "the original has him a second time, as BUTLER WILLIAM EMERSON"
+
+
+@real
+def test_answers_with_texts_join_the_record_of_their_number(tmp_path):
+    names = ("full_cycle_example.xml", "description_example.xml", "claims_example.xml")
+    records = []
+    for order in (names, names[::-1]):
+        import_files([BULK / "more" / "ops" / name for name in order], tmp_path / order[0])
+        records.append({one.publication_number: one for one in read_patents(tmp_path / order[0] / "patents")})
+    first, second = (found["EP1000000A1"] for found in records)
+    assert first == second
+    assert (first.title, first.family_id) == (
+        "Apparatus for manufacturing green bricks for the brick manufacturing industry",
+        "19768124",
     )
-    assert len(of(items, Skipped)) == root.xpath("count(//x:citation[x:nplcit])", namespaces=SPACES)
+    assert [claim.depends_on for claim in first.claims][:5] == [(), (1,), (1, 2), (1, 2, 3), (4,)]
+    assert first.paragraphs == tuple(range(1, 23))
+    assert first.description.detailed.startswith("The invention relates to an apparatus")
 
 
 @real

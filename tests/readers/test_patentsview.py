@@ -91,7 +91,7 @@ def test_the_tables_of_a_folder_are_joined(folder):
         (1, "A pump.", ()),
         (2, "The pump of claim 1.", (1,)),
     ]
-    assert first.description.summary == "BACKGROUND\nPumps leak."
+    assert first.description.background == "BACKGROUND\nPumps leak."
     assert (second.publication_number, second.abstract, second.claims, second.family_id) == (
         "US8930555B1",
         "Seals.",

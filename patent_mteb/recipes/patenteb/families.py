@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from patent_mteb.patents import ipc
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import DiskList
-from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -225,7 +225,11 @@ def _sorted(members: Sequence[Patent]) -> list[Patent]:
     return sorted(members, key=lambda one: (one.publication_date or dt.date.max, one.publication_number))
 
 
-_HAS_TEXT = {name: FIELDS[name] for name in ("title", "abstract", "claims")}
+_HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
+    "title": FIELDS["title"],
+    "abstract": FIELDS["abstract"],
+    "claims": lambda patent: any(claim.number for claim in patent.claims),  # 0: a text that cannot be split
+}
 
 _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
     **{name: lambda members, has=has: any(map(has, members)) for name, has in _HAS_TEXT.items()},  # type: ignore[misc]
@@ -265,7 +269,8 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(map(ipc.ipc3, codes))
     text = known.record(representative.publication_number)
-    claim = min(text.claims, key=lambda claim: claim.number).text if text.claims else ""
+    claims = (claim for claim in text.claims if claim.number)
+    claim = min(claims, key=lambda claim: claim.number, default=Claim(1, "")).text
     fragments = extract(text.abstract)
     abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
     texts.append(_Texts(_lower(text.title), abstract, _lower(claim)))

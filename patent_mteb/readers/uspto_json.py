@@ -1,0 +1,262 @@
+"""USPTO in JSON: documents of Patent Public Search (PPUBS), and file wrappers of the Open Data Portal (ODP).
+
+``ppubs`` reads lists of results (without texts) and documents, as the web application gets them (``inventionTitle``)
+or as the library ``patent_client`` stores them (``patent_title``). The paragraphs of applications have printed numbers
+(``[0036]``). Those of grants (``(1)``) are not printed in the patent and are removed.
+
+``odp`` reads file wrappers: title, parties, CPC, dates and relations of an application, for its publication and for its
+grant. The kind code of a grant is not given: B2 if the application was published, else B1, and A before 2001.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, repeat, zip_longest
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.patents.records import Relation
+from patent_mteb.readers.items import NO_OBJECT, Item, Note, Reader, Skipped, first_object, read_json_documents
+from patent_mteb.readers.publication import (
+    UNNAMED,
+    Cited,
+    Paragraph,
+    Published,
+    Related,
+    Texts,
+    printed_paragraph,
+    unmarked_claims,
+)
+from patent_mteb.readers.uspto import not_utility
+from patent_mteb.readers.values import application, flat, has_digit, ipc_code, publication
+from patent_mteb.readers.xml import MalformedError
+
+_Object = Mapping[str, Any]
+_CHARACTER_RECOGNITION = "a text by character recognition, without sections"
+
+
+def _all(row: _Object, *names: str) -> list[str]:
+    """The texts at the first of several dotted names that has any; missing members are empty."""
+    for name in names:
+        found = ["" if one in (None, "N/A") else str(one).strip() for one in flat(row, name)]
+        if any(found):
+            return found
+    return []
+
+
+def _text(row: _Object, *names: str) -> str:
+    return next(iter(_all(row, *names)), "")
+
+
+def _entries(row: _Object, names: tuple[str, ...]) -> list[Any]:
+    """The entries of an answer, or the object itself."""
+    return next((row[name] for name in names if isinstance(row.get(name), list)), [row])
+
+
+def _reader(
+    name: str, what: str, lists: tuple[str, ...], sniff: Callable[[_Object], bool], make: Callable[..., Iterator[Item]]
+) -> Reader:
+    def items(row: _Object, place: str) -> Iterator[Item]:
+        for number, entry in enumerate(_entries(row, lists), start=1):
+            where = f"{place}, entry {number}"
+            if not isinstance(entry, dict):
+                yield Skipped("", where, NO_OBJECT, str(entry))
+                continue
+            try:
+                yield from make(entry, where)
+            except MalformedError as error:
+                yield Skipped(_text(entry, "applicationNumberText", "guid"), where, str(error))
+
+    def recognises(path: Path) -> bool:
+        first = first_object(path)
+        return any(isinstance(entry, dict) and sniff(entry) for entry in _entries(first, lists)[:1])
+
+    return Reader(name, what, recognises, lambda path: read_json_documents(path, items))
+
+
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+_COUNTED = re.compile(r"\s*\(\d+\)\s+")
+_PROVISIONAL = re.compile(r"6[0-3]/?\d{3},?\d{3}$")
+_DOCDB_FAMILY = re.compile(r"\d{1,11}")
+"""Longer family numbers are of documents that DOCDB does not have yet."""
+
+
+def _lines(row: _Object, *names: str) -> list[str]:
+    """The lines of a text in HTML."""
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", _text(row, *names))))
+    return [line for line in map(str.strip, text.split("\n")) if line]
+
+
+def _search_items(row: _Object, place: str) -> Iterator[Item]:
+    office, serial, kind = [*_text(row, "guid").split("-"), "", ""][:3]
+    if other := not_utility(kind):
+        yield Skipped(publication(serial, office, kind), place, other)
+        return
+    recognised, family = _text(row, "type") == "USOCR", _text(row, "familyIdentifierCur", "family_identifier_cur")
+    title = " ".join(_lines(row, "inventionTitle", "patent_title"))
+    texts = Texts.of(
+        "en",
+        "" if recognised and title.startswith("OCR ") else title,
+        " ".join(_lines(row, "abstractHtml", "document.abstract_html")),
+        unmarked_claims("\n".join(_lines(row, "claimsHtml", "document.claims_html"))),
+        _paragraphs(row),
+    )
+    published = Published(
+        source="ppubs",
+        office=office,
+        serial=serial,
+        kind=kind,
+        date=_text(row, "datePublished", "publication_date"),
+        application=application(_text(row, "applicationNumber", "appl_id"), "US"),
+        filed=_text(row, "applicationFilingDate", "app_filing_date"),
+        family=family if _DOCDB_FAMILY.fullmatch(family) else "",
+        texts=texts,
+        ipc=_codes(_all(row, "ipcCodeFlattened", "intl_class_issued", "ipc_code")),
+        cpc=_codes(_all(row, "cpcInventiveFlattened", "cpcInventive") + _all(row, "cpcAdditionalFlattened"))
+        or _joined_codes(row, "cpc_inventive") + _joined_codes(row, "cpc_additional"),
+        inventors=[" ".join(reversed(name.split("; "))) for name in _all(row, "inventorsName", "inventors.name")],
+        applicants=_all(row, "applicantName", "applicants.name", "applicant_names")
+        or _all(row, "assigneeName", "assignees.name", "assignee_names"),
+        cited=_search_cited(row),
+        related=_search_related(row),
+    )
+    yield from published.items(place)
+    if recognised:
+        yield Note(_CHARACTER_RECOGNITION, published.number)
+
+
+def _codes(texts: list[str]) -> list[str]:
+    return [ipc_code(code) for text in texts for code in text.split(";")]
+
+
+def _joined_codes(row: _Object, name: str) -> list[str]:
+    parts = (_all(row, f"{name}.cpc_{part}") for part in ("class", "subclass"))
+    return [ipc_code("".join(both)) for both in zip(*parts, strict=False)]
+
+
+def _paragraphs(row: _Object) -> Iterator[Paragraph]:
+    for name in ("background", "brief", "description"):
+        raw = "backgroundTextHtml" if name == "background" else f"{name}Html"
+        for line in _lines(row, raw, f"document.{name}_html"):
+            yield printed_paragraph(_COUNTED.sub("", line) if _COUNTED.match(line) else line)
+
+
+def _search_cited(row: _Object) -> Iterator[Cited]:
+    numbers = _all(row, "urpn", "us_references.publication_number")
+    yield from _with_origins(row, numbers, [], "usRefGroup", "us_references")
+    numbers = _all(row, "foreignRefPatentNumber", "foreign_references.patent_number")
+    offices = _all(row, "foreignRefCountryCode", "foreign_references.country_code")
+    yield from _with_origins(row, numbers, offices, "foreignRefGroup", "foreign_references")
+    others = _lines(row, "otherRefPub") or _all(row, "npl_references.citation")
+    yield from (Cited("", npl=True) for _ in others)
+
+
+def _with_origins(row: _Object, numbers: list[str], offices: list[str], group: str, stored: str) -> Iterator[Cited]:
+    said = _all(row, group) or [text.replace("True", "examiner") for text in _all(row, f"{stored}.cited_by_examiner")]
+    for number, office, who in zip(numbers, chain(offices, repeat("US")), chain(said, repeat("")), strict=False):
+        origin = next((one for one in ("examiner", "applicant") if one in who.lower()), "")
+        yield Cited(number, office, origin=origin)
+
+
+def _search_related(row: _Object) -> Iterator[Related]:
+    numbers = _all(row, "priorityClaimsDocNumber", "foreign_priority.app_number")
+    dates = _all(row, "priorityClaimsDate", "foreign_priority.app_filing_date")
+    offices = _all(row, "priorityClaimsCountry", "foreign_priority.country")
+    for number, date, office in zip_longest(numbers, dates, offices, fillvalue=""):
+        yield Related("priority", application(number, office), date, office)
+    numbers = _all(row, "relatedApplNumber", "related_apps.number")
+    dates = _all(row, "relatedApplFilingDate", "related_apps.filing_date")
+    for number, date in zip_longest(numbers, dates, fillvalue=""):
+        kind = "provisional" if _PROVISIONAL.match(number) else "parent"
+        yield Related(kind, application(number, "US"), date, "US")
+
+
+_CONTINUITY = {
+    "PRO": "provisional",
+    "CON": "continuation",
+    "CIP": "continuation-in-part",
+    "DIV": "division",
+    "REI": "reissue",
+}
+"""Code of a parent in the Open Data Portal -> kind. Others (NST: national stage) are ``parent``."""
+
+_OFFICES = """
+AUSTRALIA=AU AUSTRIA=AT BELGIUM=BE BRAZIL=BR CANADA=CA CHINA=CN CZECHIA=CZ DENMARK=DK FINLAND=FI FRANCE=FR GERMANY=DE
+GREECE=GR HUNGARY=HU INDIA=IN IRELAND=IE ISRAEL=IL ITALY=IT JAPAN=JP LUXEMBOURG=LU MALAYSIA=MY MEXICO=MX NETHERLANDS=NL
+NORWAY=NO POLAND=PL PORTUGAL=PT SINGAPORE=SG SPAIN=ES SWEDEN=SE SWITZERLAND=CH TAIWAN=TW THAILAND=TH TURKEY=TR
+KOREA=KR KINGDOM=GB EUROPEAN=EP RUSSIAN=RU AFRICA=ZA ZEALAND=NZ
+"""
+_CODES = dict(pair.split("=") for pair in _OFFICES.split())
+"""A word of the name of an office -> its code."""
+_FIRST_GRANT_WITH_B = "2001-01-02"
+
+
+def _wrapper_items(row: _Object, place: str) -> Iterator[Item]:
+    """Yield the publication and the grant of an application."""
+    meta = {**row, **(row.get("applicationMetaData") or {})}
+    type_ = _text(meta, "applicationTypeLabelName")
+    number = application(_text(meta, "applicationNumberText"), "US")
+    if type_ not in ("", "Utility"):
+        yield Skipped(number, place, f"not a utility patent ({type_.lower()})")
+        return
+    early, granted = _text(meta, "earliestPublicationNumber"), _text(meta, "patentNumber")
+    grant_date = _text(meta, "grantDate")
+    kind = "A" if grant_date and grant_date < _FIRST_GRANT_WITH_B else "B2" if early else "B1"
+    publications = [(early, "", _text(meta, "earliestPublicationDate")), (granted, kind, grant_date)]
+    found = [one for one in publications if has_digit(one[0])]
+    if not found:
+        raise MalformedError(UNNAMED)
+    related = list(_wrapper_related(meta))
+    for serial, its_kind, date in found:
+        yield from Published(
+            source="odp",
+            office="US",
+            serial=serial,
+            kind=its_kind,
+            date=date,
+            application=number,
+            filed=_text(meta, "filingDate"),
+            texts=Texts.of("en", _text(meta, "inventionTitle"), "", [], ()),
+            cpc=[ipc_code(code) for code in _all(meta, "cpcClassificationBag")],
+            inventors=_all(meta, "inventorBag.inventorNameText"),
+            applicants=_all(meta, "applicantBag.applicantNameText", "applicantBag.applicant", "firstApplicantName"),
+            related=related,
+        ).items(place)
+    if len(found) == 2:
+        grant, early = (publication(one[0], "US", one[1]) for one in reversed(found))
+        yield Relation(grant, early, "pre-grant")
+
+
+def _wrapper_related(meta: _Object) -> Iterator[Related]:
+    for one in [*flat(meta, "continuityBag.parentContinuityBag"), *flat(meta, "parentContinuityBag")]:
+        if one:
+            kind = _CONTINUITY.get(_text(one, "claimParentageTypeCode"), "parent")
+            number = application(_text(one, "parentApplicationNumberText"), "US")
+            yield Related(kind, number, _text(one, "parentApplicationFilingDate", "filingDate"), "US")
+    for one in flat(meta, "foreignPriorityBag"):
+        if one:
+            names = _text(one, "ipOfficeName", "countryName").upper()
+            office = next((_CODES[word] for word in re.findall(r"[A-Z]+", names) if word in _CODES), "")
+            number = application(_text(one, "priorityNumberText", "applicationNumberText"), office)
+            yield Related("priority", number, _text(one, "filingDate"), office)
+
+
+READERS = (
+    _reader(
+        "ppubs",
+        "USPTO Patent Public Search: results and documents in JSON",
+        ("patents", "docs"),
+        lambda one: "guid" in one and bool({"datePublished", "publication_date"} & one.keys()),
+        _search_items,
+    ),
+    _reader(
+        "odp",
+        "USPTO Open Data Portal: file wrappers of applications in JSON",
+        ("patentFileWrapperDataBag", "patentBag"),
+        lambda one: bool({"applicationNumberText", "continuityBag", "foreignPriorityBag"} & one.keys()),
+        _wrapper_items,
+    ),
+)

@@ -1,0 +1,47 @@
+"""What each reader of bulk files gives of each real file, against counts by other code, field by field."""
+
+from __future__ import annotations
+
+import pytest
+from bulk_counts import BULK, FAMILY_FILE, expected, found, kinds
+
+from patent_mteb.patents.records import Patent
+from patent_mteb.readers import recognise
+from patent_mteb.readers.items import Skipped
+
+pytestmark = pytest.mark.skipif(not BULK.is_dir(), reason="shared/data/bulk is not here")
+NOT_PUBLICATIONS = {
+    "adjustment.json", "app_1_input.json", "assignment.json", "attorney.json", "documents.json", "transactions.json",
+    "ep1000000_description_result.xml", "search_result.xml",
+}  # fmt: skip
+"""Files that no reader recognises: adjustments, assignments, attorneys and events of applications, and the retired PEDS."""
+FILES = sorted(path for path in BULK.rglob("*") if path.is_file() and path.name not in NOT_PUBLICATIONS)
+SLOW = 100_000
+"""Bytes from which on a file takes longer than a fast test may."""
+
+
+def case(path):
+    marks = [pytest.mark.slow] if path.stat().st_size > SLOW else []
+    return pytest.param(path, id=f"{path.parent.name}/{path.name}", marks=marks)
+
+
+@pytest.mark.parametrize("path", [case(path) for path in FILES])
+def test_a_file_gives_what_other_code_counts(path):
+    items = list(recognise(path).read(path))
+    if path.name == FAMILY_FILE:
+        assert not any(isinstance(item, Patent) for item in items)
+        return
+    assert list(found(items).values()) == expected(path)
+
+
+@pytest.mark.parametrize("path", [case(path) for path in FILES if path.parent.name == "uspto"])
+def test_documents_of_the_uspto_are_read_or_counted_as_other_kinds(path):
+    items = list(recognise(path).read(path))
+    others = [item for item in items if isinstance(item, Skipped) and item.reason.startswith("not a utility patent")]
+    assert (sum(isinstance(item, Patent) for item in items), len(others)) == (kinds(path)[True], kinds(path)[False])
+
+
+@pytest.mark.parametrize("name", sorted(NOT_PUBLICATIONS))
+def test_files_without_publications_are_not_recognised(name):
+    (path,) = BULK.rglob(name)
+    assert recognise(path) is None
