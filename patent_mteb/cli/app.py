@@ -20,7 +20,6 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 from patent_mteb.errors import did_you_mean
-from patent_mteb.identity import version
 
 Function = TypeVar("Function", bound=Callable[..., int])
 
@@ -61,7 +60,7 @@ app = App(
     name="patent-mteb",
     help="Patent embedding benchmarks as mteb tasks. See 'patent-mteb COMMAND --help' for options and examples.",
     help_format="plaintext",
-    version=lambda: f"patent-mteb {version()}",
+    version=lambda: f"patent-mteb {common.version()}",
     version_format="plaintext",
     default_parameter=Parameter(negative="", allow_repeating=True, show_default=_default),
     group_parameters=Group("Options", sort_key=0),
