@@ -37,7 +37,7 @@ METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
 """Module, class and method of mteb that a hook replaces, with the parameters that the hook needs."""
 
 NAMES = {
-    "mteb": "evaluate get_benchmark get_model_meta get_model_metas get_task get_tasks",
+    "mteb": "HybridSearch evaluate get_benchmark get_model_meta get_model_metas get_task get_tasks",
     "mteb.abstasks": "AbsTask",
     "mteb.abstasks.retrieval": "AbsTaskRetrieval",
     "mteb.abstasks.retrieval_dataset_loaders": "RetrievalSplitData",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from inspect import BoundArguments
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from cyclopts import App, Argument, CycloptsError, Group, Parameter
@@ -114,6 +115,25 @@ def print_completion(shell: str, /) -> int:
         raise CycloptsError(msg=f"there is no completion for {shell}; choose from bash, zsh, fish, powershell")
     print(app.generate_completion(shell=shell))  # type: ignore[arg-type]
     return 0
+
+
+@app.command(name="--include", sort_key=49)
+def include(file: Path, /) -> int:
+    """Register the benchmarks of a Python file for the command that follows."""
+    raise CycloptsError(msg="a command is missing: patent-mteb --include FILE COMMAND")
+
+
+def included(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the files of ``--include``, which may be anywhere in a command line, and the line without them."""
+    files, rest = list[Path](), list(words)
+    for place in reversed([place for place, word in enumerate(rest) if word.partition("=")[0] == "--include"]):
+        _, equals, name = rest[place].partition("=")
+        if not equals and len(rest) - place > 1:
+            name = rest.pop(place + 1)
+        if len(rest) > 1 and name and name not in COMMANDS:
+            files.insert(0, Path(name))
+            del rest[place]
+    return files, rest
 
 
 def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
