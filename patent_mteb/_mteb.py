@@ -13,7 +13,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import RegistrationError
@@ -35,7 +37,7 @@ METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
 """Module, class and method of mteb that a hook replaces, with the parameters that the hook needs."""
 
 NAMES = {
-    "mteb": "evaluate get_benchmark get_model_meta get_model_metas get_task get_tasks",
+    "mteb": "HybridSearch evaluate get_benchmark get_model_meta get_model_metas get_task get_tasks",
     "mteb.abstasks": "AbsTask",
     "mteb.abstasks.retrieval": "AbsTaskRetrieval",
     "mteb.abstasks.retrieval_dataset_loaders": "RetrievalSplitData",
@@ -139,18 +141,23 @@ def check_contract() -> None:
 
 
 def evaluate_without_torch() -> None:
-    """Let ``mteb.evaluate`` accept a model that needs no torch, such as BM25, where torch is not installed.
+    """Let ``mteb.evaluate`` accept a model that needs no torch, such as BM25, without importing torch.
 
-    mteb refuses to evaluate any model without torch, and imports sentence-transformers to recognise its models. Neither
-    is needed to search with a lexical model. ``mteb run`` imports torch itself and stays refused.
+    mteb refuses to evaluate any model where torch is not installed, and imports sentence-transformers, and so torch,
+    only to recognise its classes. No model is of such a class before that package is imported. ``mteb run`` imports
+    torch itself.
     """
-    if all(importlib.util.find_spec(name) for name in ("torch", "sentence_transformers")):
-        return
-    module = importlib.import_module("mteb.evaluate")
+    module: Any = importlib.import_module("mteb.evaluate")
+    recognise = _private("mteb.evaluate", "_sanitize_model", Callable)  # type: ignore[arg-type]
+    if recognise.__module__ != __name__:
+
+        def recognised(model: Any) -> Any:
+            return recognise(model) if "sentence_transformers" in sys.modules else _named_model(model)
+
+        module._sanitize_model = recognised
     _private("mteb.evaluate", "_requires_full_installation", Callable)  # type: ignore[arg-type]
-    _private("mteb.evaluate", "_sanitize_model", Callable)  # type: ignore[arg-type]
-    module._requires_full_installation = lambda package, what: None  # type: ignore[attr-defined]
-    module._sanitize_model = _named_model  # type: ignore[attr-defined]
+    if not all(importlib.util.find_spec(name) for name in ("torch", "sentence_transformers")):
+        module._requires_full_installation = lambda package, what: None
 
 
 def _named_model(model: Any) -> tuple[Any, ModelMeta, str | None, str | None]:
@@ -216,14 +223,43 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
     importlib.import_module(module).TASK_LIST = listed + fresh  # type: ignore[attr-defined]
 
 
-def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
-    """Register benchmarks under their names."""
+_WAITING: list[Benchmark] = []
+"""Benchmarks to register when mteb creates its own, which takes as long as importing a third of mteb."""
+
+
+def _benchmarks() -> dict[str, Benchmark]:
+    """Return mteb's registry of benchmarks with those of the suite."""
+    registry: dict[str, Benchmark] = importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry()
+    return registry
+
+
+def _create_late() -> bool:
+    """Let mteb add the waiting benchmarks when it creates its own; return whether it still has to create them."""
+    module: Any = importlib.import_module("mteb.benchmarks.get_benchmark")
     build = _private("mteb.benchmarks.get_benchmark", "_build_registry", Callable)  # type: ignore[arg-type]
-    registry = build()
-    if not isinstance(registry, dict) or build() is not registry:
-        _private("mteb.benchmarks.get_benchmark", "_build_registry() as one cached dictionary", dict)
+    if not hasattr(build, "cache_info"):
+        _private("mteb.benchmarks.get_benchmark", "_build_registry with a cache", Callable)  # type: ignore[arg-type]
+    if build.__module__ != __name__ and not build.cache_info().currsize:
+
+        @cache
+        def built() -> dict[str, Benchmark]:
+            registry: dict[str, Benchmark] = build()
+            while _WAITING:
+                _enter(registry, _WAITING[0].name, _WAITING[0], "benchmark")
+                _WAITING.pop(0)
+            return registry
+
+        module._build_registry = built
+    return not module._build_registry.cache_info().currsize
+
+
+def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
+    """Register benchmarks under their names, without creating those of mteb."""
+    if _create_late():
+        _WAITING.extend(one for one in benchmarks if all(one is not known for known in _WAITING))
+        return
     for benchmark in benchmarks:
-        _enter(registry, benchmark.name, benchmark, "benchmark")
+        _enter(_benchmarks(), benchmark.name, benchmark, "benchmark")
 
 
 _REPLACEABLE: dict[str, list[str]] = {"tasks": [], "benchmarks": []}
@@ -235,7 +271,9 @@ def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benc
     tasks, benchmarks = tuple(tasks), tuple(benchmarks)
     module = importlib.import_module("mteb.get_tasks")
     registry: dict[str, Any] = _private(*_TASKS)
-    known: dict[str, Any] = importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry()
+    if not (tasks or benchmarks or any(_REPLACEABLE.values())):
+        return
+    known = _benchmarks()
     removed = [registry.pop(name, None) for name in _REPLACEABLE["tasks"]]
     module.TASK_LIST = tuple(task for task in module.TASK_LIST if task not in removed)  # type: ignore[attr-defined]
     for name in _REPLACEABLE["benchmarks"]:
@@ -274,5 +312,5 @@ def task_of_mteb(name: str) -> type[AbsTask]:
 def registered(kind: str) -> Mapping[str, Any]:
     """Return a copy of a registry of mteb: ``tasks``, ``benchmarks`` or ``models``, by name."""
     if kind == "benchmarks":
-        return dict(importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry())
+        return dict(_benchmarks())
     return dict(_private(*(_TASKS if kind == "tasks" else _MODELS)))

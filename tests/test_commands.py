@@ -31,6 +31,7 @@ _SUMMARIES = "needs a server, or two builds; tests/experiments/test_summarising.
 _SERVED = "needs a server; tests/models/test_served.py encodes through one"
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
+_INCLUDED = "tests/cli/test_include.py runs it, in a process that ends with its benchmark"
 NOT_RUN = {
     "patent-mteb run -t PatentCitationRetrieval -m bm25": ("tests/test_readme.py runs it and compares what it prints"),
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
@@ -59,6 +60,9 @@ NOT_RUN = {
     "patent-mteb train wipo-r3 pap2pat -m wordllama --out words --split 0.7726,0 --seeds 42,7,13 --set lr=0.01 --set accumulation=1 --set checks=1": (
         _TRAINING
     ),
+    "patent-mteb --include examples/add_a_benchmark.py run -t KnownAbstractByTitle.sample -m bm25": _INCLUDED,
+    "patent-mteb --include examples/add_a_benchmark.py list tasks -b KnownAbstract": _INCLUDED,
+    "patent-mteb --include examples/add_a_benchmark.py report results": _INCLUDED,
     "python examples/static_model.py wordllama": "tests/test_examples.py runs it",
     "RAY_ADDRESS=auto patent-mteb data import grants/ --out /shared/records --engine ray": _CLUSTER,
     "RAY_ADDRESS=auto patent-mteb store encode /shared/mine -m MODEL --store /shared/store --engine ray": _CLUSTER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from inspect import BoundArguments
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from cyclopts import App, Argument, CycloptsError, Group, Parameter
@@ -20,7 +21,6 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 from patent_mteb.errors import did_you_mean
-from patent_mteb.identity import version
 
 Function = TypeVar("Function", bound=Callable[..., int])
 
@@ -61,7 +61,7 @@ app = App(
     name="patent-mteb",
     help="Patent embedding benchmarks as mteb tasks. See 'patent-mteb COMMAND --help' for options and examples.",
     help_format="plaintext",
-    version=lambda: f"patent-mteb {version()}",
+    version=lambda: f"patent-mteb {common.version()}",
     version_format="plaintext",
     default_parameter=Parameter(negative="", allow_repeating=True, show_default=_default),
     group_parameters=Group("Options", sort_key=0),
@@ -117,9 +117,28 @@ def print_completion(shell: str, /) -> int:
     return 0
 
 
+@app.command(name="--include", sort_key=49)
+def include(file: Path, /) -> int:
+    """Register the benchmarks of a Python file for the command that follows."""
+    raise CycloptsError(msg="a command is missing: patent-mteb --include FILE COMMAND")
+
+
+def included(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the files of ``--include``, which may be anywhere in a command line, and the line without them."""
+    files, rest = list[Path](), list(words)
+    for place in reversed([place for place, word in enumerate(rest) if word.partition("=")[0] == "--include"]):
+        _, equals, name = rest[place].partition("=")
+        if not equals and len(rest) - place > 1:
+            name = rest.pop(place + 1)
+        if len(rest) > 1 and name and name not in COMMANDS:
+            files.insert(0, Path(name))
+            del rest[place]
+    return files, rest
+
+
 def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
     """Return the function of a command line and its arguments. Print help, or a usage error, and exit."""
-    words = _current(words)
+    words = _current(included(words)[1])
     console = common.Terminal()
     try:
         function, bound, _ = app.parse_args(words, console=console, print_error=False, exit_on_error=False)

@@ -17,7 +17,6 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook,
 from rich.segment import Segment
 from rich.text import Text
 
-from patent_mteb.identity import version
 from patent_mteb.report.words import visible
 
 if TYPE_CHECKING:
@@ -69,6 +68,13 @@ class _Document:
 
 
 _document: _Document | None = None
+
+
+def version() -> str:
+    """Return the version of the package; its module reads Arrow files, which the help does not need."""
+    from patent_mteb import identity
+
+    return identity.version()
 
 
 def begin(as_json: bool) -> None:

@@ -15,7 +15,7 @@ from cyclopts import ArgumentCollection, CycloptsError, Group, Parameter, Token
 from cyclopts.validators import Number
 
 from patent_mteb.cli import common
-from patent_mteb.endpoints.client import KEY_VARIABLE
+from patent_mteb.endpoints import KEY_VARIABLE
 from patent_mteb.errors import DataError, ModelError
 
 if TYPE_CHECKING:

@@ -33,7 +33,6 @@ from patent_mteb.cli.options import (
 )
 from patent_mteb.cli.run import show
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.metrics.significance import MARK, explained, too_small
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
@@ -203,6 +202,8 @@ def _settings(rrf: Sequence[float], alpha: Sequence[float], weights: Sequence[fl
 
 def _mark(row: dict[str, Any], score: str) -> str:
     """Return the mark of a score that too few queries or documents support."""
+    from patent_mteb.metrics.significance import MARK
+
     slice_ = next((slice_ for slice_ in ("in_", "out_") if score.startswith(slice_)), "")
     return MARK if row.get(f"{slice_}small") else ""
 
@@ -348,12 +349,16 @@ def encoders(options: SweepOptions) -> list[Any] | None:
 
 def _sweep_mark(row: dict[str, Any], score: str) -> str:
     """Return the mark of a score that too few queries support; tables without counts have none."""
+    from patent_mteb.metrics.significance import MARK, too_small
+
     slice_ = next((slice_ for slice_ in ("in", "out") if score.startswith(f"{slice_}_")), "")
     known = {name: value for name, value in row.items() if value is not None}
     return MARK if score in known and too_small(known, slice_) else ""
 
 
 def show_sweep(table: pl.DataFrame, out: Path) -> None:
+    from patent_mteb.metrics.significance import explained
+
     several = ("model",) if table["model"].n_unique() > 1 else ()
     printed = tuple(name for name in _PRINTED if name in table.columns)
     rows = [

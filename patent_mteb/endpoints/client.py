@@ -25,10 +25,10 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
+from patent_mteb.endpoints import KEY_VARIABLE
 from patent_mteb.errors import PatentMTEBError
 
 logger = logging.getLogger(__name__)
-KEY_VARIABLE = "OPENAI_API_KEY"
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 120.0
 _SHOWN = 300

@@ -59,6 +59,36 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
         found.unload_data()
 
 
+def without_excluded(results: Mapping[str, Mapping[str, float]], folder: Path | str) -> dict[str, dict[str, float]]:
+    """Return rankings of BEIR without the documents that ``excluded.tsv`` of an exported folder names.
+
+    Args:
+        results: ``{query id: {document id: score}}``, as BEIR's retrieval returns it.
+        folder: the folder of ``patent-mteb publish beir``.
+
+    Raises:
+        DataError: the folder has no such file.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from patent_mteb.experiments.beir_folder import without_excluded
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "excluded.tsv").write_text("query-id\\tcorpus-id\\nq\\tq\\n")
+        >>> without_excluded({"q": {"q": 1.0, "d": 0.5}}, folder)
+        {'q': {'d': 0.5}}
+    """
+    path = Path(folder) / EXCLUDED
+    if not path.is_file():
+        raise DataError("the file is missing", path=path, remedy="export the task: patent-mteb publish beir TASK DIR")
+    _, *rows = (tuple(line.split("\t")) for line in path.read_text("utf-8").splitlines())
+    hidden = set(rows)
+    return {
+        query: {document: score for document, score in found.items() if (query, document) not in hidden}
+        for query, found in results.items()
+    }
+
+
 def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
     tables = task.tables
     corpus = Texts.of(tables.corpus)

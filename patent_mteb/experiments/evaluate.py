@@ -17,6 +17,7 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.models.composition import identified
 from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
@@ -89,9 +90,9 @@ def evaluate(
     one_model = isinstance(models, str) or hasattr(models, "mteb_model_meta")
     given: list[Any] = [models] if one_model else list(cast("Iterable[Any]", models))
     loaded = [load(model) if isinstance(model, str) else model for model in given]
-    named = _named([with_current_settings(model, encode_kwargs) for model in loaded])
+    named = _named([with_current_settings(identified(model), encode_kwargs) for model in loaded])
     if not (isinstance(baseline, str) or baseline is None):
-        baseline = with_current_settings(baseline, encode_kwargs)
+        baseline = with_current_settings(identified(baseline), encode_kwargs)
     against = _baseline(baseline, named)
     canaries = [Canaries(model, encode_kwargs) for model in named.values()]
     for one in canaries:

@@ -20,6 +20,7 @@ from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments.results_folder import ResultsFolder
+from patent_mteb.models.composition import identified
 from patent_mteb.protocols.zero_shot import LabelScorer
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.settings import with_current_settings
@@ -118,7 +119,7 @@ def run(
     """
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
     cache = ResultsFolder(output_folder, options)
-    model = with_current_settings(model, encode_kwargs)
+    model = with_current_settings(identified(model), encode_kwargs)
     meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
     if meta is None:
         raise ModelError(

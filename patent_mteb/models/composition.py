@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import mteb
+
 from patent_mteb.errors import ModelError
+from patent_mteb.identity import compose_meta
 from patent_mteb.search.vectors import is_encoder
 
 if TYPE_CHECKING:
     from mteb.models import CrossEncoderProtocol, MTEBModels
     from mteb.models.model_meta import ModelMeta
+
+_UNKNOWN_REVISION = "no_revision_available"  # what mteb writes
 
 
 def in_store(model: Any, store: Path | str | None) -> Any:
@@ -29,6 +35,26 @@ def in_store(model: Any, store: Path | str | None) -> Any:
     if isinstance(model, ModelMeta) or is_encoder(model) or hasattr(model, "with_store"):
         return stored(model, store)
     return stored_pairs(model, store) if isinstance(model, CrossEncoderProtocol) else model
+
+
+def identified(model: Any) -> Any:
+    """Return mteb's ``HybridSearch`` under an identity with its parts and settings; mteb's name has neither.
+
+    A revision that the user has set is left as it is.
+    """
+    if not isinstance(model, mteb.HybridSearch) or model.mteb_model_meta.revision != _UNKNOWN_REVISION:
+        return model
+    if model.fusion_name not in ("rrf", "dbsf", "rsf"):
+        raise ModelError(
+            f"HybridSearch fuses with the function '{model.fusion_name}', whose code no identity covers. Remedy: give"
+            " its mteb_model_meta a name and a revision"
+        )
+    settings: dict[str, Any] = {"method": model.fusion_name, "weights": [float(weight) for weight in model.weights]}
+    settings |= {"depth": model.sub_model_top_k} | ({"k": model.rrf_k} if model.fusion_name == "rrf" else {})
+    renamed = copy.copy(model)
+    parts = [part.mteb_model_meta for part in model.wrapped_models]
+    renamed.mteb_model_meta = compose_meta("mteb-hybrid", parts, settings, tag=model.fusion_name)
+    return renamed
 
 
 def compose(

@@ -1,0 +1,67 @@
+"""An evaluator for training loops of sentence-transformers, on the validation split of the training data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from sentence_transformers.evaluation import InformationRetrievalEvaluator
+
+from patent_mteb.errors import DataError
+from patent_mteb.patents.views import VIEWS
+from patent_mteb.recipes.sampling import random_key
+from patent_mteb.training.corpus import read_corpus
+
+
+def development_evaluator(
+    data: Path | str, *, queries: int = 200, view: str = "TA", seed: int = 42, batch_size: int = 32
+) -> InformationRetrievalEvaluator:
+    """Return sentence-transformers' own evaluator for the search of cited patents, without texts of the test split.
+
+    Queries are families of the validation split. Documents are one publication of every other family of the train and
+    validation splits, so that a query cannot find its own family. A document is relevant if one family cites the other.
+
+    Args:
+        data: ``sample``, a directory of ``patent-mteb data build wipo_at``, or records, as for ``patent-mteb train``.
+        queries: largest number of queries; a sample by ``seed``.
+        view: text of queries and documents, a key of :data:`patent_mteb.patents.views.VIEWS`.
+        seed: of the sample of queries.
+        batch_size: number of texts that are encoded at a time.
+
+    Raises:
+        DataError: the data cannot be read, or no citation connects a query with a document.
+
+    Example:
+        >>> from patent_mteb.training.development import development_evaluator
+        >>> evaluator = development_evaluator("sample", queries=20)
+        >>> evaluator.name, len(evaluator.queries)
+        ('sample-validation', 20)
+    """
+    corpus = read_corpus(data)
+    text_of, families = dict[str, str](), dict[str, str]()
+    for split in ("validation", "train"):
+        for patent in corpus.members(split):
+            families[patent.publication_number] = patent.family_id
+            if text := VIEWS[view](patent):
+                text_of.setdefault(patent.family_id, text)
+    linked = defaultdict[str, set[str]](set)
+    for citation in corpus.citations:
+        pair = families.get(citation.citing), families.get(citation.cited)
+        if pair[0] in text_of and pair[1] in text_of and pair[0] != pair[1]:
+            linked[str(pair[0])].add(str(pair[1]))
+            linked[str(pair[1])].add(str(pair[0]))
+    candidates = [family for family in linked if corpus.split[family] == "validation"]
+    chosen = set(sorted(candidates, key=lambda family: (random_key(seed, "development", family), family))[:queries])
+    relevant = {family: linked[family] - chosen for family in sorted(chosen) if linked[family] - chosen}
+    if not relevant:
+        raise DataError(
+            "no citation connects a family of the validation split with another one", path=data, remedy="add citations"
+        )
+    return InformationRetrievalEvaluator(
+        {family: text_of[family] for family in relevant},
+        {family: text for family, text in text_of.items() if family not in chosen},
+        relevant,
+        name=f"{corpus.name}-validation",
+        main_score_function="cosine",
+        batch_size=batch_size,
+    )

@@ -1,0 +1,194 @@
+"""The examples of docs/bridges.md, and that each tool computes the score of the task."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mteb
+import numpy as np
+import pytest
+from mteb.models import CompressionWrapper
+from mteb.types import OutputDType
+
+import patent_mteb
+from patent_mteb.errors import ModelError
+from patent_mteb.experiments.run import run
+from patent_mteb.models import Hybrid, Quantised, bm25
+from patent_mteb.models.composition import identified
+
+PAGE = Path(__file__).parents[1] / "docs" / "bridges.md"
+BLOCKS = dict(
+    re.findall(r"^#+ ([^\n]+)\n(?:(?!^#+ ).)*?^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+)
+TASK = "PatentDAPFAMTitleToTARetrieval.sample"
+NAME = "patent-mteb/bm25-dapfam"
+START, ST = "Bridges to other tools", "Training loops of sentence-transformers"
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What the first example of the page defines."""
+    names: dict = {}
+    exec(BLOCKS[START], names)
+    names["task"].load_data()
+    names["qrels"] = names["task"].tables.scored
+    return names
+
+
+def shown(block, names):
+    """Run a block and return the value of its last line, as an interpreter shows it."""
+    names = dict(names)
+    *lines, last = BLOCKS[block].strip().splitlines()
+    if last.partition("(")[0].count(" = "):
+        exec(BLOCKS[block], names)
+        return names
+    exec("\n".join(lines), names)
+    return eval(last, names)
+
+
+def stated(names, measure="ndcg_at_10"):
+    frame = names["score"].filter((names["score"]["slice"] == "") & (names["score"]["measure"] == measure))
+    return frame["value"][0]
+
+
+def test_every_example_of_the_page_is_tested():
+    assert set(BLOCKS) == {
+        START,
+        "ir_measures",
+        "ranx",
+        "BEIR",
+        "datasets",
+        "PyTerrier",
+        ST,
+        "Models of mteb: HybridSearch, CompressionWrapper",
+    }
+
+
+@pytest.mark.slow
+def test_ir_measures_computes_the_score_of_the_task(names):
+    import ir_measures
+
+    assert shown("ir_measures", names)[ir_measures.nDCG @ 10] == pytest.approx(stated(names), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_ranx_computes_the_score_of_the_task(names):
+    pytest.importorskip("ranx")
+    assert shown("ranx", names)["ndcg@10"] == pytest.approx(stated(names), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_beir_computes_the_score_of_the_task_and_datasets_reads_the_folder(names, tmp_path, monkeypatch):
+    pytest.importorskip("beir")
+    monkeypatch.chdir(tmp_path)
+    ndcg, *_ = shown("BEIR", names)
+    assert ndcg["NDCG@10"] == pytest.approx(stated(names), abs=1e-5)
+    found = shown("datasets", names)
+    names["task"].load_data()
+    tables = names["task"].tables
+    assert set(found["documents"]["_id"]) == set(tables.corpus)
+    assert len(found["pairs"]) == sum(map(len, tables.scored.values()))
+
+
+@pytest.mark.slow
+def test_pyterrier_computes_the_score_of_the_task_and_drops_what_a_query_must_not_see(names, monkeypatch):
+    pt = pytest.importorskip("pyterrier")
+    from patent_mteb.experiments.terrier import TerrierProvider
+
+    provider = TerrierProvider()
+    monkeypatch.setitem(pt.datasets._core._loaded_providers, "patent_mteb", provider)
+    table = shown("PyTerrier", names)
+    assert table["ndcg_cut_10"][0] == pytest.approx(stated(names), abs=1e-9)
+    assert {TASK, "PatentCitationRetrieval"} <= set(provider.list_dataset_names())
+    with pytest.raises(KeyError):
+        provider.get_dataset("PatentNothing")
+    dataset = provider.get_dataset(TASK)
+    topics, hidden = dataset.get_topics(), dataset.task.tables.hidden
+    rows = [(query, document, 1.0) for query in topics["qid"] for document in hidden.get(query, ())]
+    assert rows
+    import pandas as pd
+
+    assert dataset.seen()(pd.DataFrame(rows, columns=["qid", "docno", "score"])).empty
+
+
+def test_the_entry_point_of_pyterrier_names_the_provider():
+    text = (PAGE.parents[1] / "pyproject.toml").read_text()
+    assert 'patent_mteb = "patent_mteb.experiments.terrier:TerrierProvider"' in text
+
+
+@pytest.mark.slow
+def test_the_development_evaluator_reads_no_test_text_and_no_own_family(names, tmp_path, monkeypatch):
+    from tiny_checkpoints import checkpoint
+
+    from patent_mteb.training.corpus import read_corpus
+    from patent_mteb.training.development import development_evaluator
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "path/to").mkdir(parents=True)
+    checkpoint(tmp_path / "path/to/checkpoint", 16, "mean")
+    value = shown(ST, names)
+    assert 0 < value < 1
+    evaluator = development_evaluator("sample")
+    corpus = read_corpus("sample")
+    assert {corpus.split[family] for family in evaluator.queries_ids} == {"validation"}
+    assert {corpus.split[family] for family in evaluator.corpus_ids} == {"train", "validation"}
+    assert not set(evaluator.queries_ids) & set(evaluator.corpus_ids)
+    cited = {frozenset((one.citing, one.cited)) for one in corpus.citations}
+    of = {patent.publication_number: patent.family_id for patent in corpus.patents}
+    linked = {frozenset(of.get(number, number) for number in pair) for pair in cited}
+    pairs = [(query, document) for query, judged in evaluator.relevant_docs.items() for document in judged]
+    assert pairs and all(frozenset(pair) in linked for pair in pairs)
+
+
+@pytest.mark.slow
+def test_mtebs_hybrid_search_has_the_score_of_ours_and_an_identity_of_its_settings(names, tmp_path):
+    frame = names["patent_mteb"].evaluate(
+        [
+            mteb.HybridSearch([bm25("dapfam"), bm25("bm25s")], sub_model_top_k=1000),
+            Hybrid(bm25("dapfam"), bm25("bm25s"), "rrf", k=60),
+        ],
+        names["task"],
+    )
+    first, second = frame.filter(frame["slice"] == "")["value"]
+    assert first == pytest.approx(second, abs=1e-9)
+    names["task"].load_data()
+    systems = [bm25("dapfam"), bm25("bm25s")]
+    hybrids = [
+        mteb.HybridSearch(systems),
+        mteb.HybridSearch(systems, weights=[0.9, 0.1]),
+        mteb.HybridSearch(systems, rrf_k=10),
+    ]
+    hybrids += [mteb.HybridSearch(systems, fusion_strategy="rsf"), mteb.HybridSearch(systems[::-1])]
+    paths = {(meta.name, meta.revision) for meta in (identified(hybrid).mteb_model_meta for hybrid in hybrids)}
+    assert len(paths) == len(hybrids)
+    assert hybrids[0].mteb_model_meta.revision == "no_revision_available", "the user's object is unchanged"
+    report = run(hybrids[1], [names["task"]], tmp_path, show_progress=False)
+    assert report.exit_status == 0 and report.meta.revision == identified(hybrids[1]).mteb_model_meta.revision
+    with pytest.raises(ModelError, match="fuses with the function 'first'"):
+        identified(mteb.HybridSearch(systems, fusion_strategy=first_of))
+
+
+def first_of(scores, weights):
+    return scores[0]
+
+
+first_of.__name__ = "first"
+
+
+@pytest.mark.slow
+def test_mtebs_compression_wrapper_is_accepted_and_has_the_score_of_its_bits(tmp_path):
+    from small_data import HashEncoder
+
+    class Bits(HashEncoder):
+        def encode(self, *args, **kwargs):
+            return (np.asarray(super().encode(*args, **kwargs)) > 0).astype(np.float32)
+
+    theirs = CompressionWrapper(HashEncoder(), OutputDType.BINARY)
+    expected, found, ours = (
+        patent_mteb.evaluate(model, TASK)["value"] for model in (Bits(), theirs, Quantised(HashEncoder(), "binary"))
+    )
+    assert found.to_list() == pytest.approx(expected.to_list(), abs=1e-6)
+    assert found.to_list() != pytest.approx(ours.to_list(), abs=1e-3), "the page says that they differ"
+    report = run(theirs, patent_mteb.get_tasks("PatentMap", types=["Retrieval"], sample=True)[:1], tmp_path)
+    assert report.exit_status == 0 and report.meta.experiment_kwargs["output_dtypes"] == "binary"
