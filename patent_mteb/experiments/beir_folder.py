@@ -8,6 +8,7 @@ from typing import Any
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
+from patent_mteb.experiments.run import unloading
 from patent_mteb.files import replacing_folders, write_json, write_lines
 from patent_mteb.identity import RELEASE
 from patent_mteb.patents.corpus import Texts
@@ -52,11 +53,9 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
             " document",
             remedy="choose a task whose documents are one text",
         )
-    found.load_data()
-    try:
+    with unloading(found):
+        found.load_data()
         return _write(found, folder.resolve())
-    finally:
-        found.unload_data()
 
 
 def without_excluded(results: Mapping[str, Mapping[str, float]], folder: Path | str) -> dict[str, dict[str, float]]:

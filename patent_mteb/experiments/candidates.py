@@ -14,7 +14,7 @@ from mteb.models import MTEBModels
 
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
-from patent_mteb.experiments.run import unable
+from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.identity import version
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
@@ -60,9 +60,8 @@ def candidates(
             task = retrieval_task(given)
             if reason := unable(model, task):
                 raise ModelError(reason)
-            done.append(_of_task(model, task, folder, k, encode_kwargs))
-            if task.data_loaded:
-                task.unload_data()
+            with unloading(task):
+                done.append(_of_task(model, task, folder, k, encode_kwargs))
         except PatentMTEBError as error:
             done.append(Written(name, reason=str(error)))
     return done

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.experiments.evaluate import task_of
 from patent_mteb.experiments.results_folder import contradiction_in, flaw, quarantine
 from patent_mteb.files import cache_root, is_idle, leftover_files, read_json
 from patent_mteb.identity import cached_hash
@@ -35,7 +35,6 @@ from patent_mteb.store import EmbeddingStore, default_path
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.evidence import model_record
 from patent_mteb.tasks.retrieval import PatentRetrieval
-from patent_mteb.tasks.selection import task_named
 from patent_mteb.tasks.verification import check_model, evidence_of, per_query_measure
 
 logger = logging.getLogger(__name__)
@@ -119,12 +118,11 @@ def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
     document = read_json(path) or {}
-    local = path.stem.rpartition(".")[2].startswith("local-")
-    task = task_named(plain_name(str(document.get("task_name"))) if local else path.stem)
+    task = task_of(path.stem)
     if not isinstance(task, PatentRetrieval):
         problem = f"{path.stem} is not a retrieval task, so it has no queries to sample"
         raise DataError(problem, remedy="run the task again")
-    if task.metadata.name != path.stem or task.metadata.revision != document.get("dataset_revision"):
+    if task.metadata.revision != document.get("dataset_revision"):
         raise DataError(f"the data of {path.stem} are not available", remedy="set PATENT_MTEB_DATA to their directory")
     entry = next(one for one in document["scores"][task.split] if one.get("hf_subset") == task.source.subset)
     if problem := check_model(evidence_of(entry), model_record(model)):
@@ -193,13 +191,9 @@ def examine(results: Path | None = None, store: Path | None = None, *, fix: bool
     if results is None and Path("results").is_dir():
         results = Path("results")
     store = store or default_path()
-    places = {"cache": cache_root(), "embedding store": store}
-    roots = [cache_root()]
-    if results:
-        places["results"] = results
-        roots.append(results)
-    if data := os.environ.get("PATENT_MTEB_DATA"):
-        roots.append(Path(data))
+    places = {"cache": cache_root(), "embedding store": store} | ({"results": results} if results else {})
+    data = os.environ.get("PATENT_MTEB_DATA")
+    roots = [cache_root(), *([results] if results else ()), *([Path(data)] if data else ())]
     return [
         *check_registration(),
         *check_folders(places),
@@ -289,12 +283,8 @@ def check_hashes(*, fix: bool = False) -> list[Finding]:
 def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: bool = False) -> list[Finding]:
     """Find temporary files and incomplete samples of killed processes; ``fix`` removes them."""
     found = {path for root in roots for path in leftover_files(root)}
-    samples = cache_root() / "sample"
-    found |= {
-        path
-        for path in samples.glob("*/*.*")
-        if path.is_dir() and _SAMPLE_LEFTOVER.fullmatch(path.name) and is_idle(path)
-    }
+    samples = (path for path in cache_root().glob("sample/*/*.*") if _SAMPLE_LEFTOVER.fullmatch(path.name))
+    found |= {path for path in samples if path.is_dir() and is_idle(path)}
     left = sorted(path for path in found if without is None or not path.is_relative_to(without))
     problem = "left by a process that was stopped"
     return [Finding(str(path), problem, _REMOVE, fixed=fix and _removed(path)) for path in left]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from mteb.abstasks import AbsTask
 
 from patent_mteb.data.roots import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments.run import unable
+from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.models.composition import compose
 from patent_mteb.models.loading import load
 from patent_mteb.parallel import Tell, each, quiet, ray_slots
@@ -68,7 +68,7 @@ class Job:
     def encoder(self) -> StoredEncoder:
         """Load the model, wrapped by the store."""
         made: Any = with_current_settings(
-            compose(load(self.model, **self.loading), store=self.store), dict(self.encode_kwargs)
+            compose(load(self.model, **self.loading), store=self.store), self.encode_kwargs
         )
         if not isinstance(made, StoredEncoder):
             raise ModelError(
@@ -88,8 +88,7 @@ class Encoded:
     @property
     def total(self) -> Counts:
         """The counts of all tasks together."""
-        rows = [asdict(one) for one in self.counts.values()]
-        return Counts(**{name: sum(row[name] for row in rows) for name in asdict(Counts())})
+        return Counts(*map(sum, zip(*map(astuple, [Counts(), *self.counts.values()]), strict=True)))
 
 
 def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, *, dry: bool = False) -> Encoded:
@@ -108,15 +107,13 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
         if reason := unable(encoder, task):
             skipped[name] = reason
             continue
+        logger.info("%s: %s", name, "counting" if dry else f"share {share[0]} of {share[1]}")
         try:
-            logger.info("%s: %s", name, "counting" if dry else f"share {share[0]} of {share[1]}")
-            task.precompute(ahead, encode_kwargs=options)
+            with unloading(task):
+                task.precompute(ahead, encode_kwargs=options)
             counts[name] = ahead.counts
         except DataError as error:
             skipped[name] = str(error)
-        finally:
-            if task.data_loaded:
-                task.unload_data()
     if canaries is not None:
         canaries.look()
     return Encoded(share, counts, skipped)
@@ -126,9 +123,5 @@ def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> li
     """Encode all texts of a job on Ray workers that share store and data."""
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]
-    done = dict(each(partial(_encode, job), every, engine="ray", gpus=True, tell=tell))
+    done = dict(each(partial(encode_share, job), every, engine="ray", gpus=True, tell=tell))
     return [done[share] for share in every]
-
-
-def _encode(job: Job, share: tuple[int, int], tell: Tell) -> Encoded:
-    return encode_share(job, share, tell)

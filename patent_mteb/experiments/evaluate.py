@@ -14,7 +14,7 @@ from mteb.types import EncodeKwargs
 from patent_mteb.data.loading import plain_name
 from patent_mteb.data.roots import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments.run import unable
+from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.models.composition import identified
@@ -99,25 +99,24 @@ def evaluate(
         one.look()
     rows: list[dict[str, Any]] = []
     one_task = isinstance(tasks, str) or hasattr(tasks, "metadata")
-    for task in map(_task, [tasks] if one_task else cast("Iterable[Any]", tasks)):
+    for task in map(task_of, [tasks] if one_task else cast("Iterable[Any]", tasks)):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
         found: dict[str, dict[str, QueryScores]] = {}
-        for label, model in named.items():
-            if reason := unable(model, task):
-                raise ModelError(reason)
-            evaluations: list[Evaluation] = []
-            with receiving(evaluations.append):
-                options = cast("EncodeKwargs", dict(encode_kwargs or {}))
-                result = mteb.evaluate(
-                    model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False
-                )
-            if evaluations:
-                found[label] = _by_slice(evaluations[-1], wanted)
-            else:
-                rows += _plain_rows(label, task, wanted, result.task_results[0].scores)
+        with unloading(task):
+            for label, model in named.items():
+                if reason := unable(model, task):
+                    raise ModelError(reason)
+                evaluations: list[Evaluation] = []
+                with receiving(evaluations.append):
+                    options = cast("EncodeKwargs", dict(encode_kwargs or {}))
+                    result = mteb.evaluate(
+                        model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False
+                    )
+                if evaluations:
+                    found[label] = _by_slice(evaluations[-1], wanted)
+                else:
+                    rows += _plain_rows(label, task, wanted, result.task_results[0].scores)
         rows += _compared(task, found, wanted, against)
-        if task.data_loaded:
-            task.unload_data()
     for one in canaries:
         one.look()
     return pl.DataFrame(rows, schema=_SCHEMA)
@@ -142,18 +141,18 @@ def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]
     if baseline is None:
         return ""
     meta = getattr(baseline, "mteb_model_meta", None)
-    fitting = [
-        label
-        for label, model in named.items()
-        if meta == model.mteb_model_meta or baseline in (label, model.mteb_model_meta.name)
-    ]
-    if baseline in named or len(fitting) == 1:
-        return str(baseline) if baseline in named else fitting[0]
+    if baseline in named:
+        return str(baseline)
+    metas = {label: model.mteb_model_meta for label, model in named.items()}
+    fitting = [label for label, one in metas.items() if meta == one or baseline == one.name]
+    if len(fitting) == 1:
+        return fitting[0]
     problem = "may be any of several models" if fitting else "is not one of the models"
     raise ModelError(f"the baseline {problem}. Remedy: choose one of {'; '.join(fitting or named)}")
 
 
-def _task(task: AbsTask | str) -> AbsTask:
+def task_of(task: AbsTask | str) -> AbsTask:
+    """Return a task, given itself or its name; a name may end with the state of its data."""
     if not isinstance(task, str):
         return task
     state = task.rpartition(".")[2]
@@ -248,7 +247,7 @@ def rank(
 
 def retrieval_task(task: AbsTask | str) -> PatentRetrieval:
     """Return a retrieval task of the suite, given itself or its name."""
-    found = _task(task)
+    found = task_of(task)
     if not isinstance(found, PatentRetrieval):
         raise DataError(
             f"'{found.metadata.name}' is not a retrieval task of the suite", remedy="see 'patent-mteb list'"

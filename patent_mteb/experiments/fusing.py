@@ -15,7 +15,7 @@ from mteb.results import TaskResult
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.results_folder import ResultsFolder
-from patent_mteb.experiments.run import evaluate_into, scores_of
+from patent_mteb.experiments.run import evaluate_into, scores_of, unloading
 from patent_mteb.metrics.significance import too_small
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
@@ -55,7 +55,7 @@ def fuse_runs(
         raise DataError("a fusion needs two or more different runs", remedy="name each run once")
     cache = ResultsFolder(output_folder)
     rows = []
-    try:
+    with unloading(found):
         with perquery.receiving(lambda evaluation: None):
             for name, run in zip(_names(paths), stored, strict=True):
                 rows.append({"name": name, "method": "", "parameter": None, **_scores(run, found, None)})
@@ -64,9 +64,6 @@ def fuse_runs(
                 logger.info("%s", setting.tag)
                 scores = _scores(FusedRuns(stored, setting, depth), found, cache)
                 rows.append({"name": setting.tag, **_setting(setting), **scores})
-    finally:
-        if found.data_loaded:
-            found.unload_data()
     return _compared(pl.DataFrame(rows, infer_schema_length=None), found.metadata.main_score, len(stored))
 
 
@@ -93,12 +90,10 @@ def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultsFolder | No
     else:
         result = evaluate_into(cache, model, task, **options)
     scores = scores_of(result, task)
-    main = task.metadata.main_score
-    wanted = dict.fromkeys(f"{part}{name}" for name in (main, "recall_at_100") for part in ("", "in_", "out_"))
-    found: dict[str, Any] = {name: float(scores[name]) for name in wanted if name in scores}
-    return found | {
-        name: too_small(scores, part) for name, part in SMALL.items() if not part or f"{part}_n_queries" in scores
-    }
+    names = (f"{part}{name}" for name in (task.metadata.main_score, "recall_at_100") for part in ("", "in_", "out_"))
+    found: dict[str, Any] = {name: float(scores[name]) for name in names if name in scores}
+    small = {name: part for name, part in SMALL.items() if not part or f"{part}_n_queries" in scores}
+    return found | {name: too_small(scores, part) for name, part in small.items()}
 
 
 def _compared(table: pl.DataFrame, main: str, n_runs: int) -> pl.DataFrame:

@@ -20,17 +20,16 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from datasets import Dataset
 from mteb.abstasks import AbsTask
-from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.experiments.results_folder import ResultsFolder
-from patent_mteb.experiments.run import unable
+from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.files import text_lines
 from patent_mteb.memory import refuse_beyond
 from patent_mteb.store import StoredEncoder
+from patent_mteb.store.batches import text_loader
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import model_record
 
@@ -123,46 +122,40 @@ def plan(
         (['to do', 'to do', 'unable'], None)
     """
     meta, options = model.mteb_model_meta, {"batch_size": 32, **(encode_kwargs or {})}
-    seen: dict[bytes, bool] = {}
+    seen: set[bytes] = set()
     waiting: list[tuple[AbsTask, PromptType | None, str]] = []
     rows: list[TaskPlan] = []
     memory, done = 0, ResultsFolder(results) if results.is_dir() else None  # mteb would create the folder
-    live = None if isinstance(model, ModelMeta) else partial(model_record, model)
     for position, task in enumerate(tasks, start=1):
         name = task.metadata.name
         logger.info("[%d/%d] %s", position, len(tasks), name)
         if reason := unable(model, task):
             rows.append(TaskPlan(name, "unable", reason=reason))
-        elif done is not None and done.has(meta, task, live):
+        elif done is not None and done.has(meta, task, partial(model_record, model)):
             rows.append(TaskPlan(name, "done"))
         elif not isinstance(task, PatentTask):
             rows.append(TaskPlan(name, "unknown", reason="the texts of tasks of other packages are not counted"))
         else:
             try:
-                task.load_data()
-                texts, new, characters = 0, 0, 0
-                for role, of_role in _roles(task, model):
-                    for key, text, stored in _looked_up(model, task, role, of_role, options):
-                        texts, characters = texts + 1, characters + len(text)
-                        if key not in seen:
-                            seen[key] = stored
-                            new += not stored
-                            if not stored:
+                with unloading(task):
+                    task.load_data()
+                    texts, new, characters = 0, len(waiting), 0
+                    for role, of_role in _roles(task, model):
+                        for key, text, stored in _looked_up(model, task, role, of_role, options):
+                            texts, characters = texts + 1, characters + len(text)
+                            if key not in seen and not stored:
                                 waiting.append((task, role, text))
+                            seen.add(key)
                 memory = max(memory, characters + texts * 4 * (meta.embed_dim or 0))
-                rows.append(TaskPlan(name, "to do", texts, new))
+                rows.append(TaskPlan(name, "to do", texts, len(waiting) - new))
             except PatentMTEBError as error:
                 rows.append(TaskPlan(name, "missing", reason=str(error)))
-            finally:
-                if task.data_loaded:
-                    task.unload_data()
     seconds, width = _probe(model, waiting, options)
-    folder = model.store.path if isinstance(model, StoredEncoder) else None
-    new_texts, disk, free = len(waiting), 0, None
-    if folder is not None:
-        disk = new_texts * 4 * width
+    disk, free = 0, None
+    if isinstance(model, StoredEncoder):
+        folder, disk = model.store.path, len(waiting) * 4 * width
         free = shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free
-    return Plan(str(meta.name), tuple(rows), len(seen), len(seen) - new_texts, seconds, disk, free, memory)
+    return Plan(str(meta.name), tuple(rows), len(seen), len(seen) - len(waiting), seconds, disk, free, memory)
 
 
 def _roles(task: PatentTask, model: Any) -> Iterator[tuple[PromptType | None, list[str]]]:
@@ -179,15 +172,8 @@ def _looked_up(
     if not isinstance(model, StoredEncoder):
         yield from ((text.encode("utf-8", "surrogatepass"), text, False) for text in distinct)
         return
-    keys, stored = model.lookup(_loader(distinct, options), **_where(task, role), **options)
+    keys, stored = model.lookup(text_loader(distinct, options["batch_size"]), **_where(task, role), **options)
     yield from zip((key.tobytes() for key in keys), distinct, stored.tolist(), strict=True)
-
-
-def _loader(texts: list[str], options: Mapping[str, Any]) -> Any:
-    from torch.utils.data import DataLoader
-
-    rows: Any = Dataset.from_dict({"text": texts})
-    return DataLoader(rows, batch_size=options["batch_size"])
 
 
 def _where(task: AbsTask, role: PromptType | None) -> dict[str, Any]:
@@ -204,14 +190,13 @@ def _probe(
     if not waiting or not isinstance(model, StoredEncoder):
         return None, width
     drawn = [waiting[place] for place in np.linspace(0, len(waiting) - 1, min(PROBE, len(waiting))).astype(int)]
-    groups: dict[tuple[str, PromptType | None], list[tuple[AbsTask, str]]] = {}
+    groups: dict[tuple[AbsTask, PromptType | None], list[str]] = {}
     for task, role, text in drawn:
-        groups.setdefault((task.metadata.name, role), []).append((task, text))
-    encoder = model.model
+        groups.setdefault((task, role), []).append(text)
+    encoder, silent = model.model, {**options, "show_progress_bar": False}
     for warm in (True, False):
         started = time.monotonic()
-        for (_, role), members in list(groups.items())[: 1 if warm else None]:
-            loader = _loader([text for _, text in members], options)
-            silent = {**options, "show_progress_bar": False}
-            width = encoder.encode(loader, **_where(members[0][0], role), **silent).shape[1]
+        for (task, role), texts in list(groups.items())[: 1 if warm else None]:
+            loader = text_loader(texts, options["batch_size"])
+            width = encoder.encode(loader, **_where(task, role), **silent).shape[1]
     return (time.monotonic() - started) / len(drawn) * len(waiting), width

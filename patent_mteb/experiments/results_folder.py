@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ def contradiction_in(path: Path) -> str:
         return ""
     if document["task_name"] != path.stem:
         return f"it holds a result of {document['task_name']}"
-    entries = [entry for split in document["scores"].values() for entry in split]
-    record = next((entry["data_set"] for entry in entries if entry.get("data_set")), None)
+    records = (entry.get("data_set") for split in document["scores"].values() for entry in split)
+    record = next(filter(None, records), None)
     task = TasksOnOwnData().task(record) or suite_tasks().get(plain_name(path.stem))
     if task is None:
         return ""
@@ -73,24 +73,36 @@ def contradiction_in(path: Path) -> str:
     folder = path.parents[2] if composed else path.parent
     described = read_json(path.with_name(_META)) or {}
     model, revision = described.get("name") or folder.parent.name, described.get("revision") or folder.name
-    where = (str(model), str(revision), path.parent.name if composed else "")
-    for entry in document["scores"].get(task.split, ()):
+    where = task.main_score, task.scoring, str(model), str(revision), path.parent.name if composed else ""
+    return _first_problem(document["scores"].get(task.split, ()), document, path, where)
+
+
+def _first_problem(
+    entries: Iterable[Mapping[str, Any]],
+    document: Mapping[str, Any],
+    path: Path,
+    where: tuple[str, str, str, str, str],
+    queries: Path | None = None,
+    live: Live | None = None,
+) -> str:
+    """Return why entries of a result fail verification; empty if they pass. ``where`` is from :class:`Place`."""
+    for entry in entries:
         subset = str(entry.get("hf_subset", "default"))
         data = str(document.get("dataset_revision")) if subset == "default" else subset
-        place = Place(path, path.stem, task.main_score, task.scoring, *where, data, subset)
+        place = Place(path, path.stem, *where, data, subset)
         try:
             check_entry(entry, place)
-            check_queries(entry, place)
+            check_queries(entry, place, queries)
         except DataError as error:
             return error.problem
+        if live is not None and (problem := check_model(evidence_of(entry), live())):
+            return problem
     return ""
 
 
 def quarantine(path: Path) -> Path:
     """Rename a file so that no command reads it; a previous file of the new name is replaced."""
-    place = path.with_name(f"{path.name}{QUARANTINED}")
-    path.replace(place)
-    return place
+    return path.replace(path.with_name(f"{path.name}{QUARANTINED}"))
 
 
 class ResultsFolder(ResultCache):
@@ -141,6 +153,9 @@ class ResultsFolder(ResultCache):
         """Return the path of the result of a model on a task."""
         return perquery.path_of(self.results, meta, task.metadata.name, ".json")
 
+    def _queries_path(self, meta: ModelMeta, task: AbsTask) -> Path:
+        return perquery.path_of(self.query_scores, meta, task.metadata.name, ".queries.parquet")
+
     def has(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> bool:
         """Return whether a run reuses the stored result: verified, of the present data, and complete."""
         path = self.result_path(meta, task)
@@ -169,20 +184,9 @@ class ResultsFolder(ResultCache):
             return ""
         if stored.get("task_name") != task.metadata.name:
             return f"it holds a result of {stored.get('task_name')}"
-        subset = task.source.subset
-        revision = str(stored.get("dataset_revision")) if subset == "default" else subset
-        where = (str(meta.name), meta.revision or "", meta.experiment_name or "", revision, subset)
-        place = Place(path, task.metadata.name, task.metadata.main_score, task.scoring, *where)
-        queries = perquery.path_of(self.query_scores, meta, task.metadata.name, ".queries.parquet")
-        try:
-            for entry in self._entries(meta, task):
-                check_entry(entry, place)
-                check_queries(entry, place, queries)
-                if live is not None and (problem := check_model(evidence_of(entry), live())):
-                    return problem
-        except DataError as error:
-            return error.problem
-        return ""
+        identity = str(meta.name), meta.revision or "", meta.experiment_name or ""
+        where = task.metadata.main_score, task.scoring, *identity
+        return _first_problem(self._entries(meta, task), stored, path, where, self._queries_path(meta, task), live)
 
     def prepare(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> None:
         """Make sure that mteb finds a verified result of a model on a task, or none.
@@ -203,11 +207,10 @@ class ResultsFolder(ResultCache):
         if path.exists() and (problem := self.contradiction(meta, task, live)):
             renamed = quarantine(path).name
             logger.warning("%s: %s; it is renamed to %s, and the task is run again", path, problem, renamed)
-            queries = perquery.path_of(self.query_scores, meta, task.metadata.name, ".queries.parquet")
-            if queries.exists():
+            if (queries := self._queries_path(meta, task)).exists():
                 quarantine(queries)
 
-    def move_other_revision(self, meta: ModelMeta, task: AbsTask) -> Path | None:
+    def move_other_revision(self, meta: ModelMeta, task: AbsTask) -> None:
         """Move a result on another revision of the data, because mteb has one file per model and task.
 
         The tasks on local data and on the sample have other names (:mod:`patent_mteb.data.loading`), so this is a
@@ -216,28 +219,27 @@ class ResultsFolder(ResultCache):
         """
         name, path = task.metadata.name, self.result_path(meta, task)
         if not path.exists():
-            return None
+            return
         revision = json.loads(path.read_text("utf-8")).get("dataset_revision")
         if revision == current_revision(task, str(revision)):
-            return None
+            return
         settings = {**(meta.experiment_kwargs or {}), "data_revision": str(revision)}
         new_meta = meta.model_copy(update={"experiment_kwargs": settings})
         new_path = perquery.path_of(self.results, new_meta, name, ".json")
         new_path.parent.mkdir(parents=True, exist_ok=True)
         write_text(new_path.with_name(_META), json.dumps(new_meta.to_dict(), default=str, indent=4))
-        queries = perquery.path_of(self.query_scores, meta, name, ".queries.parquet")
+        queries = self._queries_path(meta, task)
         if queries.exists() and flaw(queries):
             quarantine(queries)
         elif queries.exists():
             table = pq.read_table(queries)
             metadata = dict(table.schema.metadata or {})
             identity = json.loads(metadata.get(_FIELD.encode(), b"{}")) | {"experiment": new_meta.experiment_name}
-            place = perquery.path_of(self.query_scores, new_meta, name, ".queries.parquet")
-            write_parquet(place, table.replace_schema_metadata(metadata | {_FIELD.encode(): json.dumps(identity)}))
+            moved = table.replace_schema_metadata(metadata | {_FIELD.encode(): json.dumps(identity)})
+            write_parquet(self._queries_path(new_meta, task), moved)
         path.replace(new_path)
         queries.unlink(missing_ok=True)
         logger.warning("%s was measured on data revision %s; that result is moved to %s", name, revision, new_path)
-        return new_path
 
 
 def current_revision(task: AbsTask, stored: str) -> str:

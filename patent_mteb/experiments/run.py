@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -136,21 +137,22 @@ def run(
             name = task.metadata.name
             logger.info("[%d/%d] %s%s", position, len(tasks), name, _remaining_time(outcomes, len(tasks)))
             started = time.monotonic()
+            if reason := unable(model, task):
+                outcomes.append(Outcome(name, "unable", reason=reason))
+                continue
             try:
-                if reason := unable(model, task):
-                    outcomes.append(Outcome(name, "unable", reason=reason))
-                    continue
-                found = evaluate_into(
-                    cache,
-                    model,
-                    task,
-                    overwrite_strategy=overwrite_strategy,
-                    co2_tracker=co2_tracker,
-                    encode_kwargs=cast("EncodeKwargs", dict(options)),
-                    prediction_folder=prediction_folder,
-                    num_proc=num_proc,
-                    show_progress_bar=show_progress,
-                )
+                with unloading(task):
+                    found = evaluate_into(
+                        cache,
+                        model,
+                        task,
+                        overwrite_strategy=overwrite_strategy,
+                        co2_tracker=co2_tracker,
+                        encode_kwargs=cast("EncodeKwargs", dict(options)),
+                        prediction_folder=prediction_folder,
+                        num_proc=num_proc,
+                        show_progress_bar=show_progress,
+                    )
                 scores = scores_of(found, task)
                 seconds, cached = time.monotonic() - started, _date_if_older(found.date, begun)
                 outcomes.append(Outcome(name, "scored", task.metadata.main_score, scores, seconds, cached=cached))
@@ -162,12 +164,19 @@ def run(
             except (Exception, SystemExit) as error:  # a failing model ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
                 outcomes.append(Outcome(name, "failed", reason=f"{type(error).__name__}: {error}"))
-            finally:
-                if task.data_loaded:
-                    task.unload_data()
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
     return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries), meta)
+
+
+@contextmanager
+def unloading(task: AbsTask) -> Iterator[None]:
+    """Unload the data of a task after the block."""
+    try:
+        yield
+    finally:
+        if task.data_loaded:
+            task.unload_data()
 
 
 def evaluate_into(
@@ -187,9 +196,7 @@ def evaluate_into(
     if overwrite_strategy == "only-missing" and cache.lacks_scores(meta, task):
         logger.info("%s: its result lacks scores that are requested now; it is run again", task.metadata.name)
         overwrite_strategy = "always"
-    done = mteb.evaluate(model, task, cache=cache, overwrite_strategy=overwrite_strategy, **options)
-    (found,) = done.task_results
-    return found
+    return mteb.evaluate(model, task, cache=cache, overwrite_strategy=overwrite_strategy, **options).task_results[0]
 
 
 def scores_of(found: TaskResult, task: AbsTask) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -243,10 +243,7 @@ class SweepTable:
 
     def has(self, model: str, setting: Setting) -> bool:
         """Return whether a run is in the table."""
-        if not self.frame.height:
-            return False
-        wanted = {"model": model, **asdict(setting)}
-        return self.frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in wanted.items())).height > 0
+        return bool(self.frame.height) and (model, *astuple(setting)) in self.frame.select("model", *_FACTORS).rows()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Add or replace rows, and write the table."""
@@ -346,43 +343,38 @@ class _TimedEncoder:
         return self.model.similarity_pairwise(first, second)
 
 
-@dataclass
 class System:
     """One backend with its model, an encoder or BM25."""
 
-    model: Any
-    cache: RunCache
-    aggregates: Sequence[str]
-    _tokens: dict[str, CachedTokenizer] = field(default_factory=dict, init=False)
-    _passages: tuple[tuple[int, str], list[Passages]] | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self.meta: ModelMeta = self.model.mteb_model_meta
-        if is_encoder(self.model):
-            self.model = _TimedEncoder(self.model)
+    def __init__(self, model: Any, runs: RunCache, aggregates: Sequence[str]) -> None:
+        self.meta: ModelMeta = model.mteb_model_meta
+        self.model = _TimedEncoder(model) if is_encoder(model) else model
+        self.runs = runs
+        self.aggregates = aggregates
+        self._tokenizer = cache(self._new_tokenizer)
+        self._passages = lru_cache(maxsize=1)(self._new_passages)
 
     def models(self, group: Sequence[Setting]) -> list[Any]:
         """Return one model per setting of a group without fusion."""
         if group[0].granularity == "document":
-            return [Cached(self.model, self.cache) for _ in group]
-        by_name = dict(zip(self.aggregates, self._by_passages(group[0].length, group[0].tokens), strict=True))
+            return [Cached(self.model, self.runs) for _ in group]
+        by_name = dict(zip(self.aggregates, self._passages(group[0].length, group[0].tokens), strict=True))
         return [by_name[setting.aggregate] for setting in group]
 
-    def _by_passages(self, length: int, tokens: str) -> list[Passages]:
-        if self._passages is None or self._passages[0] != (length, tokens):
-            if tokens not in self._tokens:
-                tokenizer = WordTokenizer() if tokens == "words" else tokenizer_of(self.model)
-                self._tokens[tokens] = CachedTokenizer(tokenizer)
-            splitter = TokenWindows(length, None, self._tokens[tokens])
-            models = Passages.sweep(self.model, aggregates=self.aggregates, cache=self.cache, splitter=splitter)
-            self._passages = (length, tokens), models
-        return self._passages[1]
+    def _new_tokenizer(self, tokens: str) -> CachedTokenizer:
+        return CachedTokenizer(WordTokenizer() if tokens == "words" else tokenizer_of(self.model))
+
+    def _new_passages(self, length: int, tokens: str) -> list[Passages]:
+        splitter = TokenWindows(length, None, self._tokenizer(tokens))
+        return Passages.sweep(self.model, aggregates=self.aggregates, cache=self.runs, splitter=splitter)
 
 
-def hybrids(lexical: System, dense: System, group: Sequence[Setting], fusions: Mapping[str, Fusion]) -> list[Any]:
-    """Return one model per setting of a group of fusions of the same two rankings."""
-    (first,), (second,) = lexical.models(group[:1]), dense.models(group[:1])
-    return list(Hybrid.sweep(first, second, [fusions[setting.fusion] for setting in group], cache=lexical.cache))
+def models_of(systems: Sequence[System], group: Sequence[Setting], fusions: Mapping[str, Fusion]) -> list[Any]:
+    """Return one model per setting of a group: of one system, or of fusions of the same two rankings."""
+    if len(systems) == 1:
+        return systems[0].models(group)
+    (first,), (second,) = (system.models(group[:1]) for system in systems)
+    return list(Hybrid.sweep(first, second, [fusions[setting.fusion] for setting in group], cache=systems[0].runs))
 
 
 def sweep(
@@ -400,39 +392,26 @@ def sweep(
     if not encoders and (dense_backends := [group[0].backend for group in groups if group[0].backend != "bm25"]):
         raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
-    table = SweepTable(out, data)
-    encoders = [with_current_settings(encoder, encode_kwargs) for encoder in encoders]
-    systems = _Systems(parts, encoders, lexical, RunCache(out.with_suffix(".runs")))
+    table, runs, corpora = SweepTable(out, data), RunCache(out.with_suffix(".runs")), Corpora()
+    aggregates = tuple(dict.fromkeys(name for part in parts for name in part.aggregates))
+    fusions = {tag: fusion for part in parts for tag, fusion in part.fusions.items()}
+    words = System(lexical, runs, aggregates)
+    embedded = [System(with_current_settings(encoder, encode_kwargs), runs, aggregates) for encoder in encoders]
+    systems_of: dict[str, list[tuple[System, ...]]] = {
+        "bm25": [(words,)],
+        "dense": [(one,) for one in embedded],
+        "hybrid": [(words, one) for one in embedded],
+    }
     for number, group in enumerate(groups, start=1):
-        for label, models in systems.of(group):
+        for systems in systems_of[group[0].backend]:
+            label = label_of(*(system.meta for system in systems))
             if all(table.has(label, setting) for setting in group):
                 continue
-            factors = ", ".join(str(value) for value in asdict(group[0]).values() if value)
+            factors = ", ".join(str(value) for value in astuple(group[0]) if value)
             logger.info("[%d/%d] %s", number, len(groups), factors)
-            table.add(_run(group, models(), systems.corpora, {"model": label, "data": data}, dict(encode_kwargs or {})))
+            models, identity = models_of(systems, group, fusions), {"model": label, "data": data}
+            table.add(_run(group, models, corpora, identity, dict(encode_kwargs or {})))
     return table.frame
-
-
-class _Systems:
-    """Creates the models of a group, for BM25 or for each encoder."""
-
-    def __init__(self, parts: Sequence[Matrix], encoders: Sequence[Any], lexical: BM25, cache: RunCache) -> None:
-        aggregates = tuple(dict.fromkeys(name for part in parts for name in part.aggregates))
-        self.corpora = Corpora()
-        self.fusions: dict[str, Fusion] = {tag: fusion for part in parts for tag, fusion in part.fusions.items()}
-        self.lexical = System(lexical, cache, aggregates)
-        self.dense = [System(encoder, cache, aggregates) for encoder in encoders]
-
-    def of(self, group: Sequence[Setting]) -> list[tuple[str, Callable[[], list[Any]]]]:
-        """Return for each model its name in the table, and a function that creates the group's models."""
-        backend = group[0].backend
-        if backend == "hybrid":
-            return [
-                (label_of(self.lexical.meta, one.meta), partial(hybrids, self.lexical, one, group, self.fusions))
-                for one in self.dense
-            ]
-        systems = [self.lexical] if backend == "bm25" else self.dense
-        return [(label_of(one.meta), partial(one.models, group)) for one in systems]
 
 
 def _run(

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Literal
 
 from patent_mteb.data.loading import DataSet, Source, plain_name
 from patent_mteb.data.roots import Root
 from patent_mteb.errors import DataError, NotThereError, PatentMTEBError
+from patent_mteb.experiments.run import unloading
 from patent_mteb.identity import content_hash
 from patent_mteb.recipes import dataset
 from patent_mteb.tasks import catalogue
@@ -41,27 +44,17 @@ class Finding:
 
 
 @contextmanager
-def _collected_warnings() -> Iterator[list[str]]:
+def _collected_warnings() -> Iterator[list[logging.LogRecord]]:
     """Collect the warnings of the suite, and silence those of mteb."""
-    texts: list[str] = []
-
-    def collect(record: logging.LogRecord) -> bool:
-        texts.append(record.getMessage())
-        return False
-
-    handler, package, mteb = (
-        logging.Handler(logging.WARNING),
-        logging.getLogger("patent_mteb"),
-        logging.getLogger("mteb"),
-    )
-    handler.addFilter(collect)
+    handler, package, mteb = BufferingHandler(sys.maxsize), logging.getLogger("patent_mteb"), logging.getLogger("mteb")
+    handler.setLevel(logging.WARNING)
     propagate, level, mteb_level = package.propagate, package.level, mteb.level
     package.addHandler(handler)
     package.propagate = False
     package.setLevel(logging.WARNING)
     mteb.setLevel(logging.ERROR)
     try:
-        yield texts
+        yield handler.buffer
     finally:
         package.removeHandler(handler)
         package.propagate = propagate
@@ -91,7 +84,8 @@ def validate(directory: Path, debug: bool = False) -> list[Finding]:
             finding for benchmark, data, folder in present for finding in _check(benchmark, data, folder, root, debug)
         ]
         findings += _missing_data_sets(present)
-    notes = [Finding(text, "note") for text in dict.fromkeys(warnings) if not _EMPTY_VIEW.search(text)]
+        texts = dict.fromkeys(record.getMessage() for record in warnings)
+    notes = [Finding(text, "note") for text in texts if not _EMPTY_VIEW.search(text)]
     return list(dict.fromkeys([*notes, *findings]))
 
 
@@ -197,7 +191,8 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         task: PatentTask = kind(source=source)
         name = plain_name(task.metadata.name)
         try:
-            task.load_data()
+            with unloading(task):
+                task.load_data()
         except NotThereError as error:
             absent.setdefault(error.problem, []).append(name)
         except Exception as error:
@@ -210,9 +205,6 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
             yield Finding(problems[kind.metadata.type], "error")
         else:
             good.append(name)
-        finally:
-            if task.data_loaded:
-                task.unload_data()
     yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
     known = {task.metadata.name for task in benchmark.task_classes}
     nameless = [name for name in good if name not in known]
