@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import filelock
 import pytest
 
 from patent_mteb import files
@@ -102,7 +103,7 @@ def test_a_folder_that_cannot_be_locked_at_all_is_refused(tmp_path, monkeypatch)
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(files, "lock", unsupported)
-    monkeypatch.setattr(os, "link", unsupported)
+    monkeypatch.setattr(filelock.SoftReadWriteLock, "acquire_write", unsupported)
     written = []
     with (
         pytest.raises(DataError, match=r"cannot be locked .*Remedy: choose a folder on a local disk"),
