@@ -140,7 +140,7 @@ def test_the_lowest_environment_pins_the_floor_of_every_package():
     assert all(version.replace("==", ">=") in declared[name] for name, version in pinned.items())
 
 
-def test_each_environment_has_a_row_that_says_what_was_found():
+def test_each_environment_has_a_row_that_says_what_was_found_or_that_it_was_not_run():
     rows = re.findall(
         r"^\| (.+) \|$", environments.PAGE.read_text("utf-8").partition("## Tested environments")[2], re.M
     )
@@ -148,6 +148,8 @@ def test_each_environment_has_a_row_that_says_what_was_found():
     assert cells.keys() == environments.ENVIRONMENTS.keys()
     for name, (python, libraries, score, tests, *_) in cells.items():
         known = environments.ENVIRONMENTS[name]
+        if "not run" in (score, tests):
+            continue
         assert python.startswith(known.python) and "mteb 2." in libraries
         assert score.startswith(known.score) and known.note in score
         assert "passed" in tests and "failed" not in tests.lower()
