@@ -18,6 +18,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,8 @@ SMALL_MEMBER = 1 << 24
 """A compressed file may unpack to 200 times its size, or to 16 MiB."""
 _BUILDING = "building"
 QUIET_SECONDS = 60.0
+_HEARTBEAT_SECONDS = 10.0
+_REPLACE_ATTEMPTS = 20
 _PARTIAL_NAME = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
 _BUILDING_NAME = re.compile(r"\.building-(\d+)-.+")
 _AT_ONCE = 10_000
@@ -64,9 +67,24 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
-        partial.replace(path)
+        _replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _replace(partial: Path, path: Path) -> None:
+    """Rename a file over another, which Windows refuses as long as a program reads the other one."""
+    for left in reversed(range(_REPLACE_ATTEMPTS)):
+        try:
+            partial.replace(path)
+            return
+        except PermissionError as error:
+            if fcntl is not None or path.is_dir():
+                raise
+            if not left:
+                remedy = "close the program that has it open, and repeat the command"
+                raise DataError("the file is in use and cannot be replaced", path=path, remedy=remedy) from error
+            time.sleep(0.1)
 
 
 def _sweep(path: Path) -> None:
@@ -117,28 +135,41 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def folder_lock(folder: Path, *, shared: bool = False, writer: str = "") -> Iterator[bool]:
-    """Lock a folder during the block; yield whether the system could lock it.
+def folder_lock(folder: Path, *, shared: bool = False, writer: str) -> Iterator[None]:
+    """Lock a folder during the block; refuse it if a process that writes ("import") has locked it.
 
-    The folder is made if it is missing. Without ``writer`` the call waits for the lock. With it, a word for the process
-    that writes ("import"), a locked folder is refused.
+    The folder is made if it is missing. On Windows, and on network disks without locks, the lock is a folder
+    ``.lock.*`` in it, and a locked folder is refused after 40 seconds: the lock of a killed process ends after 30.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor, locked = os.open(folder, os.O_RDONLY) if fcntl is not None else None, False
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.callback(os.close, descriptor := os.open(folder, os.O_RDONLY))
+            lock(descriptor, shared=shared, wait=False)
+        except BlockingIOError as error:
+            raise _locked(folder, writer) from error
+        except OSError:
+            stack.callback(_lock_by_files(folder, shared, writer).release)
+        yield
+
+
+def _locked(folder: Path, writer: str) -> DataError:
+    return DataError(f"another {writer} writes here", path=folder, remedy="wait until it has ended")
+
+
+def _lock_by_files(folder: Path, shared: bool, writer: str) -> Any:
+    """Lock a folder by files in it whose content the holder changes every ten seconds."""
+    from filelock import SoftReadWriteLock, Timeout
+
+    own = SoftReadWriteLock(folder / ".lock", is_singleton=False, heartbeat_interval=_HEARTBEAT_SECONDS)
     try:
-        if descriptor is not None:
-            try:
-                lock(descriptor, shared=shared, wait=not writer)
-                locked = True
-            except BlockingIOError as error:
-                problem = f"another {writer} writes here"
-                raise DataError(problem, path=folder, remedy="wait until it has ended") from error
-            except OSError:
-                pass  # a file system without locks
-        yield locked
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
+        (own.acquire_read if shared else own.acquire_write)(timeout=4 * _HEARTBEAT_SECONDS)
+    except Timeout as error:
+        raise _locked(folder, writer) from error
+    except (OSError, NotImplementedError) as error:
+        problem = f"the folder cannot be locked ({error}), so that two processes may write here at once"
+        raise DataError(problem, path=folder, remedy="choose a folder on a local disk") from error
+    return own
 
 
 @contextlib.contextmanager
@@ -179,7 +210,9 @@ def _data_sets(root: Path) -> list[Path]:
 
 
 def process_runs(process: int) -> bool:
-    """Whether a process with this number runs on this machine."""
+    """Whether a process with this number runs on this machine. On Windows, which has no such question, True."""
+    if sys.platform == "win32":
+        return True
     try:
         os.kill(process, 0)
     except PermissionError:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import light_requirements
 import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+SPEC = importlib.util.spec_from_file_location("environments", ROOT / "tests" / "environments.py")
+environments = sys.modules["environments"] = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(environments)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 WITHOUT_TORCH = """
 import importlib.util, sys
@@ -119,3 +131,60 @@ def test_a_model_that_needs_torch_says_what_to_install(tmp_path):
     done = without_torch([["run", "-t", "PatentCitationRetrieval", "-m", "intfloat/e5-small-v2"]], tmp_path)
     assert done.returncode == 2
     assert "it needs torch and sentence-transformers; in a checkout, pip install -c constraints.txt ." in done.stderr
+
+
+def test_the_lowest_environment_pins_the_floor_of_every_package():
+    declared = {one.name: str(one.specifier).split(",") for one in map(Requirement, PROJECT["dependencies"])}
+    pinned = {one.name: str(one.specifier) for one in map(Requirement, environments.lowest())}
+    assert pinned.keys() == declared.keys() and len(pinned) > 20
+    assert all(version.replace("==", ">=") in declared[name] for name, version in pinned.items())
+
+
+def test_each_environment_has_a_row_that_says_what_was_found_or_that_it_was_not_run():
+    rows = re.findall(
+        r"^\| (.+) \|$", environments.PAGE.read_text("utf-8").partition("## Tested environments")[2], re.M
+    )
+    cells = {row.split(" | ")[0]: row.split(" | ")[1:] for row in rows[1:]}
+    assert cells.keys() == environments.ENVIRONMENTS.keys()
+    for name, (python, libraries, score, tests, *_) in cells.items():
+        known = environments.ENVIRONMENTS[name]
+        if "not run" in (score, tests):
+            continue
+        assert python.startswith(known.python) and "mteb 2." in libraries
+        assert score.startswith(known.score) and known.note in score
+        assert "passed" in tests and "failed" not in tests.lower()
+
+
+def test_the_workflow_builds_every_environment():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))["jobs"]
+    built = {*jobs["environments"]["strategy"]["matrix"]["environment"], "PyLate"}  # .ci/run has PyLate and light
+    assert built == environments.ENVIRONMENTS.keys()
+    assert "--only PyLate --only light" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_addresses_are_set_in_one_way():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    home = PROJECT["urls"]["Homepage"]
+    assert citation["url"] == citation["repository-code"] == PROJECT["urls"]["Repository"] == home
+    assert all(address.startswith(home) for address in PROJECT["urls"].values())
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.models"])
+def test_an_image_copies_what_its_installation_needs(name):
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    copied = {word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]}
+    assert all((ROOT / word).exists() for word in copied)
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert copied >= {"pyproject.toml", "README.md", "LICENSE", *wheel["packages"], *wheel["force-include"]}
+    (install,) = (line for line in lines if line.startswith("RUN "))
+    assert all(word in copied for word in re.findall(r"-[rc] (\S+)", install))
+    allowed = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert all(f"!{word}" in allowed or "!patent_mteb_autoload.*" in allowed for word in copied)
+
+
+def test_the_paper_cites_what_its_bibliography_has():
+    paper, bibliography = ((ROOT / name).read_text("utf-8") for name in ("paper.md", "paper.bib"))
+    head = yaml.safe_load(paper.split("---")[1])
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= head.keys()
+    cited = {key for group in re.findall(r"\[(@[^\]]+)\]", paper) for key in re.findall(r"@(\w+)", group)}
+    assert cited == set(re.findall(r"^@\w+\{(\w+),", bibliography, re.M)) and len(cited) == 8

@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from patent_mteb.files import folder_lock, lock
+from patent_mteb.files import lock
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
 logger = logging.getLogger(__name__)
@@ -152,8 +152,11 @@ def _claimed_keys(folder: Path) -> Iterator[set[bytes] | None]:
     """Lock the folder and yield the keys that running processes have claimed. None where claims do not work."""
     with contextlib.ExitStack() as stack:
         locked = False
-        with contextlib.suppress(OSError):  # a read-only store
-            locked = stack.enter_context(folder_lock(folder))
+        with contextlib.suppress(OSError):  # a read-only store, or a system without locks
+            folder.mkdir(exist_ok=True)
+            stack.callback(os.close, descriptor := os.open(folder, os.O_RDONLY))
+            lock(descriptor)
+            locked = True
         yield {key for path in sorted(folder.iterdir()) for key in _keys_of(path)} if locked else None
 
 

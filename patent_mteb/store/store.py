@@ -326,12 +326,16 @@ class EmbeddingStore:
                     removed += lines
                     freed += size
                 else:
-                    removed.append(line)
-                    freed += info.nbytes
                     if not dry_run:
                         doomed = info.directory.with_name(f"{info.directory.name}.{secrets.token_hex(4)}{_PRUNED}")
-                        info.directory.rename(doomed)
+                        try:
+                            info.directory.rename(doomed)
+                        except PermissionError:  # Windows: a process has mapped one of its files
+                            kept.append(line)
+                            continue
                         shutil.rmtree(doomed)
+                    removed.append(line)
+                    freed += info.nbytes
         for path in self.leftovers():
             removed.append(f"{path}: left by a process that was stopped")
             freed += size_of(path)

@@ -25,8 +25,9 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-TOLERANCE = {"bm25": 1e-6, "static": 2e-3}
-"""By which a number may differ on another processor; a static model's equal documents change places."""
+TOLERANCE = {"bm25": 1.1e-5, "static": 2e-3}
+"""By which a number may differ on another processor or with another numpy: one unit of the last of five decimals; a
+static model's equal documents change places."""
 FAST = (
     "PatentCitationRetrieval",
     "PatentDAPFAMTACToTACRetrieval",
