@@ -57,8 +57,10 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 
-EMPTY = frozenset({"", "-", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "null", "NULL", "None"})
+_EMPTY = "- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN null NULL (null) None none"
+EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
 """Texts that mean an empty cell by default."""
+EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
 _ONE_TEXT = {"description"}
