@@ -51,7 +51,7 @@ from patent_mteb.readers.records_directory import (
     share_folder,
     writing_part,
 )
-from patent_mteb.readers.sheets import FORMULAS, form_of
+from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, form_of
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.tables import GUESSED, is_table
 from patent_mteb.readers.xml import first_root
@@ -158,7 +158,7 @@ def _unknown_table(path: Path) -> DataError:
     try:
         suggest(path)
     except DataError as error:
-        if error.row is not None:
+        if error.row is not None or error.remedy == EXPORT_AGAIN:
             return error
         encoding = encoding_of(path)[1] if form_of(path) == "text" else "UTF-8"
         read_as = f"; read as {encoding}" if encoding != "UTF-8" else ""
@@ -300,15 +300,17 @@ def _settle(
         for word, (parts, _) in lost.items()
     }
     leaving = dict.fromkeys((*_outdated(planned, accounts), *gone))
+    reading = {one.part: one for one in todo}
     for part in leaving:  # killed from here on, the next import removes the rest
         accounts[part] = replace(accounts[part], done=False, again=False)
-    if leaving:
-        save_accounts(root, accounts, repeats_removed=False)
+    accounts |= reading
+    save_accounts(root, accounts, repeats_removed=not (todo or leaving))
     for part in leaving:
         remove_part(root, part)
         del accounts[part]
-    accounts |= {one.part: one for one in todo}
-    save_accounts(root, accounts, repeats_removed=not todo)
+    if leaving:
+        accounts |= reading
+        save_accounts(root, accounts, repeats_removed=not todo)
     for done in _read_all(todo, root, work):
         accounts[done.part] = done
         save_accounts(root, accounts, repeats_removed=False)

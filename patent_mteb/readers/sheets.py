@@ -65,6 +65,7 @@ class Sheet:
 
 _WORKBOOKS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
 """A file in the zip -> the form of the workbook."""
+EXPORT_AGAIN = "export it again"
 _LAST_ROW = {"xls": 1 << 16, "xlsx": 1 << 20, "xlsb": 1 << 20}
 FORMULAS = "formulas without a stored value are read as empty: save the workbook once in Excel"
 _WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|head|meta|body|div|style|table)\b", re.IGNORECASE)
@@ -109,7 +110,7 @@ def open_sheet(
         raise DataError(problem, path=path, remedy="name one of them")
     heads = {name: head for name, head in book.heads.items() if head and sheet in ("", name)}
     if not heads:
-        raise DataError("the table is empty", path=path, remedy="export it again")
+        raise DataError("the table is empty", path=path, remedy=EXPORT_AGAIN)
     above = {name: _header_line(head, wanted, preamble) for name, head in heads.items()}
     best = max(heads, key=lambda name: _score(heads[name][above[name]][1], wanted))
     headers = {name: _names(head, above[name]) for name, head in heads.items()}
@@ -162,14 +163,15 @@ def _names(head: Sequence[Cells], above: int) -> tuple[tuple[str, ...], int]:
     A second row belongs to the header if it has a cell just below each span of merged cells, and nowhere else.
     """
     names = [str(name).strip() if name is not None else "" for name in head[above][1]]
+    alone = tuple(names), 1
     if above + 1 == len(head):
-        return tuple(names), 1
+        return alone
     below = [str(cell).strip() if cell is not None else "" for cell in head[above + 1][1]]
     width = max(len(names), len(below))
     names, below = names + [""] * (width - len(names)), below + [""] * (width - len(below))
     spanned = [not names[n] or (n + 1 < width and not names[n + 1]) for n in range(width)]
     if not names[0] or all(names) or [bool(cell) for cell in below] != spanned:
-        return tuple(names), 1
+        return alone
     joined, span = [], ""
     for name, cell in zip(names, below, strict=True):
         span = name or span
@@ -210,7 +212,7 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
             cells = next(reader, None)
         except csv.Error as error:
             problem = f"the table cannot be read ({error})"
-            raise DataError(problem, path=path, row=reader.line_num, remedy="export it again") from error
+            raise DataError(problem, path=path, row=reader.line_num, remedy=EXPORT_AGAIN) from error
         if cells is None:
             break
         yield first, cells

@@ -144,12 +144,11 @@ class RowReader:
         yield from self._relations(own, row, place)
         yield from dict.fromkeys(self._notes)
 
-    @staticmethod
-    def _not_a_record(own: str, row: Mapping[str, Any]) -> str:
+    def _not_a_record(self, own: str, row: Mapping[str, Any]) -> str:
         """Why a row without a readable number is not a record; empty if it is one."""
         if own.rstrip(":.").casefold() in _TOTALS:
             return "a row of totals"
-        alone = len(row) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
+        alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
         return "a line of text, not a record" if alone and len(own.split()) >= _SENTENCE else ""
 
     def _note(self, what: str, place: str, example: str) -> None:

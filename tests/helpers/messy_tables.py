@@ -1117,7 +1117,7 @@ exported(
     "Publication Number,Title,Title - DWPI,Abstract,Abstract - DWPI Novelty,Claims,Priority Date,Publication Date,Inventor,Optimized Assignee,IPC - Current,"
     "Cited Refs - Patent,DWPI Family Members,INPADOC Family ID",
     ["US10123456B2", "Pump", "Novel pump", "A pump.", "new", "1. A pump.", "2015-01-02 | 2016-01-02", "2018-11-13", "DOE J | ROE J", "ACME", "F04B 1/00 | F04B 3/00", "US9000001B2", "US10123456B2 | EP3456789A1", "57123"],
-    "priority_date has several dates",
+    "",
     [["Derwent Innovation"], ["Query: ALL=(pump)"], ["2 January 2026"]],
     ",",
     cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"],
