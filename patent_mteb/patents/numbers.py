@@ -359,8 +359,10 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         name, era, rest = japanese.groups()
         if name.endswith("願") is not (readings is APPLICATIONS):
             return None
-        prefix, rest = "WO" if name[0] == "再" else "", re.sub("[号號](?:公報)?", " ", rest).strip()
-        text = f"JP{prefix}{era.translate(_ERA_LETTERS)}{rest}{_KIND_OF_JAPANESE.get(name, '') if rest[-1:].isdigit() else ''}"
+        office = "JPWO" if name[0] == "再" else "JP"
+        rest = re.sub("[号號](?:公報)?", " ", rest).strip()
+        kind_of_name = _KIND_OF_JAPANESE.get(name, "") if rest[-1:].isdigit() else ""
+        text = f"{office}{era.translate(_ERA_LETTERS)}{rest}{kind_of_name}"
     if epodoc := _EPODOC_PCT.fullmatch(text):
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):

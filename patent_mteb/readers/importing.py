@@ -15,7 +15,7 @@ import hashlib
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -33,6 +33,7 @@ from patent_mteb.readers.encodings import encoding_of
 from patent_mteb.readers.records_directory import (
     KINDS,
     REMOVED,
+    REPEATED,
     Account,
     Share,
     Tally,
@@ -212,12 +213,16 @@ class Work:
 
 @dataclass(frozen=True)
 class Removed:
-    """Records that were removed, by kind; of their publications, ``kept`` are in other inputs. ``what`` names them."""
+    """An input that was removed, or publications: ``what`` names them, ``records`` counts the records by kind.
+
+    ``kept`` are those of its publications that other inputs have. It had added to ``joined`` publications of others.
+    """
 
     what: str
     records: Mapping[str, int]
-    publications: int
-    kept: int
+    publications: Set[str] = frozenset()
+    joined: int = 0
+    kept: Set[str] = frozenset()
 
 
 def import_files(
@@ -252,7 +257,7 @@ def remove(what: Sequence[str], root: Path, work: Work | None = None) -> list[Re
         removed = _settle(root, accounts, [], inputs, work or Work())
         if numbers:
             counts = remove_publications(root, accounts, numbers)
-            removed.append(Removed(", ".join(sorted(numbers)), counts, len(numbers), 0))
+            removed.append(Removed(", ".join(sorted(numbers)), counts, numbers))
     return removed
 
 
@@ -284,22 +289,13 @@ def _settle(
     root: Path, accounts: dict[str, Account], planned: Sequence[Account], gone: Mapping[str, str], work: Work
 ) -> list[Removed]:
     """Remove the parts of ``gone`` and outdated ones, read the planned inputs and those that these affect."""
-    todo = _todo(planned, accounts, gone)
+    leaving = dict.fromkeys((*_outdated(planned, accounts), *gone))
+    todo = _todo(planned, accounts, leaving)
     if missing := [one.path for one in todo if not Path(one.path).is_file()]:
         problem = "the file is missing, and must be read again because another input changed"
         raise DataError(problem, path=missing[0], remedy="put it back, or import into a new directory")
-    lost = {
-        word: (
-            [part for part in gone if gone[part] == word],
-            publications(root, [part for part in gone if gone[part] == word]),
-        )
-        for word in dict.fromkeys(gone.values())
-    }
-    records = {
-        word: {kind: sum(accounts[part].records[kind] for part in parts) for kind in KINDS}
-        for word, (parts, _) in lost.items()
-    }
-    leaving = dict.fromkeys((*_outdated(planned, accounts), *gone))
+    parts_of = {word: [part for part in gone if gone[part] == word] for word in gone.values()}
+    removed = [_removal(root, word, [accounts[part] for part in parts]) for word, parts in parts_of.items()]
     reading = {one.part: one for one in todo}
     for part in leaving:  # killed from here on, the next import removes the rest
         accounts[part] = replace(accounts[part], done=False, again=False)
@@ -316,8 +312,14 @@ def _settle(
         save_accounts(root, accounts, repeats_removed=False)
     if todo:
         remove_repeats(root, accounts)
-    there = publications(root, accounts) if lost else set()
-    return [Removed(word, records[word], len(numbers), len(numbers & there)) for word, (_, numbers) in lost.items()]
+    there = publications(root, accounts) if removed else set()
+    return [replace(one, kept=one.publications & there) for one in removed]
+
+
+def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
+    records = {kind: sum(one.records[kind] for one in accounts) for kind in KINDS}
+    joined = sum(one.left_out[REPEATED].count for one in accounts if REPEATED in one.left_out)
+    return Removed(word, records, publications(root, [one.part for one in accounts]), joined)
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
@@ -462,13 +464,14 @@ def _input(account: Account) -> tuple[str, str]:
     return account.path, account.source
 
 
-def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], gone: Collection[str] = ()) -> list[Account]:
+def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: Collection[str]) -> list[Account]:
     """Return the inputs to read: unfinished ones and, if a part leaves, those that lost to or took from a part."""
-    finished = {part for part, account in accounts.items() if account.done} - set(gone)
+    staying = [account for part, account in accounts.items() if part not in leaving]
+    finished = {account.part for account in staying if account.done}
     todo = {one.part: one for one in planned if one.part not in finished}
-    again = [account for account in accounts.values() if account.again]
-    if gone or any(account.path in {one.path for one in todo.values()} for account in accounts.values()):
-        again += [one for one in accounts.values() if one.part in finished and (one.lost_records or one.joined)]
+    again = [account for account in staying if account.again]
+    if leaving or any(account.path in {one.path for one in todo.values()} for account in staying):
+        again += [one for one in staying if one.done and (one.lost_records or one.joined)]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo
     }

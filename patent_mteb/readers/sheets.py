@@ -1,7 +1,8 @@
 """Read the rows of a table: CSV, workbook, web page, JSON lines, a JSON list of objects, or parquet.
 
-The content determines the form, and text may be gzipped. A text or a workbook may have other lines above its header: the header is the line with
-the most wanted names. In a workbook, that line's sheet is read and all others with the same columns.
+The content determines the form, and text may be gzipped. A text or a workbook may have other lines above its header:
+the header is the line with the most wanted names. In a workbook, that line's sheet is read and all others with the same
+columns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 

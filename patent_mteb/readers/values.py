@@ -121,7 +121,8 @@ november novembre noviembre nov|december dezember d√©cembre diciembre dec dez d√
 """
 _MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
 _WORDED = re.compile(
-    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ -](?:de )?(?P<m>[^\W\d_]+)\.?,?[ -](?:de )?(?P<y>\d{4}|\d\d)"
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
+    r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ -](?:de )?(?P<m>[^\W\d_]+)\.?,?[ -](?:de )?(?P<y>\d{4}|\d\d)"
     r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4}))",
     re.IGNORECASE,
 )

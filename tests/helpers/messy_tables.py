@@ -10,6 +10,7 @@ import csv
 import datetime as dt
 import gzip
 import io
+import json
 import struct
 import zipfile
 import zlib
@@ -297,7 +298,7 @@ case("blank lines between the rows", text([HEADER, ROWS[0], [], [], ROWS[1], [""
 case("rows that end in empty cells", text([HEADER, *[[*row, "", ""] for row in ROWS]]))
 case("a delimiter at the end of each line", text([[*HEADER, ""], *[[*row, ""] for row in ROWS]]))
 case("compressed (.csv.gz)", text([HEADER, *ROWS], "t.csv.gz"))
-case("JSON lines", raw("".join(f"{__import__('json').dumps(dict(zip(HEADER, row)))}\n" for row in ROWS), "t.jsonl"))
+case("JSON lines", raw("".join(f"{json.dumps(dict(zip(HEADER, row, strict=True)))}\n" for row in ROWS), "t.jsonl"))
 case("a zip file of a CSV", zipped({"t.csv": as_csv([HEADER, *ROWS])}, "t.zip"), said="(t.csv)", remedy="unpack it")
 case(
     "compressed, but called .csv",
