@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ def everything(folder: Path) -> None:
         ("benchmarks.md", benchmarks()),
         ("models.md", models()),
         ("commands.md", commands()),
+        ("messy-tables.md", messy_tables()),
     ):
         (folder / name).write_text(text, "utf-8")
     report(folder / "extra" / "report")
@@ -101,6 +103,26 @@ def commands() -> str:
     """The help of every command."""
     helps = ((name, app.help_text(name, width=110)) for name in cli.COMMANDS)
     return "\n".join(f"## {name}\n\n```text\n{text.strip()}\n```\n" for name, text in helps)
+
+
+def messy_tables() -> str:
+    """The cases that tests/readers/test_messy_cases.py imports: what ends how, and what is said."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+    from messy_tables import CASES
+
+    outcomes = {"right": "read", "noted": "read, and said", "refused": "refused"}
+    groups = dict.fromkeys(one.group for one in CASES)
+    counts = ", ".join(f"{sum(one.outcome == name for one in CASES)} {text}" for name, text in outcomes.items())
+    parts = [f"{len(CASES)} cases: {counts}.\n"]
+    for group in groups:
+        rows = [
+            (one.name, outcomes[one.outcome], f"{one.said}. Remedy: {one.remedy}" if one.remedy else one.said)
+            for one in CASES
+            if one.group == group
+        ]
+        cells = [[" ".join(text.split()).replace("<", "&lt;") for text in row] for row in rows]
+        parts.append(f"### {group}\n\n{table(('case', 'outcome', 'what is said, in part'), cells)}")
+    return "\n".join(parts)
 
 
 def report(folder: Path) -> None:

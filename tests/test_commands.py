@@ -29,6 +29,7 @@ _HERE = "runs these tests"
 _RERANKED = "needs a reranker or a server; tests/cli/test_candidates.py runs the way from candidates to report"
 _SUMMARIES = "needs a server, or two builds; tests/experiments/test_summarising.py runs them"
 _SERVED = "needs a server; tests/models/test_served.py encodes through one"
+_REMOVAL = "needs an earlier import of the same list: tests/readers/test_removal.py"
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 _INCLUDED = "tests/cli/test_include.py runs it, in a process that ends with its benchmark"
@@ -98,6 +99,8 @@ NOT_RUN = {
     "OPENAI_API_KEY=… patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": (
         _SERVED
     ),
+    "patent-mteb data import list-2.xlsx --replace list.xlsx --out records": _REMOVAL,
+    "patent-mteb data import --remove list.xlsx US10123456B2 --out records": _REMOVAL,
     "patent-mteb data import EP*.xml --out records": _EUROPE,
     "patent-mteb data import tls212_part01.csv --out records": _EUROPE,
     "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,

@@ -37,7 +37,8 @@ from patent_mteb.errors import DataError
 if TYPE_CHECKING:
     from patent_mteb.experiments.inspection import Inspection, Plan
     from patent_mteb.patents.records import Patent
-    from patent_mteb.readers.importing import Progress
+    from patent_mteb.readers.importing import Progress, Removed
+    from patent_mteb.readers.items import Reader
     from patent_mteb.readers.records_directory import Account
 
 _SHOWN = 12
@@ -47,10 +48,12 @@ _SHOWN = 12
 @command(
     "data import",
     "patent-mteb data import export.csv --out records",
+    "patent-mteb data import list-2.xlsx --replace list.xlsx --out records",
+    "patent-mteb data import --remove list.xlsx US10123456B2 --out records",
     "patent-mteb data import grants --out records --shard 1/4",
     "patent-mteb data import --sources",
     requires={"files": "FILE"},
-    unless=("merge", "suggest", "sources"),
+    unless=("merge", "suggest", "sources", "remove"),
 )
 def import_(
     files: Annotated[tuple[Path, ...], Parameter(metavar="[SOURCE] FILE")] = (),
@@ -62,6 +65,9 @@ def import_(
     shard: Shard = None,
     engine: Engine = "local",
     merge: bool = False,
+    yes: bool = False,
+    replace: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="FILE...")] = (),
+    remove: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="FILE|NUMBER...")] = (),
     suggest: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     sources: bool = False,
     session: Session = SESSION,
@@ -75,12 +81,14 @@ def import_(
         workers: Processes that read files in parallel; without it one a core.
         shard: Import only this share of the files; --merge comes after all shares.
         merge: Merge the shares in these directories into --out; without directories, those in --out.
+        yes: Do not ask on a terminal where columns are known by their values alone.
+        replace: Former inputs whose records the new files replace.
+        remove: Only remove former inputs, or publications, which later imports then leave out too.
         suggest: Only print a first column map for a table.
         sources: Only list the sources.
     """
     from patent_mteb.parallel import cores, share
-    from patent_mteb.readers import READERS
-    from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
+    from patent_mteb.readers import READERS, importing
 
     if sources:
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
@@ -95,15 +103,29 @@ def import_(
         return 0
     if out is None:
         raise DataError("no directory is named", remedy="name one with --out")
+    if remove and (files or merge or shard):
+        raise DataError("--remove and another import exclude each other", remedy="run two commands")
+    if replace and (merge or shard):
+        raise DataError("--replace and shares exclude each other", remedy="run two commands")
     if merge:
-        _show_import(merge_shares(out, files))
+        _show_import(importing.merge_shares(out, files))
         common.say(f"records in {out}")
         return 0
+    work = importing.Work(
+        cores() if workers is None else workers, engine, _Bar(), partial(_preview, ask=not (yes or session.json))
+    )
+    if remove:
+        _show_removed(importing.remove(remove, out, work))
+        return 0
     source, files = _source_and_files(files, map)
-    work = Work(cores() if workers is None else workers, engine, _Bar())
-    make = partial(import_share, share=share(shard)) if shard else import_files
+    make = (
+        partial(importing.import_share, share=share(shard))
+        if shard
+        else partial(importing.import_files, replaced=replace)
+    )
     done = make(files, out, source=source, work=work)
     _show_import(done.accounts)
+    _show_removed(done.removed)
     for error in (*done.unknown, *done.damaged):
         common.warn(f"{error.path}: left out, {error.problem}")
     if shard:
@@ -129,6 +151,41 @@ def _source_and_files(files: tuple[Path, ...], column_map: Path | None) -> tuple
     if not files:
         raise DataError("no file is named", remedy=f"name the files after {source}")
     return (str(column_map) if column_map else source), files
+
+
+def _preview(tables: Sequence[tuple[Path, Reader]], *, ask: bool) -> None:
+    """Print what each column of the tables is read as. Ask on a terminal if a column is known by its values alone.
+
+    An import deletes nothing, and a column map replaces a guess later, so there is no other question.
+    """
+    from patent_mteb.readers.tables import preview
+
+    alike: dict[Any, list[Path]] = {}
+    for path, reader in tables[:_SHOWN]:
+        alike.setdefault(preview(path, reader), []).append(path)
+    for found, paths in alike.items():
+        more = f" and {len(paths) - 1} more with the same columns" if len(paths) > 1 else ""
+        common.say(f"{paths[0].name}{more}:")
+        common.show(("column", "values", "read as", "why"), found.columns)
+    if len(tables) > _SHOWN:
+        common.say(f"{len(tables) - _SHOWN} more tables")
+    guessed = next((paths[0] for found, paths in alike.items() if found.guessed), None)
+    if not (ask and guessed and sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if input("Some columns are known by their values alone. Import them as shown? [Y/n] ").strip().lower() in (
+        "n",
+        "no",
+    ):
+        remedy = f"correct a map: patent-mteb data import --suggest {guessed} > map.toml, then name it with --map"
+        raise DataError("nothing was imported", remedy=remedy)
+
+
+def _show_removed(removed: Sequence[Removed]) -> None:
+    for one in removed:
+        counts = ", ".join(f"{count} {kind}" for kind, count in one.records.items())
+        joined = f", and what it added to {one.joined} publications of other inputs" if one.joined else ""
+        kept = f"; {len(one.kept)} of its {len(one.publications)} publications are in other inputs" if one.kept else ""
+        common.say(f"{one.what}: removed {counts}{joined}{kept}")
 
 
 def _show_import(accounts: Sequence[Account]) -> None:

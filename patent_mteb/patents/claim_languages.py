@@ -50,7 +50,7 @@ _ALL_EARLIER = re.compile(
 
 _NAMED_MARK = re.compile(
     rf"[【\[(（<［] ?{_CLAIM} ?(?:第|제)? ?(\d{{1,3}}) ?[】\])）>］] ?[.．、:：]?"
-    rf"|^{_CLAIM} ?(\d{{1,3}}) ?(?:[.．:：]|$)",
+    rf"|(?:^|(?<=[.．。])) ?{_CLAIM} ?(\d{{1,3}}) ?(?:[.．:：]|$)",
     re.MULTILINE,
 )
 _NUMBER_MARK = re.compile(r"(?:^|(?<=[。．.;；])) ?(\d{1,3}) ?([.．、:：)）])(?= ?[^\s\d])", re.MULTILINE)

@@ -107,6 +107,8 @@ def _world(parts: Sequence[str], kind: str) -> str:
 _ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
 """Imperial era -> the year before its first, its length."""
 
+_ERA_LETTERS = str.maketrans("平昭大明令", "HSTMR")
+
 _UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
 """Imperial years of unexamined applications in Japan: Heisei 1 to 11, Showa 46 to 64."""
 
@@ -167,6 +169,9 @@ def _without_era(year: str) -> int:
 
 
 def _japan(parts: Sequence[str], kind: str) -> str:
+    if parts[0] == "WO":  # a PCT application that Japan published again
+        world = _world(parts[1:], kind) if len(parts) > 1 else ""
+        return f"WO{world}" if world else ""
     year, number = _japanese_year(parts, kind)
     if year or kind.startswith("A"):
         return _japanese(year, number)
@@ -318,6 +323,10 @@ _KIND_BEFORE = re.compile(r"[\s\-]*([ABCEUY][0-9]?)[\s\-]+(?=[0-9DHPRS])")
 _SERIAL = re.compile(r"[A-Z0-9\s\-.,/']+")
 _PARTS = re.compile(r"[A-Z]+|[0-9]+")
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
+_BRAZILIAN_CHECK = re.compile(r"(?<=[0-9])-[0-9]$|(?<=(?:1[0-3]|2[0-2]|3[02])20[0-9]{8})[0-9]$")
+_JAPANESE = re.compile(r"(?:JP\s*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
+_KIND_OF_JAPANESE = {"特開": "A", "特表": "A", "再表": "A1", "再公表": "A1", "実開": "U", "実登": "U", "登実": "U"}
+_WEB_ADDRESS = re.compile(r"HTTPS?://\S*(?:/PATENT/|[?&/]PN(?:=|%3D))([A-Z]{2}[0-9A-Z]+)\S*")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
@@ -343,7 +352,17 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
 
 def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
-    text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r")
+    if address := _WEB_ADDRESS.fullmatch(text.strip()):
+        text = address[1]
+    text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
+    if japanese := _JAPANESE.fullmatch(text):
+        name, era, rest = japanese.groups()
+        if name.endswith("願") is not (readings is APPLICATIONS):
+            return None
+        office = "JPWO" if name[0] == "再" else "JP"
+        rest = re.sub("[号號](?:公報)?", " ", rest).strip()
+        kind_of_name = _KIND_OF_JAPANESE.get(name, "") if rest[-1:].isdigit() else ""
+        text = f"{office}{era.translate(_ERA_LETTERS)}{rest}{kind_of_name}"
     if epodoc := _EPODOC_PCT.fullmatch(text):
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):
@@ -354,6 +373,7 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
     if office in CHECK_DIGITS and readings is APPLICATIONS:
         rest = _CHECK_DIGIT.sub("", rest)
     rest, kind = _kind(rest, kind.strip().upper())
+    rest = _BRAZILIAN_CHECK.sub("", rest) if office == "BR" else rest
     parts = _PARTS.findall(rest)
     if office not in OFFICES or not parts or not _SERIAL.fullmatch(rest):
         return None

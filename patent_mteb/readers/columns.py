@@ -1,48 +1,4 @@
-"""Column maps in TOML: which column of a table is which field of a record.
-
-::
-
-    name = "acme"                                  # name of the source in the records
-    what = "the list of our patent department"     # optional
-    recognised_by = ["Acme No.", "Prio"]           # optional: columns that no other table has
-
-    [fields]                                       # our field = their column
-    publication_number = "Acme No."
-    title = ["Title (English)", "Title"]           # the first that is not empty
-    description = "Text"                           # split by its headings, unlike description.summary and the like
-    claims = "Claims"                              # one text is split; a list of claims stays as it is
-    ipc = {column = "IPC", separator = ";;"}
-    publication_date = {column = "Pub", date = "%m/%d/%Y"}
-    abstract = {column = "Abstract", language = "en"}
-    expert.novelty = "Novelty"
-
-    [[citations]]                                  # citing and cited (default: this publication), category, origin, ...
-    cited = {column = "Cited", separator = "|", office = "US"}
-
-    [[citations]]                                  # a second section, such as one for the publications that cite it
-    citing = {column = "Cited By", separator = "|"}
-
-    [relations]                                    # member, pre-grant, priority, continuation, ... (records.RELATIONS)
-    member = "Family"
-
-    [[labels]]                                     # a landscape of your own; one section for each label column
-    landscape = {constant = "Topics"}
-    coarse = "Topic"
-
-Settings of a column:
-
-* ``column``: a name, or several names of which the first non-empty one counts; dots lead into nested values;
-* ``join``: text between the values of several columns;
-* ``separator``: one or several; by default lists are split at ``|``, ``;`` and line ends;
-* ``date``: forms of strptime; by default those of :func:`patent_mteb.readers.values.read_date`;
-* ``constant``; ``values`` (their value = ours; other values become empty);
-* ``language``: code of the text; ``language_column``: column with the code;
-* ``office``: of numbers that name none;
-* ``optional``: whether the column may be missing.
-
-Settings of a map: ``preamble`` (lines above the header; by default the header is searched), ``delimiter``, ``sheet``,
-``empty`` (texts that mean an empty cell), ``optional`` (for all columns).
-"""
+"""Column maps in TOML: which column of a table is which field of a record (docs/own-patents.md has all settings)."""
 
 from __future__ import annotations
 
@@ -57,8 +13,10 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 
-EMPTY = frozenset({"", "-", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "null", "NULL", "None"})
+_EMPTY = "- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN null NULL (null) None none"
+EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
 """Texts that mean an empty cell by default."""
+EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
 _ONE_TEXT = {"description"}
@@ -77,7 +35,7 @@ _SECTIONS: dict[str, set[str]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """The settings of one column, as in the description of the module."""
+    """The settings of one column, as in docs/own-patents.md."""
 
     column: tuple[str, ...] = ()
     join: str | None = None
@@ -136,7 +94,7 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        remedy = "correct the file, see patent_mteb.readers.columns"
+        remedy = "correct the file; docs/own-patents.md explains maps"
         raise DataError(f"not a column map in TOML ({error})", path=path, remedy=remedy) from error
     sections: dict[str, Any] = {
         name: {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(document.pop(name, {}), path)}

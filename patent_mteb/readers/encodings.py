@@ -123,12 +123,15 @@ def _share(sample: bytes, codec: str, common: Callable[[bytes], bool]) -> float:
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a text file in its encoding, from 1, as :func:`patent_mteb.files.text_lines`."""
     codec, name = encoding_of(path)
-    if codec == "utf-8":
+    with readable(path), open_binary(path) as stream:
+        start = stream.read(_CHUNK)
+    end = "\r" if b"\r" in start and b"\n" not in start else "\n"  # old Macs
+    if codec == "utf-8" and end == "\n":
         yield from text_lines(path)
         return
     with readable(path), open_binary(path) as stream:
         try:
-            for number, line in enumerate(io.TextIOWrapper(stream, codec, newline="\n"), start=1):
+            for number, line in enumerate(io.TextIOWrapper(stream, codec, newline=end), start=1):
                 yield number, line.removeprefix("\ufeff").rstrip("\r\n")
         except UnicodeError as error:
             raise DataError(f"not valid {name} ({error})", path=path, remedy="save the file as UTF-8") from error

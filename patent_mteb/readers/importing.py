@@ -15,7 +15,7 @@ import hashlib
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -27,25 +27,33 @@ from patent_mteb.files import folder_lock, text_lines
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.claims import unread_claims
+from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers.encodings import encoding_of
 from patent_mteb.readers.records_directory import (
+    KINDS,
+    REMOVED,
+    REPEATED,
     Account,
     Share,
     Tally,
     complete_removal,
     merged_shares,
+    number_of,
+    publications,
     read_accounts,
     read_share,
     remove_part,
+    remove_publications,
     remove_repeats,
+    removed_publications,
     save_accounts,
     save_share,
     share_folder,
     writing_part,
 )
-from patent_mteb.readers.sheets import form_of
+from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, form_of
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.tables import GUESSED, is_table
 from patent_mteb.readers.xml import first_root
@@ -54,6 +62,7 @@ _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or
 _ZIP = b"PK"
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
+_OLE_HEADER = 512
 _LINES, _FEW = 1000, 10
 """Lines that are checked for another encoding than UTF-8, and for markup."""
 
@@ -67,7 +76,21 @@ def _refuse_damaged(path: Path) -> None:
     if not stat.S_ISREG(mode):
         raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
     if problem := _problem(path):
-        raise DataError(problem, path=path, remedy="get it again, or leave it out")
+        remedy = next((remedy for what, remedy in _FOREIGN.items() if what == problem), "get it again, or leave it out")
+        raise DataError(problem, path=path, remedy=remedy)
+
+
+_PDF, _WORD = "a PDF, not a table", "a Word document, not a table"
+_PASSWORD, _XML_2003 = "the workbook has a password", "an XML workbook of Excel 2003"
+_FOREIGN = {
+    _PDF: "export the list as a workbook or CSV",
+    _WORD: "copy its table into a workbook, and save it as .xlsx",
+    _PASSWORD: "open it in Excel and save it without the password",
+    _XML_2003: "open it in Excel and save it as .xlsx",
+}
+"""What a file is -> what its user can do."""
+_STREAMS = {"EncryptedPackage": _PASSWORD, "WordDocument": _WORD}
+"""A stream of a compound file of Microsoft -> what the file is."""
 
 
 def _problem(path: Path) -> str:
@@ -77,14 +100,23 @@ def _problem(path: Path) -> str:
             return "the file is empty"
         if not start.strip(b"\0"):
             return "zero bytes where data should be (is the file complete?)"
-        if start.lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        if start.lstrip().lower().startswith((b"<!doctype html", b"<html")) and form_of(path) != "html":
             return "a web page, no data (an error that a server sent?)"
+        if b"urn:schemas-microsoft-com:office:spreadsheet" in start:
+            return _XML_2003
+        if start.startswith((b"%PDF", b"{\\rtf")):
+            return _PDF if start.startswith(b"%") else _WORD
+        if start.startswith(b"\xd0\xcf\x11\xe0") and len(start) >= _OLE_HEADER:
+            stream.seek((int.from_bytes(start[48:52], "little") + 1) << start[30])
+            streams = stream.read(_HEAD)
+            return next((what for name, what in _STREAMS.items() if name.encode("utf-16-le") in streams), "")
         if path.suffix == ".gz" and not start.startswith(b"\x1f\x8b"):
             return "not compressed, although its name ends with .gz"
         if not start.startswith(_ZIP):
             return ""
         try:
-            return "" if zipfile.ZipFile(stream).infolist() else "a zip file without any file"
+            names = zipfile.ZipFile(stream).namelist()
+            return _WORD if "word/document.xml" in names else "" if names else "a zip file without any file"
         except (zipfile.BadZipFile, ValueError) as error:
             return f"not a complete zip file ({error})"
 
@@ -128,7 +160,7 @@ def _unknown_table(path: Path) -> DataError:
     try:
         suggest(path)
     except DataError as error:
-        if error.row is not None:
+        if error.row is not None or error.remedy == EXPORT_AGAIN:
             return error
         encoding = encoding_of(path)[1] if form_of(path) == "text" else "UTF-8"
         read_as = f"; read as {encoding}" if encoding != "UTF-8" else ""
@@ -156,7 +188,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import: accounts in the order of the inputs, and errors of files in directories.
+    """Result of an import: accounts in the order of the inputs, errors of files in directories, and removed inputs.
 
     ``unknown`` are the errors of files that no reader recognises, ``damaged`` those of unreadable files.
     """
@@ -164,45 +196,131 @@ class Imported:
     accounts: list[Account]
     unknown: Sequence[DataError] = ()
     damaged: Sequence[DataError] = ()
+    removed: Sequence[Removed] = ()
 
 
 @dataclass(frozen=True)
 class Work:
-    """Settings of the work: processes of this machine, one of :data:`patent_mteb.parallel.ENGINES`, and a callback."""
+    """Settings of the work: processes of this machine, one of :data:`patent_mteb.parallel.ENGINES`, and callbacks.
+
+    ``preview`` receives the tables and their readers before anything is written.
+    """
 
     workers: int = 1
     engine: str = "local"
     tell: Callable[[Progress], None] = lambda progress: None
+    preview: Callable[[Sequence[tuple[Path, Reader]]], None] = lambda tables: None
 
 
-def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work | None = None) -> Imported:
+@dataclass(frozen=True)
+class Removed:
+    """An input that was removed, or publications: ``what`` names them, ``records`` counts the records by kind.
+
+    ``kept`` are those of its publications that other inputs have. It had added to ``joined`` publications of others.
+    """
+
+    what: str
+    records: Mapping[str, int]
+    publications: Set[str] = frozenset()
+    joined: int = 0
+    kept: Set[str] = frozenset()
+
+
+def import_files(
+    files: Sequence[Path], root: Path, source: str = "", work: Work | None = None, replaced: Sequence[str] = ()
+) -> Imported:
     """Import files, and the files in directories, into a records directory.
 
     An input is read again only if it or its reader has changed; its part is then replaced. A publication that occurs in
-    two inputs is kept in the input that was imported first; a later table adds to it and corrects it.
+    two inputs is kept in the input that was imported first; a later table adds to it and corrects it. The records of
+    the ``replaced`` inputs are removed.
     """
     found = _find(files, source)
     planned = [_account(*one) for one in found.inputs]
+    work = work or Work()
+    work.preview([(path, reader) for path, reader, named in found.inputs if is_table(named)])
     with folder_lock(root, writer="import"):
         accounts = read_accounts(root)
         complete_removal(root, accounts)
-        todo = _todo(planned, accounts)
-        if missing := [one.path for one in todo if not Path(one.path).is_file()]:
-            problem = "the file is missing, and must be read again because another input changed"
-            raise DataError(problem, path=missing[0], remedy="put it back, or import into a new directory")
-        for part in _outdated(planned, accounts):
-            remove_part(root, part)
-            del accounts[part]
-        accounts |= {one.part: one for one in todo}
-        save_accounts(root, accounts, repeats_removed=not todo)
-        for done in _read_all(todo, root, work or Work()):
-            accounts[done.part] = done
-            save_accounts(root, accounts, repeats_removed=False)
-        if todo:
-            remove_repeats(root, accounts)
+        inputs, _ = _named(replaced, root, accounts, only_inputs=True)
+        removed = _settle(root, accounts, planned, inputs, work)
     imported = [accounts[one.part] for one in planned]
     _refuse_nothing(imported)
-    return Imported(imported, found.unknown, found.damaged)
+    return Imported(imported, found.unknown, found.damaged, removed)
+
+
+def remove(what: Sequence[str], root: Path, work: Work | None = None) -> list[Removed]:
+    """Remove inputs, named by their files, and publications, which later imports leave out, from a directory."""
+    with folder_lock(root, writer="import"):
+        accounts = read_accounts(root)
+        complete_removal(root, accounts)
+        inputs, numbers = _named(what, root, accounts)
+        removed = _settle(root, accounts, [], inputs, work or Work())
+        if numbers:
+            counts = remove_publications(root, accounts, numbers)
+            removed.append(Removed(", ".join(sorted(numbers)), counts, numbers))
+    return removed
+
+
+def _named(
+    words: Sequence[str], root: Path, accounts: Mapping[str, Account], only_inputs: bool = False
+) -> tuple[dict[str, str], set[str]]:
+    """Return the parts of the inputs among some words, with their names, and the publications among them."""
+    inputs: dict[str, str] = {}
+    numbers: set[str] = set()
+    there = set() if only_inputs else publications(root, accounts)
+    for word in words:
+        path = str(Path(word).resolve())
+        parts = [part for part, one in accounts.items() if one.path == path]
+        parts = parts or [part for part, one in accounts.items() if Path(one.path).name == word]
+        number = read_number(word)
+        normal = number.docdb if number else word
+        if not parts and normal not in there:
+            what = "an input" if only_inputs else "an input or a publication"
+            names = shorten(", ".join(Path(one.path).name for one in accounts.values()), 200) or "none"
+            raise DataError(
+                f"'{word}' is not {what} of the records", path=root, remedy=f"choose among the inputs: {names}"
+            )
+        inputs |= dict.fromkeys(parts, word)
+        numbers |= set() if parts else {normal}
+    return inputs, numbers
+
+
+def _settle(
+    root: Path, accounts: dict[str, Account], planned: Sequence[Account], gone: Mapping[str, str], work: Work
+) -> list[Removed]:
+    """Remove the parts of ``gone`` and outdated ones, read the planned inputs and those that these affect."""
+    leaving = dict.fromkeys((*_outdated(planned, accounts), *gone))
+    todo = _todo(planned, accounts, leaving)
+    if missing := [one.path for one in todo if not Path(one.path).is_file()]:
+        problem = "the file is missing, and must be read again because another input changed"
+        raise DataError(problem, path=missing[0], remedy="put it back, or import into a new directory")
+    parts_of = {word: [part for part in gone if gone[part] == word] for word in gone.values()}
+    removed = [_removal(root, word, [accounts[part] for part in parts]) for word, parts in parts_of.items()]
+    reading = {one.part: one for one in todo}
+    for part in leaving:  # killed from here on, the next import removes the rest
+        accounts[part] = replace(accounts[part], done=False, again=False)
+    accounts |= reading
+    save_accounts(root, accounts, repeats_removed=not (todo or leaving))
+    for part in leaving:
+        remove_part(root, part)
+        del accounts[part]
+    if leaving:
+        accounts |= reading
+        save_accounts(root, accounts, repeats_removed=not todo)
+    for done in _read_all(todo, root, work):
+        accounts[done.part] = done
+        save_accounts(root, accounts, repeats_removed=False)
+    if todo:
+        remove_repeats(root, accounts)
+    there = publications(root, accounts) if removed else set()
+    return [replace(one, kept=one.publications & there) for one in removed]
+
+
+def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
+    records = {kind: sum(one.records[kind] for one in accounts) for kind in KINDS}
+    joined = sum(one.left_out[REPEATED].count for one in accounts if REPEATED in one.left_out)
+    return Removed(word, records, publications(root, [one.part for one in accounts]), joined)
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
@@ -213,6 +331,8 @@ def _refuse_nothing(accounts: Sequence[Account]) -> None:
     said = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
     problem = f"no patent, citation or relation was read ({said or 'the file has no rows'})"
     remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
+    if any(FORMULAS in account.notes for account in accounts):
+        remedy = "its cells are formulas without stored values: save the workbook once in Excel"
     raise DataError(problem, path=accounts[0].path, remedy=remedy)
 
 
@@ -345,12 +465,14 @@ def _input(account: Account) -> tuple[str, str]:
     return account.path, account.source
 
 
-def _todo(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[Account]:
-    """Return the inputs to read: unfinished ones and, if a part is replaced, those that lost to or took from a part."""
-    todo = {one.part: one for one in planned if not (one.part in accounts and accounts[one.part].done)}
-    again = [account for account in accounts.values() if account.again]
-    if any(account.path in {one.path for one in todo.values()} for account in accounts.values()):
-        again += [one for one in accounts.values() if one.done and (one.lost_records or one.joined)]
+def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: Collection[str]) -> list[Account]:
+    """Return the inputs to read: unfinished ones and, if a part leaves, those that lost to or took from a part."""
+    staying = [account for part, account in accounts.items() if part not in leaving]
+    finished = {account.part for account in staying if account.done}
+    todo = {one.part: one for one in planned if one.part not in finished}
+    again = [account for account in staying if account.again]
+    if leaving or any(account.path in {one.path for one in todo.values()} for account in staying):
+        again += [one for one in staying if one.done and (one.lost_records or one.joined)]
     todo |= {
         one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo
     }
@@ -378,6 +500,7 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     """Write the part of an input and return its finished account."""
     done = replace(account, again=False, left_out={}, notes={})
     unreported = 0
+    removed = removed_publications(root)
     with writing_part(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
             if isinstance(item, Skipped):
@@ -385,6 +508,8 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                 done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip() + saved)
             elif isinstance(item, Note):
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
+            elif removed and (number := number_of(item)) in removed:
+                done.left_out.setdefault(REMOVED, Tally()).add(number, isinstance(item, Patent))
             else:
                 out.write(item)
                 if isinstance(item, Patent):

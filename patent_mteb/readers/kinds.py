@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from patent_mteb.patents.numbers import read_number
+from patent_mteb.patents.numbers import OFFICES, read_number
 from patent_mteb.readers.values import read_date, text_of, unpacked
 
 
@@ -21,6 +21,8 @@ class Kind(enum.Enum):
     DATE = "dates"
     CLASSES = "classes"
     COUNT = "small whole numbers"
+    YEARS = "years"
+    OFFICES = "codes of offices"
     CLAIMS = "claims"
     TEXT = "texts"
     URL = "web addresses"
@@ -29,19 +31,21 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Typed:
-    """The kind of the values of a column, what they are in words, and the separator of lists (empty: none)."""
+    """The kind of the values of a column, what they are in words, and the separators of lists."""
 
     kind: Kind
     what: str
-    separator: str = ""
+    separators: tuple[str, ...] = ()
 
 
 _MOST = 0.8
 """The share of the values that must be of a kind."""
-_SEPARATORS = (";;", " | ", "|", ";", "\n")
+_SEPARATORS = (";;", " | ", "|", ";", "；", "、", "\n")
 _WIDE = (*_SEPARATORS, ", ", ",", " ")
 """Separators of lists whose members are known by their form."""
 _LONG = 120
+_START = 3000
+"""Characters of a text that are typed."""
 _NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]")
 _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
@@ -78,11 +82,16 @@ def kind_of(values: Sequence[Any]) -> Typed:
     """Return the kind of the values of a column; ``values`` are those that are not empty."""
     if not values:
         return Typed(Kind.EMPTY, "no values")
-    texts = [text_of(value) for value in values]
+    lengths = [len(text_of(value)) for value in values]
+    texts = [text_of(value)[:_START] for value in values]
     different = len(set(texts))
     each = "each different" if different == len(texts) else f"{different} different"
     if _most(values, _is_date):
         return Typed(Kind.DATE, "dates")
+    if _most(texts, lambda text: bool(re.fullmatch(r"1[89]\d\d|20\d\d", text))):
+        return Typed(Kind.YEARS, f"years, {each}")
+    if _most(texts, lambda text: text in OFFICES):
+        return Typed(Kind.OFFICES, f"codes of offices, {each}")
     if _most(texts, lambda text: bool(re.fullmatch(r"\d{1,4}", text))):
         return Typed(Kind.COUNT, f"small whole numbers, {each}")
     if _most(texts, lambda text: text.startswith(("http://", "https://", "www."))):
@@ -93,34 +102,33 @@ def kind_of(values: Sequence[Any]) -> Typed:
         (_is_number, Kind.NUMBERS, "publication numbers"),
         (_is_class, Kind.CLASSES, "IPC or CPC codes"),
     ):
-        if (separator := _separator(texts, is_one)) is not None:
+        if (found := _separators(texts, is_one)) is not None:
             if kind is Kind.CLASSES and any(map(_CPC.search, texts)):
                 what = "CPC codes"
-            return Typed(kind, f"{what}, {each}" if not separator else f"lists of {what}", separator)
-    if _most(texts, lambda text: bool(_CLAIMS.match(text))) and sum(map(len, texts)) > _LONG / 4 * len(texts):
+            return Typed(kind, f"lists of {what}" if found else f"{what}, {each}", found)
+    if _most(texts, lambda text: bool(_CLAIMS.match(text))) and sum(lengths) > _LONG / 4 * len(texts):
         return Typed(Kind.CLAIMS, "texts that begin like claims")
     counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
-    separator = best if counts[best] else ""
-    if (length := sum(map(len, texts)) // len(texts)) > _LONG:
-        return Typed(Kind.TEXT, f"texts of {length} characters", separator)
-    return Typed(Kind.WORDS, f"words, {each}", separator)
+    separators = (best,) if counts[best] else ()
+    if (length := sum(lengths) // len(texts)) > _LONG:
+        return Typed(Kind.TEXT, f"texts of {length} characters", separators)
+    return Typed(Kind.WORDS, f"words, {each}", separators)
 
 
 def _most(values: Sequence[Any], is_one: Callable[[Any], bool]) -> bool:
     return sum(map(is_one, values)) >= _MOST * len(values)
 
 
-def _separator(texts: Sequence[str], is_one: Callable[[str], bool]) -> str | None:
-    """Return the separator that splits most texts into what ``is_one`` accepts, ``""`` if none is needed, or None."""
+def _separators(texts: Sequence[str], is_one: Callable[[str], bool]) -> tuple[str, ...] | None:
+    """Return the separators that split most texts into what ``is_one`` accepts, empty if none is needed, or None."""
+    there = [mark for mark in _WIDE if any(mark in text for text in texts)]
+    several = tuple(mark for mark in there if mark in _SEPARATORS)
     best, most = None, 0.0
-    for mark in ("", *_WIDE):
-        if mark and not any(mark in text for text in texts):
-            continue
-        members = [
-            member.strip() for text in texts for member in (text.split(mark) if mark else [text]) if member.strip()
-        ]
+    for marks in ((), *((mark,) for mark in there), *([several] if len(several) > 1 else [])):
+        split = re.compile("|".join(map(re.escape, marks))).split if marks else lambda text: [text]
+        members = [member.strip() for text in texts for member in split(text) if member.strip()]
         share = sum(map(is_one, members)) / len(members)
         if share > most:
-            best, most = mark, share
+            best, most = marks, share
     return best if most >= _MOST else None

@@ -100,6 +100,8 @@ def writing_part(root: Path, part: str) -> Iterator[PartWriter]:
 
 
 MANIFEST = "import.json"
+_REMOVED = "removed.json"
+REMOVED = "the publication was removed with --remove"
 _IMPORTED_BEFORE = "in an input that was imported before"
 REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
 JOINED = "fields of a later input were joined to this one's publications"
@@ -324,16 +326,55 @@ def _rewrite(path: Path, later: Sequence[tuple[str, str, _Row]]) -> None:
             out.write_table(pa.Table.from_pylist(rows, schema=PATENT_SCHEMA))
 
 
-def _drop_publications(path: Path, numbers: Collection[str]) -> None:
-    """Rewrite a part without some publications, unless it has none of them."""
+def _drop_publications(path: Path, numbers: Collection[str], kind: type = Patent) -> int:
+    """Rewrite a part without the records of some publications, unless it has none of them, and return their number."""
+    schema, column = _SCHEMAS[kind][1], _OWN[kind]
     dropped = pa.array(sorted(numbers), pa.string())
-    names = read_parquet(path, ["publication_number"], without=set(PATENT_SCHEMA.names) - {"publication_number"})
-    if not pc.any(pc.is_in(names["publication_number"], dropped)).as_py():
-        return
-    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
+    names = read_parquet(path, [column], without=set(schema.names) - {column})
+    if not (count := pc.sum(pc.is_in(names[column], dropped)).as_py()):
+        return 0
+    with replacing(path) as partial, pq.ParquetWriter(partial, schema) as out:
         for table in read_batches(path):
-            others = pc.invert(pc.is_in(table["publication_number"], dropped))
-            out.write_table(table.filter(others).cast(PATENT_SCHEMA))
+            out.write_table(table.filter(pc.invert(pc.is_in(table[column], dropped))).cast(schema))
+    return int(count)
+
+
+_OWN: dict[type, str] = {Patent: "publication_number", Citation: "citing", Relation: "number"}
+"""The field of a record that names the publication which it is of."""
+
+
+def number_of(record: Patent | Citation | Relation) -> str:
+    """Return the publication that a record is of: a citation is of the citing one."""
+    return str(getattr(record, _OWN[type(record)]))
+
+
+def publications(root: Path, parts: Collection[str]) -> set[str]:
+    """Return the publications of some parts."""
+    paths = [part_path(root, "patents", part) for part in parts]
+    return {
+        number
+        for path in paths
+        if path.exists()
+        for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()
+    }
+
+
+def removed_publications(root: Path) -> set[str]:
+    """Return the publications that later imports leave out."""
+    return set((read_json(root / _REMOVED) or {}).get("publications", ()))
+
+
+def remove_publications(root: Path, accounts: Mapping[str, Account], numbers: Collection[str]) -> dict[str, int]:
+    """Remove all records of some publications, from later imports too, and return how many of each kind they were."""
+    write_json(root / _REMOVED, {"publications": sorted(removed_publications(root) | set(numbers))})
+    counts = dict.fromkeys(KINDS, 0)
+    for part, account in accounts.items():
+        for kind, (name, _) in _SCHEMAS.items():
+            path = part_path(root, name, part)
+            counts[name] += _drop_publications(path, numbers, kind) if path.exists() else 0
+            account.records[name] = pq.read_metadata(path).num_rows if path.exists() else 0
+    save_accounts(root, accounts, repeats_removed=True)
+    return counts
 
 
 SHARES = "shares"

@@ -1,19 +1,22 @@
-"""Read the rows of a table: CSV, TSV, workbook, JSON lines, a JSON list of objects, or parquet. Text may be gzipped.
+"""Read the rows of a table: CSV, workbook, web page, JSON lines, a JSON list of objects, or parquet.
 
-The content determines the form. A text or a workbook may have other lines above its header: the header is the line with
-the most wanted names. In a workbook, that line's sheet is read and all others with the same columns.
+The content determines the form, and text may be gzipped. A text or a workbook may have other lines above its header:
+the header is the line with the most wanted names. In a workbook, that line's sheet is read and all others with the same
+columns.
 """
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import datetime as dt
 import itertools
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ _HEAD = 30
 """Lines that are searched for the header; objects of JSON lines whose names are the header."""
 _DELIMITERS = "\t;,|"
 _LONGEST_CELL = 1 << 30
+_LONGEST_NAME = 1000
 
 _BROKEN_BOOK = (
     *(SyntaxError, ValueError, TypeError, LookupError, AttributeError, EOFError),  # SyntaxError: XML
@@ -49,26 +53,36 @@ Row = dict[str, Any] | BadRow
 
 @dataclass(frozen=True)
 class Sheet:
-    """The names of the columns, the rows with their places (``row 17``), and notes on how the file was read."""
+    """The names of the columns, the rows with their places (``row 17``), and notes on how the file was read.
+
+    ``days`` are those from 1899-12-30 to the day 0 of the workbook.
+    """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[str, Row]]
     notes: tuple[Note, ...] = ()
+    days: int = 0
 
 
 _WORKBOOKS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
 """A file in the zip -> the form of the workbook."""
+EXPORT_AGAIN = "export it again"
+_LAST_ROW = {"xls": 1 << 16, "xlsx": 1 << 20, "xlsb": 1 << 20}
+FORMULAS = "formulas without a stored value are read as empty: save the workbook once in Excel"
+_WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|head|meta|body|div|style|table)\b", re.IGNORECASE)
 
 
 def form_of(path: Path) -> str:
     """Return ``parquet``, ``json``, ``jsonl``, ``text``, or the form of a workbook by content; else an empty text."""
     with readable(path), path.open("rb") as stream:
-        start = stream.read(4)
-    if start == b"\xd0\xcf\x11\xe0":
+        start = stream.read(1 << 16)
+    if start.startswith(b"\xd0\xcf\x11\xe0"):
         return "xls"
-    if start == b"PAR1":
+    if start.startswith(b"PAR1"):
         return "parquet"
-    if start == b"PK\x03\x04":
+    if _WEB_PAGE.match(start.removeprefix(b"\xef\xbb\xbf")) and b"<table" in start.lower():
+        return "html"
+    if start.startswith(b"PK\x03\x04"):
         names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
         return next((form for name, form in _WORKBOOKS.items() if name in names), "")
     first = next((line.strip() for _, line in lines_of(path) if line.strip()), "")
@@ -84,39 +98,58 @@ def open_sheet(
         return _objects(path, form)
     if not form:
         raise DataError("the file is not a table", path=path, remedy="give CSV, TSV, XLSX, JSON lines or parquet")
-    size = max(_HEAD, preamble or 0)
+    size = max(_HEAD, (preamble or 0) + 2)
     notes: list[Note] = []
-    pages: dict[str, Callable[[], Iterator[Cells]]]
+    mark = ""
     if form == "text":
-        mark = delimiter or _delimiter(path, wanted)
-        pages = {"": partial(_delimited, path, mark)}
+        mark, sheet = delimiter or _delimiter(path, wanted), ""
         if (encoding := encoding_of(path)[1]) != "UTF-8":
             notes.append(Note("encoding", encoding))
-    else:
-        pages = {name: partial(_workbook, path, name, form) for name in _sheet_names(path, form, sheet)}
-    heads = {name: head for name, lines in pages.items() if (head := list(itertools.islice(lines(), size)))}
+    book = _book_of(path, form, mark, size)
+    if sheet and sheet not in book.heads:
+        problem = f"there is no sheet '{sheet}' (sheets: {', '.join(book.heads)})"
+        raise DataError(problem, path=path, remedy="name one of them")
+    heads = {name: head for name, head in book.heads.items() if head and sheet in ("", name)}
     if not heads:
-        raise DataError("the table is empty", path=path, remedy="export it again")
+        raise DataError("the table is empty", path=path, remedy=EXPORT_AGAIN)
     above = {name: _header_line(head, wanted, preamble) for name, head in heads.items()}
     best = max(heads, key=lambda name: _score(heads[name][above[name]][1], wanted))
-    names, height = _names(heads[best], above[best])
-    if repeated := sorted({name for name in names if name and names.count(name) > 1}):
-        problem = f"two columns are called '{repeated[0]}'"
-        raise DataError(problem, path=path, row=heads[best][above[best]][0], remedy="rename one of them")
+    headers = {name: _names(head, above[name]) for name, head in heads.items()}
+    written, height = headers[best]
+    names = _distinct(written)
+    for name, own in zip(written, names, strict=True):
+        if own != name:
+            notes.append(Note(f"a further column '{name}' is called '{own}'"))
     if height > 1:
         notes.append(Note("the header has two rows, which were joined", ", ".join(f"'{name}'" for name in names)))
-    same = [name for name in heads if _names(heads[name], above[name])[0] == names]
+    same = [name for name in heads if sorted(filter(None, headers[name][0])) == sorted(filter(None, written))]
     if others := [name for name in heads if name not in same]:
         found = ", ".join(f"'{name}'" for name in others)
         notes.append(Note("sheets not read: they have other columns", found, len(others)))
     if len(same) > 1:
         notes.append(Note("sheets with the same columns, read together", ", ".join(f"'{name}'" for name in same)))
+    if hidden := [name for name in same if name in book.hidden]:
+        notes.append(Note("hidden sheets are read too", ", ".join(f"'{name}'" for name in hidden), len(hidden)))
+    if formulas := sum(book.formulas.get(name, 0) for name in same):
+        notes.append(Note(FORMULAS, f"the first {size} rows", formulas))
     rows = (
         (f"sheet '{name}', {place}" if len(same) > 1 else place, row)
         for name in same
-        for place, row in _rows(itertools.islice(pages[name](), above[name] + height, None), names)
+        for place, row in _rows(
+            itertools.islice(_lines_of(path, name, form, mark), above[name] + headers[name][1], None),
+            headers[name][0],
+            _LAST_ROW.get(form),
+        )
     )
-    return Sheet(tuple(filter(None, names)), rows, tuple(notes))
+    return Sheet(tuple(filter(None, names)), rows, tuple(notes), book.days)
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns, with the number of the column for a repeated name."""
+    return tuple(
+        f"{name} (column {place})" if name and name in names[: place - 1] else name
+        for place, name in enumerate(names, start=1)
+    )
 
 
 def _header_line(head: Sequence[Cells], wanted: Callable[[str], bool], preamble: int | None) -> int:
@@ -131,14 +164,15 @@ def _names(head: Sequence[Cells], above: int) -> tuple[tuple[str, ...], int]:
     A second row belongs to the header if it has a cell just below each span of merged cells, and nowhere else.
     """
     names = [str(name).strip() if name is not None else "" for name in head[above][1]]
+    alone = tuple(names), 1
     if above + 1 == len(head):
-        return tuple(names), 1
+        return alone
     below = [str(cell).strip() if cell is not None else "" for cell in head[above + 1][1]]
     width = max(len(names), len(below))
     names, below = names + [""] * (width - len(names)), below + [""] * (width - len(below))
     spanned = [not names[n] or (n + 1 < width and not names[n + 1]) for n in range(width)]
     if not names[0] or all(names) or [bool(cell) for cell in below] != spanned:
-        return tuple(names), 1
+        return alone
     joined, span = [], ""
     for name, cell in zip(names, below, strict=True):
         span = name or span
@@ -179,7 +213,7 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
             cells = next(reader, None)
         except csv.Error as error:
             problem = f"the table cannot be read ({error})"
-            raise DataError(problem, path=path, row=reader.line_num, remedy="export it again") from error
+            raise DataError(problem, path=path, row=reader.line_num, remedy=EXPORT_AGAIN) from error
         if cells is None:
             break
         yield first, cells
@@ -201,27 +235,91 @@ def _is_closed(lines: list[str], delimiter: str) -> bool:
 
 def _delimiter(path: Path, wanted: Callable[[str], bool]) -> str:
     def score(mark: str) -> tuple[int, int]:
-        head = list(itertools.islice(_delimited(path, mark), _HEAD))
+        (head,) = _book_of(path, "text", mark, _HEAD).heads.values()
         return max((_score(cells, wanted) for _, cells in head), default=(0, 0))
 
     return max(_DELIMITERS, key=score)
 
 
 def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, int]:
-    names = [name.strip() for name in cells if isinstance(name, str) and name.strip()]
+    names = [name.strip() for name in cells if isinstance(name, str) and name.strip() and len(name) < _LONGEST_NAME]
     return sum(map(wanted, names)), len(names)
 
 
-def _sheet_names(path: Path, form: str, sheet: str) -> list[str]:
+@dataclass(frozen=True)
+class _Book:
+    """The first rows of each sheet of a workbook or of a text, and what its user should know."""
+
+    heads: Mapping[str, list[Cells]] = field(default_factory=dict)
+    hidden: Collection[str] = ()
+    formulas: Mapping[str, int] = field(default_factory=dict)
+    days: int = 0
+
+
+def _book_of(path: Path, form: str, mark: str, size: int) -> _Book:
+    with readable(path):
+        found = path.stat()
+    return _read_book(path, form, mark, size, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _read_book(path: Path, form: str, mark: str, size: int, _bytes: int, _changed: int) -> _Book:
+    """Read the start of a workbook, once for all readers that look at it."""
+    if form == "text":
+        return _Book({"": list(itertools.islice(_delimited(path, mark), size))})
+    if form == "html":
+        return _Book({name: lines[:size] for name, lines in _web_tables(path).items()})
+    hidden, days = [], 0
     with _book(path, form) as book:
-        names = [page.title for page in book.worksheets] if form == "xlsx" else book.sheet_names
-    if sheet and sheet not in names:
-        problem = f"there is no sheet '{sheet}' (sheets: {', '.join(names)})"
-        raise DataError(problem, path=path, remedy="name one of them")
-    return [sheet] if sheet else names
+        if form == "xlsx":
+            names = [page.title for page in book.worksheets]
+            hidden = [page.title for page in book.worksheets if page.sheet_state != "visible"]
+            days = (book.epoch - dt.datetime(1899, 12, 30)).days if book.epoch.year == 1904 else 0
+        else:
+            names = book.sheet_names
+            hidden = [one.name for one in book.sheets_metadata if "Visible" not in str(one.visible)]
+    heads = {name: list(itertools.islice(_lines_of(path, name, form, mark), size)) for name in names}
+    return _Book(heads, hidden, _formulas(path, heads, size) if form == "xlsx" else {}, days)
 
 
-def _workbook(path: Path, sheet: str, form: str) -> Iterator[Cells]:
+def _formulas(path: Path, heads: Mapping[str, list[Cells]], size: int) -> dict[str, int]:
+    """Count the formulas at the start of each sheet whose results were not stored."""
+    with _book(path, "xlsx", data_only=False) as book:
+        return {
+            name: sum(
+                isinstance(formula, str) and formula.startswith("=") and value is None
+                for (_, values), formulas in zip(head, book[name].iter_rows(values_only=True), strict=False)
+                for value, formula in zip(values, formulas, strict=False)
+            )
+            for name, head in heads.items()
+        }
+
+
+def _web_tables(path: Path) -> dict[str, list[Cells]]:
+    """Return the rows of the tables of a web page, which many databases export as .xls."""
+    from lxml import html
+
+    with readable(path):
+        page = html.document_fromstring(
+            path.read_bytes(), html.HTMLParser(encoding=encoding_of(path)[0], huge_tree=True)
+        )
+    for end in page.iter("br"):
+        end.tail = f"\n{end.tail or ''}"
+    tables: dict[str, list[Cells]] = {}
+    for place, table in enumerate(page.iter("table"), start=1):
+        own = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+        cells = [[cell.text_content().strip() for cell in row.iterchildren("td", "th")] for row in own]
+        tables[f"table {place}"] = list(enumerate(cells, start=1))
+    return tables
+
+
+def _lines_of(path: Path, sheet: str, form: str, mark: str) -> Iterator[Cells]:
+    if form == "text":
+        yield from _delimited(path, mark)
+        return
+    if form == "html":
+        yield from _web_tables(path)[sheet]
+        return
     with _book(path, form) as book:
         if form == "xlsx":
             book[sheet].reset_dimensions()
@@ -233,7 +331,7 @@ def _workbook(path: Path, sheet: str, form: str) -> Iterator[Cells]:
 
 
 @contextlib.contextmanager
-def _book(path: Path, form: str) -> Iterator[Any]:
+def _book(path: Path, form: str, data_only: bool = True) -> Iterator[Any]:
     """Open a workbook: ``.xlsx`` row by row with openpyxl, ``.xls``, ``.xlsb`` and ``.ods`` with calamine."""
     from openpyxl import load_workbook
     from python_calamine import CalamineError, CalamineWorkbook
@@ -241,7 +339,7 @@ def _book(path: Path, form: str) -> Iterator[Any]:
     with readable(path), path.open("rb") as stream:
         try:
             if form == "xlsx":
-                yield load_workbook(stream, read_only=True, data_only=True)
+                yield load_workbook(stream, read_only=True, data_only=data_only)
             else:
                 yield CalamineWorkbook.from_filelike(stream)
         except (*_BROKEN_BOOK, CalamineError) as error:
@@ -250,11 +348,17 @@ def _book(path: Path, form: str) -> Iterator[Any]:
             raise DataError(f"{what} ({reason})", path=path, remedy="save it again as .xlsx") from error
 
 
-def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[str, Row]]:
+def _rows(lines: Iterable[Cells], header: Sequence[str], last: int | None) -> Iterator[tuple[str, Row]]:
+    names = _distinct(header)
     for number, cells in lines:
-        if all(cell is None or cell == "" for cell in cells):
+        if number == last:
+            yield f"row {number}", BadRow(f"the sheet is full ({last:,} rows): rows after them are missing")
+        texts = ["" if cell is None else str(cell).strip() for cell in cells]
+        if not any(texts):
             continue
-        if any(cell not in (None, "") for cell in cells[len(names) :]):
+        if sum(map(bool, texts)) > 1 and texts[: len(header)] == list(header[: len(texts)]):
+            yield f"row {number}", BadRow("the header again")
+        elif any(cell not in (None, "") for cell in cells[len(names) :]):
             yield f"row {number}", BadRow("the row has more cells than the header")
         else:
             yield f"row {number}", {name: cell for name, cell in zip(names, cells, strict=False) if name}

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.columns import EMPTY
-from patent_mteb.readers.kinds import Kind, kind_of
-from patent_mteb.readers.sheets import BadRow, open_sheet
+from patent_mteb.readers.columns import EMPTY, EXCEL_ERRORS
+from patent_mteb.readers.kinds import Kind, Typed, kind_of
+from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
 
 _HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
     Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
@@ -47,13 +47,18 @@ _TEXTS = {"title", "abstract", "claims", "description", "inventors", "applicants
 _DATES = {"publication_date", "application_date", "priority_date"}
 _CONTINUED = {"abstract", "claims", "description"}
 _IDS = re.compile(r"\b(?:id|number|no|nr|nummer|fan)\b|id$|号$")
-_MARKS = {Kind.COUNT, Kind.DATE, Kind.URL, Kind.CLASSES}
+_COUNTRY = {
+    *("country", "country code", "jurisdiction", "office", "authority", "publication country", "publication office"),
+    *("land", "pays", "国家", "国别", "公开国别", "国コード", "국가"),
+}
+_REPEATED = re.compile(r" \(column \d+\)$")
+_MARKS = {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.CLASSES}
 _FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
     # papers have web addresses as ids
     ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT}),
-    (_DATES, {Kind.COUNT, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
+    (_DATES, {Kind.COUNT, Kind.OFFICES, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
     (_TEXTS, {*_MARKS, Kind.NUMBERS}),
-    ({"ipc", "cpc"}, {Kind.COUNT, Kind.DATE, Kind.URL, Kind.NUMBERS}),
+    ({"ipc", "cpc"}, {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.NUMBERS}),
     ({"cited", "citing", "member"}, _MARKS - {Kind.URL}),
 )
 _NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
@@ -70,22 +75,24 @@ class _Guess:
     """Section -> our field -> column; what the values of each column are; why a column is taken or is not."""
 
     kinds: Mapping[str, Kind]
-    separators: Mapping[str, str]
+    separators: Mapping[str, tuple[str, ...]]
+    office: str = ""
     found: dict[str, dict[str, str]] = field(default_factory=dict)
     by_values: dict[str, str] = field(default_factory=dict)
     continued: dict[str, list[str]] = field(default_factory=dict)
     unused: dict[str, str] = field(default_factory=dict)
 
     def used(self) -> set[str]:
-        first = {name for fields in self.found.values() for name in fields.values()}
+        first = {self.office, *(name for fields in self.found.values() for name in fields.values())}
         return first | {name for names in self.continued.values() for name in names}
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A column map in TOML, the reasons of columns that were taken by their values, and those of unused columns."""
+    """A column map in TOML, what the values of each column are, why columns were taken by their values or not used."""
 
     toml: str
+    values: Mapping[str, str]
     by_values: Mapping[str, str]
     unused: Mapping[str, str]
 
@@ -98,8 +105,8 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
 def suggestion(path: Path, *, unfinished: bool = False) -> Suggestion:
     """Return a column map for a table, and the notes on each guess."""
     sheet = open_sheet(path, lambda column: _plain(column) in _KNOWN)
-    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
-    guess = _guess(sheet.columns, sample)
+    typed = types_of(sheet)
+    guess = _guess(sheet.columns, typed)
     found = guess.found
     numberless = "publication_number" not in found.get("fields", {})
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
@@ -126,17 +133,23 @@ def suggestion(path: Path, *, unfinished: bool = False) -> Suggestion:
         lines += [
             f"# {json.dumps(name, ensure_ascii=False)}: {guess.unused[name]}" for name in rest if name in guess.unused
         ]
-    return Suggestion("\n".join(lines) + "\n", guess.by_values, guess.unused)
+    what = {name: one.what for name, one in typed.items()}
+    return Suggestion("\n".join(lines) + "\n", what, guess.by_values, guess.unused)
 
 
-def _guess(columns: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> _Guess:
-    typed = {name: kind_of([row.get(name) for row in sample if not _is_empty(row.get(name))]) for name in columns}
+def types_of(sheet: Sheet) -> dict[str, Typed]:
+    """Return the types of the columns of a table, by its first rows."""
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
+    return {name: kind_of([row[name] for row in sample if not _is_empty(row.get(name))]) for name in sheet.columns}
+
+
+def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
     guess = _Guess(
-        {name: one.kind for name, one in typed.items()}, {name: one.separator for name, one in typed.items()}
+        {name: one.kind for name, one in typed.items()}, {name: one.separators for name, one in typed.items()}
     )
     by_name: dict[str, str] = {}
-    for column in columns:
-        by_name.setdefault(_plain(column), column)
+    for column in sorted(columns, key=lambda name: typed[name].kind is Kind.EMPTY):
+        by_name.setdefault(_plain(_REPEATED.sub("", column)), column)
     for section, fields in _HEADERS.items():
         hits = {}
         for ours, names in fields.items():
@@ -157,11 +170,15 @@ def _guess(columns: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> _Gues
         if rest := [name for name in columns if follow.fullmatch(_plain(name)) and name not in guess.used()]:
             guess.continued[column] = rest
     _by_values(columns, guess, {name: one.what for name, one in typed.items()})
+    offices = [name for name in columns if guess.kinds[name] is Kind.OFFICES and _plain(name) in _COUNTRY]
+    number = guess.found.get("fields", {}).get("publication_number", "")
+    if len(offices) == 1 and guess.kinds.get(number) in (Kind.WORDS, Kind.COUNT, Kind.YEARS):
+        guess.office = offices[0]
     return _consistent(guess)
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() in EMPTY)
+    return value is None or (isinstance(value, str) and value.strip() in EMPTY | EXCEL_ERRORS)
 
 
 def _unfit(section: str, ours: str, column: str, guess: _Guess, what: str) -> str:
@@ -201,7 +218,7 @@ def _by_values(columns: Sequence[str], guess: _Guess, what: Mapping[str, str]) -
     if fields:
         guess.found = {"fields": fields, **guess.found}
     for name in free:
-        if name not in guess.used() and guess.kinds[name] in (Kind.NUMBERS, Kind.DATE, Kind.CLASSES):
+        if name not in guess.used() and guess.kinds[name] in (Kind.NUMBERS, Kind.DATE, Kind.YEARS, Kind.CLASSES):
             guess.unused.setdefault(name, f"{what[name]}; the name does not say of what: not used")
 
 
@@ -224,7 +241,10 @@ def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
     name = json.dumps(theirs, ensure_ascii=False)
     if theirs in guess.continued:
         return f'{{ column = {json.dumps([theirs, *guess.continued[theirs]], ensure_ascii=False)}, join = " " }}'
-    separator = guess.separators.get(theirs, "")
-    if separator and (ours in _LISTS or section == "forward" or ours == "publication_number"):
-        return f"{{ column = {name}, separator = {json.dumps(separator)} }}"
+    if ours == "publication_number" and guess.office:
+        return f'{{ column = [{json.dumps(guess.office, ensure_ascii=False)}, {name}], join = " " }}'
+    separators = guess.separators.get(theirs, ())
+    if separators and (ours in _LISTS or section == "forward" or ours == "publication_number"):
+        written = json.dumps(separators if len(separators) > 1 else separators[0], ensure_ascii=False)
+        return f"{{ column = {name}, separator = {written} }}"
     return name

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
@@ -31,10 +32,10 @@ from patent_mteb.patents.records import (
     Translation,
 )
 from patent_mteb.patents.sections import split_description
-from patent_mteb.readers.columns import Column, ColumnMap, parse_map, read_map
+from patent_mteb.readers.columns import EXCEL_ERRORS, Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, open_sheet
-from patent_mteb.readers.suggest import suggest, suggestion
+from patent_mteb.readers.suggest import suggest, suggestion, types_of
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
@@ -43,8 +44,8 @@ from patent_mteb.readers.values import (
     has_day,
     has_short_year,
     is_serial,
-    is_slashed,
     listed,
+    needs_order,
     read_date,
     text_of,
 )
@@ -68,21 +69,33 @@ _MARKED = re.compile(
     r"(?:\s*[\[(](?P<after>[XYADEOPTL]{1,3})[\])]|(?P<remark>\s*\([^()]*\)))?"
 )
 _COUNT = re.compile(r"\d{1,4}(?:\.0)?")
+_BEFORE_REMARK = re.compile(r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)")
+_TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "合计", "总计", "合計", "総計", "합계"}
+_SENTENCE = 3
+"""Words of a line that is a text, not a number."""
 
 
 class RowReader:
     """Reads the records of the rows of one table."""
 
     def __init__(
-        self, columns: ColumnMap, places: Mapping[str, tuple[str, str]], order: Callable[[Column], str] = lambda _: ""
+        self,
+        columns: ColumnMap,
+        places: Mapping[str, tuple[str, str]],
+        order: Callable[[Column], str] = lambda _: "",
+        days: int = 0,
     ) -> None:
-        """``order`` gives the order of day and month in a column (:func:`patent_mteb.readers.values.day_order`)."""
+        """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
+
+        ``days`` are added to serial numbers of days.
+        """
+        self._days = dt.timedelta(days)
         self._columns = columns
         self._places = places
         self._order = cache(order)
         self._place = ""
         self._more: dict[str, tuple[Label, ...]] = {}
-        self._seen: set[str] = set()
+        self._titles: dict[str, int] = {}
         self._notes: list[Note] = []
 
     def read_labels(self, rows: Iterable[tuple[str, Any]]) -> None:
@@ -109,17 +122,34 @@ class RowReader:
             if not own:
                 yield Skipped("", place, "no publication number")
                 return
-            if own in self._seen:
+            if reason := self._not_a_record(own, row):
+                yield Skipped(shorten(own, 60), place, reason)
+                return
+            if own.startswith("WO") and own.endswith("W"):
+                self._note("an application, not a publication", place, own)
+            title = self._text(row, self._columns.fields.get("title"))
+            if own in self._titles:
                 what = "labels, citations" if self._columns.labels else "citations"
-                self._note(f"the publication is in an earlier row: only {what} and relations are read", place, own)
+                other = " with another title" if title and hash(title) != self._titles[own] else ""
+                example = f"{own} '{shorten(title, 60)}'" if other else own
+                self._note(
+                    f"the publication is in an earlier row{other}: only {what} and relations are read", place, example
+                )
             else:
-                self._seen.add(own)
+                self._titles[own] = hash(title)
                 yield self._patent(own, row, place)
             yield from self._others_in_cell(own, row, place)
         for section in self._columns.citations:
             yield from self._citations(section, own, row, place)
         yield from self._relations(own, row, place)
         yield from dict.fromkeys(self._notes)
+
+    def _not_a_record(self, own: str, row: Mapping[str, Any]) -> str:
+        """Why a row without a readable number is not a record; empty if it is one."""
+        if own.rstrip(":.").casefold() in _TOTALS:
+            return "a row of totals"
+        alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
+        return "a line of text, not a record" if alone and len(own.split()) >= _SENTENCE else ""
 
     def _note(self, what: str, place: str, example: str) -> None:
         self._notes.append(Note(what, f"{place}: {example}" if example else place))
@@ -142,6 +172,9 @@ class RowReader:
         place, rest = self._places[name]
         value = row.get(place)
         values = list(flat(value, rest)) if rest else [value]
+        if isinstance(value, str) and value in EXCEL_ERRORS:
+            self._note("an error of Excel in a cell: read as empty", self._place, f"'{name}': {value}")
+            return [None]
         return [
             None
             if one is None or (not isinstance(one, list | dict) and text_of(one) in self._columns.empty)
@@ -182,6 +215,10 @@ class RowReader:
     ) -> str:
         """The normal form of a number, or its text if it cannot be read."""
         number = read(text, column.office)
+        for mark in reversed([] if number else list(_BEFORE_REMARK.finditer(text))):
+            if number := read(text[: mark.start()], column.office):
+                self._note("a remark after a number is removed", place, text)
+                break
         if number is None:
             self._note(_DESTROYED if _SCIENTIFIC.fullmatch(text) else _UNREADABLE, place, text)
             return text
@@ -197,8 +234,9 @@ class RowReader:
             value = next(iter(values), "")
             if len(values) > 1 and not column.separator:
                 self._note(f"{ours} has several dates: the first is read", place, value)
+        order = "" if column.date or not needs_order(value) else self._order(column)
         try:
-            date = read_date(value, column.date, "" if column.date or not is_slashed(value) else self._order(column))
+            date = read_date(value, column.date, order)
         except ValueError as error:
             within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
             if len(within) != 1:
@@ -206,11 +244,14 @@ class RowReader:
                 return None
             self._note(f"{ours} is a date within a text", place, value)
             date = read_date(within[0])
-        if date is not None and not column.date and not has_day(value):
-            self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
-        if date is not None and not column.date and is_serial(value):
+        if date is None or column.date:
+            return date
+        if is_serial(value):
+            date += self._days
             self._note(f"{ours} is a serial number of Excel", place, f"{text_of(value)} = {date}")
-        if date is not None and not column.date and has_short_year(value):
+        if not has_day(value, order):
+            self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
+        if has_short_year(value, order):
             self._note(f"{ours} has a year of two digits", place, f"{value} = {date}")
         return date
 
@@ -449,6 +490,35 @@ def _read_suggested(path: Path) -> Iterator[Item]:
     yield from read_table(path, columns)
 
 
+@dataclasses.dataclass(frozen=True)
+class Preview:
+    """The columns of a table: name, what the values are, what the column is read as and why. ``guessed``: by values."""
+
+    columns: tuple[tuple[str, str, str, str], ...]
+    guessed: bool = False
+
+
+def preview(path: Path, reader: Reader) -> Preview:
+    """Return what a table will be read as."""
+    guess = suggestion(path) if reader.name == GUESSED else None
+    columns = parse_map(guess.toml if guess else reader.settings, path)
+    read: dict[str, list[str]] = {}
+    for part in columns.sections():
+        for ours, column in part.items():
+            for name in column.column:
+                read.setdefault(_folded(name), []).append("label" if ours in ("coarse", "fine") else ours)
+    wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
+    sheet = open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
+    rows = []
+    for name, typed in types_of(sheet).items():
+        ours = ", ".join(dict.fromkeys(read.get(_folded(name), read.get(_folded(name.partition(".")[0]), []))))
+        why = "" if not ours else "its name" if guess else f"the map {columns.name}"
+        if guess:
+            why = "its values" if name in guess.by_values else guess.unused.get(name, why)
+        rows.append((name, typed.what, ours or "not read", why))
+    return Preview(tuple(rows), bool(guess and guess.by_values))
+
+
 def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
@@ -468,7 +538,7 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
         found = [places[name][0] for name in column.column if name in places]
         return day_order(row.get(name) for _, row in again() if not isinstance(row, BadRow) for name in found)
 
-    rows = RowReader(columns, places, order)
+    rows = RowReader(columns, places, order, sheet.days)
     if columns.labels and "publication_number" in columns.fields:
         rows.read_labels(again())
     for place, row in sheet.rows:

@@ -81,6 +81,8 @@ def language(text: str | None) -> str:
 
 
 _NO_DATE = {"", "0", "00000000", "0000-00-00", "99991231", "9999-12-31"}
+_ZERO = {"1899-12-30", "1899-12-31", "1900-01-00", "00.01.1900", "1/0/1900", "0/1/1900"}
+"""The day 0 of Excel, an empty cell with the format of a date."""
 
 FIRST_YEAR = 1790
 """The year of the first patent of the United States. Earlier years, and those after the next one, are not dates."""
@@ -90,9 +92,11 @@ _DATE = re.compile(
     r"|(?P<d3>\d{1,2})\.(?P<m3>\d{1,2})\.(?P<y3>\d{4}|\d\d)"
     r"|(?P<y4>\d{4}) ?[年년] ?(?:(?P<m4>\d{1,2}) ?[月월] ?(?:(?P<d4>\d{1,2}) ?[日일])?)?"
 )
-_SERIAL = re.compile(r"\d{5}(?:\.\d+)?")
+_SERIAL = re.compile(r"\d{5}(?:[.,]\d+)?")
 _SERIAL_START = dt.date(1899, 12, 30)
 _SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d\d)")
+_SIX_DIGITS = re.compile(r"\d{6}")
+_FORMS_OF_SIX = ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y")
 _ERA = re.compile(
     r"(?P<era>明治|大正|昭和|平成|令和|[MTSHR])(?P<y>元|\d{1,2})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
 )
@@ -117,10 +121,12 @@ november novembre noviembre nov|december dezember décembre diciembre dec dez d�
 """
 _MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
 _WORDED = re.compile(
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
     r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ -](?:de )?(?P<m>[^\W\d_]+)\.?,?[ -](?:de )?(?P<y>\d{4}|\d\d)"
-    r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4})"
+    r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4}))",
+    re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"\s*(?:\||;|\n)\s*")
+_SEPARATOR = re.compile(r"\s*(?:\||;|；|、|\n)\s*")
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
@@ -130,16 +136,17 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
 
     The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
     2019年1月2日, Japanese eras, English, German, French and Spanish names of months, serial numbers of Excel, and
-    31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or the order (:func:`day_order`) is ``day`` or ``month``.
+    31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or the order (:func:`day_order`) is ``day`` or ``month``,
+    six digits of which the order is the form.
     Years of two digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
     """
     if isinstance(value, dt.datetime):
         value = value.date()
-    if isinstance(value, dt.date):
-        return None if value.year == 9999 else _plausible(value)
     text = text_of(value)
-    if text in _NO_DATE:
+    if text in _NO_DATE or text in _ZERO:
         return None
+    if isinstance(value, dt.date):
+        return _plausible(value)
     if date := _of_form(text, forms):
         return _plausible(date)
     if forms:
@@ -147,6 +154,11 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
     if found := _DATE.fullmatch(text):
         part = {name.rstrip("234"): number for name, number in found.groupdict().items() if number}
         return _plausible(dt.date(_year(part["y"]), int(part.get("m") or 0) or 1, int(part.get("d") or 0) or 1))
+    if _SIX_DIGITS.fullmatch(text) and (date := _of_form(text, [order] if order in _FORMS_OF_SIX else [])):
+        century = 100 * ("%y" in order and date.year > dt.date.today().year + 1)
+        return _plausible(date.replace(year=date.year - century))
+    if _SIX_DIGITS.fullmatch(text) and not order:
+        raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%y%m%d'")
     if found := _SLASHED.fullmatch(text):
         first, second, year = int(found[1]), int(found[2]), _year(found[3])
         if first > 12 >= second or first == second or (order == "day" and second <= 12):
@@ -162,29 +174,37 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
         if month := _MONTH.get(part["m"].casefold()):
             return _plausible(dt.date(_year(part["y"]), month, int(part["d"])))
     if is_serial(text):
-        return _plausible(_SERIAL_START + dt.timedelta(days=int(float(text))))
+        return _plausible(_SERIAL_START + dt.timedelta(days=int(text[:5])))
     raise ValueError(f"'{text}' is not a date")
 
 
 def is_serial(value: Any) -> bool:
     """Whether a value is a day as Excel stores it: the days since 1899-12-30, from 1927 on."""
     text = text_of(value)
-    return bool(_SERIAL.fullmatch(text)) and float(text) >= 10000 and not isinstance(value, dt.date)
+    return bool(_SERIAL.fullmatch(text)) and int(text[:5]) >= 10000 and not isinstance(value, dt.date)
 
 
-def has_short_year(value: Any) -> bool:
+def has_short_year(value: Any, order: str = "") -> bool:
     """Whether a date that :func:`read_date` accepts has a year of two digits."""
-    return isinstance(value, str) and bool(re.search(r"^\d{1,2}[-/. ].*\D\d\d$", value.strip()))
+    return "%y" in order or (isinstance(value, str) and bool(re.search(r"^\d{1,2}[-/. ].*\D\d\d$", value.strip())))
 
 
-def is_slashed(value: Any) -> bool:
-    """Whether a value is a date whose order of day and month :func:`day_order` may settle."""
-    return isinstance(value, str) and bool(_SLASHED.fullmatch(value.strip()))
+def needs_order(value: Any) -> bool:
+    """Whether a value is a date whose order :func:`day_order` may settle."""
+    text = text_of(value)
+    return bool(_SLASHED.fullmatch(text) or _SIX_DIGITS.fullmatch(text))
 
 
 def day_order(values: Iterable[Any]) -> str:
-    """Return ``day`` or ``month``, the first of the two in the dates with slashes of a column; empty if unclear."""
-    found = [match for value in values if isinstance(value, str) and (match := _SLASHED.fullmatch(value.strip()))]
+    """Return the order of the dates of a column, empty if it is unclear.
+
+    It is ``day`` or ``month``, the first of the two with slashes, or the only form that all six digits can have.
+    """
+    texts = [text for value in values if needs_order(value) for text in [text_of(value)]]
+    if six := [text for text in texts if _SIX_DIGITS.fullmatch(text)]:
+        forms = [form for form in _FORMS_OF_SIX if all(_of_form(text, [form]) for text in six)]
+        return forms[0] if len(forms) == 1 else ""
+    found = [match for text in texts if (match := _SLASHED.fullmatch(text))]
     day, month = (any(int(match[n]) > 12 for match in found) for n in (1, 2))
     return "" if day == month else "day" if day else "month"
 
@@ -215,8 +235,10 @@ _DAYLESS = re.compile(
 )
 
 
-def has_day(value: Any) -> bool:
+def has_day(value: Any, order: str = "") -> bool:
     """Whether a value that :func:`read_date` accepts includes the day."""
+    if order == "%Y%m":
+        return False
     return isinstance(value, dt.date) or not _DAYLESS.fullmatch(text_of(value))
 
 
@@ -240,26 +262,40 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,30}\d{0,2});", re.IG
 _MACHINE = re.compile(r"\s*[\[(]\s*machine[- ]translat[^\])]*[\])]\s*", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"^\([A-Z]{2}[\d/]{5,}[A-Z]?\d?\)\s*\n\s*")
 _LANGUAGE_MARK = re.compile(r"^\[(?:DE|EN|FR)\]\s+")
-MARKUP, MACHINE, NUMBER_MARK, LANGUAGE_MARK = (
-    "HTML tags and entities replaced",
-    "marks of machine translation removed",
-    "numbers before a text removed",
-    "languages before a text removed",
-)
+_LANGUAGES = re.compile(r"(?:^|\s+)\[([A-Z]{2})\]\s+")
+_APOSTROPHE = re.compile(r"^'(?=\w[^']*$)")
+_MISREAD = re.compile("[ÃÂ][\u00a0-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€")
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|_x000D_")
+MARKUP = "HTML tags and entities replaced"
+MACHINE = "marks of machine translation removed"
+LANGUAGES = "texts in several languages: the English one is read, else the first"
+MISREAD = "a text looks like UTF-8 that was read as Windows-1252: export it again as UTF-8"
+LOST = "characters were lost in an earlier conversion (U+FFFD)"
 
-_PATTERNS = ((_MACHINE, MACHINE), (_NUMBER_MARK, NUMBER_MARK), (_LANGUAGE_MARK, LANGUAGE_MARK))
+_PATTERNS = (
+    (_NUMBER_MARK, "numbers before a text removed"),
+    (_LANGUAGE_MARK, "languages before a text removed"),
+    (_APOSTROPHE, "apostrophes before a text removed"),
+)
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a text without HTML, marks of machine translation and a number before it, and the kinds of cleaning."""
-    found = []
+    found = [what for what, there in ((LOST, "\ufffd" in text), (MISREAD, bool(_MISREAD.search(text)))) if there]
+    text = _INVISIBLE.sub("", text).replace("\u00a0", " ").replace("\u202f", " ")
     for _ in range(2 if "<" in text or "&" in text else 0):  # twice: &lt;p&gt; is a tag too
         plain = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _LINE_TAG.sub("\n", text)))
         found += [MARKUP] if plain != text else []
         text = plain
+    if "ranslat" in text and _MACHINE.search(text):
+        text = _MACHINE.sub(" ", text).strip()
+        found.append(MACHINE)
+    if text[:1] == "[" and len(parts := _LANGUAGES.split(text)) > 3 and not parts[0]:
+        text = dict(zip(parts[-2::-2], parts[:0:-2], strict=True)).get("EN", parts[2]).strip()
+        return text, (*dict.fromkeys(found), LANGUAGES)
     for pattern, what in _PATTERNS:
-        if ("ranslat" in text if what == MACHINE else text[:1] in ("(", "[")) and pattern.search(text):
-            text = pattern.sub(" ", text).strip()
+        if text[:1] in ("(", "[", "'") and pattern.search(text):
+            text = pattern.sub("", text).strip()
             found.append(what)
     return text, tuple(dict.fromkeys(found))
 
@@ -309,6 +345,8 @@ def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
     value = unpacked(value)
     if isinstance(value, list | tuple):
         return [text for member in value for text in listed(member, separators)]
+    if isinstance(value, Mapping):  # a person or company as an object
+        return list(filter(None, [text_of(value.get("name"))])) if "name" in value else [json.dumps(value)]
     pattern = re.compile("|".join(map(re.escape, separators))) if separators else _SEPARATOR
     return [text.strip() for text in pattern.split(text_of(value)) if text.strip()]
 

@@ -137,7 +137,8 @@ def test_import_json_has_skipped_documents_and_notes_with_positions(tmp_path):
     import_files([file], tmp_path / "root")
     (row,) = json.loads((tmp_path / "root" / "import.json").read_text())["inputs"]
     assert row["left_out"] == {"no publication number": {"count": 1, "examples": ["row 2"]}}
-    assert row["notes"]["the publication is in an earlier row: only citations and relations are read"]["count"] == 1
+    repeated = "the publication is in an earlier row with another title: only citations and relations are read"
+    assert row["notes"][repeated] == {"count": 1, "examples": ["row 5: US7000001B2 'Again'"]}
     assert row["records"] == {"patents": 2, "citations": 5, "relations": 2}
     assert titles(tmp_path / "root")["US7000001B2"] == "Pump 7000001"
 

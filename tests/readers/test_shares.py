@@ -135,7 +135,7 @@ def test_a_changed_input_whose_loser_was_not_read_again_is_finished_later(tmp_pa
     changed.write_text("publication_number,title,cites\nUS7000000B2,Pump,\n", "utf-8")
     import_files([inputs], tmp_path / "expected")
     with monkeypatch.context() as patch:
-        stopping(patch, 6)
+        stopping(patch, 7)
         with pytest.raises(Stopped):
             import_files([changed], root)
     assert any(account.again for account in read_accounts(root).values())
