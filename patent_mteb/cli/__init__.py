@@ -20,7 +20,7 @@ from cyclopts import CycloptsError
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import app, common, data, doctor, edition, listing, publish, report, run, runs, store, train  # noqa: F401
+from patent_mteb.cli import app, common, data, doctor, edition, listing, publish, report, run, runs, store, train, trial  # noqa: F401
 from patent_mteb.cli.app import COMMANDS
 from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import PatentMTEBError

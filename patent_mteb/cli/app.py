@@ -25,7 +25,7 @@ from patent_mteb.identity import version
 Function = TypeVar("Function", bound=Callable[..., int])
 
 _IN_GROUPS = {
-    "": "list run report reproduce geometry train doctor",
+    "": "try list run report reproduce geometry train doctor",
     "data": "import inspect build validate summarise",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,19 @@ def begin(as_json: bool) -> None:
     global _document
     _document = _Document() if as_json else None
     console.quiet = as_json
+
+
+@contextmanager
+def hushed(quiet: bool = True) -> Iterator[None]:
+    """Print and record warnings only."""
+    global _document
+    document, before = _document, console.quiet
+    if quiet:
+        _document, console.quiet = None, True
+    try:
+        yield
+    finally:
+        _document, console.quiet = document, before
 
 
 def result(value: Any) -> None:
