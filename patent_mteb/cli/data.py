@@ -397,6 +397,8 @@ def build(
     common.show_steps(log)
     for phrase in log.deviations:
         common.say(f"differs from the paper: {phrase}")
+    if made := dataset.read(root):
+        common.say(f"data set {made.name}, version {made.version}")
     common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
     return 0
 

@@ -347,6 +347,9 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
         )
         if os.environ.get(RUNS_VARIABLE):
             yield "Their rankings are not written: that takes --overwrite-strategy always."
+    own = (one.scores.get("data_set") or {} for one in scored)
+    for name, version in dict.fromkeys((record["name"], record["version"]) for record in own if record):
+        yield f"Data: {name}, version {version}."
     for part, caveat in _CAVEATS.items():
         if any(part in outcome.task for outcome in scored):
             yield f"Tasks named {caveat}"

@@ -156,7 +156,7 @@ def _choice(found: Inspection, plan: Plan, name: str) -> dict[str, Any]:
     facts = next(one.facts for one in catalogue.benchmarks() if one.name == plan.benchmark)
     links = found.matching[found.step].links
     said = [
-        f"patent families: {found.publications:,} publications, {found.families:,} families by '{found.family_definition}'",
+        f"patent families: {found.publications:,} publications, {found.families:,} families",
         f"citations: {links:,} of {found.citations:,} link two families of the list, matched by {found.step}",
         f"benchmark: the rules of {plan.benchmark}, with {plan.queries:,} queries",
     ]
