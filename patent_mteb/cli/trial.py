@@ -204,15 +204,15 @@ def _is_built(folder: Path, data: Path) -> bool:
 
 def _model(given: str | None) -> list[tuple[str, str]]:
     """Return the model to compare with BM25 and why, or nothing, with a line on how to add one."""
-    from huggingface_hub import try_to_load_from_cache
-
     if given:
         return [] if given == "bm25" else [(given, "as given")]
     if find_spec("torch") is None or find_spec("sentence_transformers") is None:
         common.say("BM25 only: embedding models need the full installation (docs/install.md)")
         return []
+    from patent_mteb.models.loading import find_meta, is_cached
+
     for name in _SMALL:
-        if all(isinstance(try_to_load_from_cache(name, file), str) for file in ("modules.json", "model.safetensors")):
+        if is_cached(name, str(find_meta(name).revision)):
             return [(name, "it is on this computer")]
     spec = find_spec(_PACKAGED)
     if spec and spec.origin:
