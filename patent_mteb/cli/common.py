@@ -202,6 +202,15 @@ def say(*parts: object) -> None:
     _print(console, parts)
 
 
+RUNS = "scores, the names of models, and the patent numbers of queries and documents; no texts"
+"""What the files of runs and of their results hold."""
+
+
+def say_content(content: str) -> None:
+    """Say what files that may be handed on hold; tests/cli/test_confidential.py compares it with the files."""
+    say(f"These files hold {content} (docs/confidential.md).")
+
+
 def warn(*parts: object) -> None:
     """Print a line to standard error."""
     _print(messages, parts)

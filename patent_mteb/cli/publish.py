@@ -36,6 +36,7 @@ def results(
 ) -> int:
     """Write results and model cards as mteb's results repository takes them."""
     status = _prepare(results, folder_of(out, folder), model, upstream=True, names={})
+    common.say_content("scores and the names of models; no patent numbers and no texts")
     common.say(
         "mteb does not have these tasks yet, and shows results of its own tasks only: docs/upstream.md lists the steps"
         " before."
@@ -67,7 +68,26 @@ def board(
     if wrong := [one for one in name if "=" not in one]:
         raise DataError(f"--name {wrong[0]} gives no name", remedy="write it as MODEL=NAME")
     names = dict(one.rsplit("=", 1) for one in name)
-    return _prepare(results, folder_of(out, folder), model, upstream=False, names=names)
+    status = _prepare(results, folder_of(out, folder), model, upstream=False, names=names)
+    common.say_content(
+        "scores, the names of models, and the name, version, owner and licence of own data; no patent numbers and no"
+        " texts"
+    )
+    return status
+
+
+@command("publish anonymous", "patent-mteb publish anonymous results OUT")
+def anonymous(results: Source, folder: Last = None, /, *, out: Folder = None, session: Session = SESSION) -> int:
+    """Copy a folder of results or runs with keyed digests instead of patent numbers; reports and scores work on it."""
+    from patent_mteb.experiments.anonymous import copy_results, key_path
+
+    folder = folder_of(out, folder)
+    done = copy_results(results, folder)
+    for ending, count in done.left_out.items():
+        common.warn(f"note: {count} files {ending} left out: they may hold patent numbers")
+    common.say(f"{done.files} files in {folder.resolve()}; the key of the digests stays in {key_path()}")
+    common.say_content("scores, the names of models and own data, and digests; no patent numbers and no texts")
+    return 0
 
 
 def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, names: Mapping[str, str]) -> int:
@@ -102,6 +122,7 @@ def mteb(folder: Path, /, *, count: bool = False, session: Session = SESSION) ->
         if models:
             common.say(f"no source states the {_FIELDS[field]} of {len(models)} models (null in models.json)")
     common.say(f"{len(found.files)} files in {folder.resolve()}; docs/upstream.md says where each belongs")
+    common.say_content("facts on tasks and models; nothing of your data")
     return 1 if found.missing else 0
 
 
@@ -125,4 +146,5 @@ def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Sess
             f"take the {note['excluded']} pairs of {EXCLUDED} (a query's own patent family) out of rankings before they"
             " are evaluated"
         )
+    common.say_content("the texts and patent numbers of the task")
     return 0

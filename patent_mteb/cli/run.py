@@ -171,6 +171,8 @@ def run_tasks(options: RunOptions) -> int:
             show_progress=options.bars,
         )
     show(report, options.out)
+    if options.save_runs:
+        common.say_content(common.RUNS)
     return report.exit_status
 
 
