@@ -56,7 +56,7 @@ def trial(
     from patent_mteb.readers.records_directory import read_accounts
     from patent_mteb.recipes import dataset
 
-    if session.level < 3:  # the lines below say what is done
+    if session.level < 3:  # the lines below say enough
         logging.getLogger("patent_mteb").setLevel(logging.WARNING)
     steps = _Steps(session)
     folder = out or Path(f"{list.stem}-try")

@@ -1,7 +1,7 @@
 """Copies of results in which keyed digests replace patent numbers.
 
-Patent numbers can be enumerated: whoever has plain digests hashes every number and compares. The digests are therefore
-keyed (HMAC-SHA256). The key is made once and stays in the user's cache, so equal numbers have equal digests in all
+Patent numbers can be enumerated: plain digests are reversed by hashing every number. The digests are therefore keyed
+(HMAC-SHA256). The key is made once and stays in the user's cache, so equal numbers have equal digests in all
 copies. Rows are ordered by digest, since the order of the numbers would tell about them.
 """
 
