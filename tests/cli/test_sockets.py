@@ -20,7 +20,7 @@ AUDITED = """
 import os, sys
 
 def hear(event, args):
-    if event.startswith(("socket.connect", "socket.getaddrinfo", "socket.gethost")):
+    if event.startswith(("socket.connect", "socket.getaddrinfo", "socket.gethostby")):
         os.write(2, f"opened {event} {args}".encode())
         os._exit(3)
 
