@@ -37,6 +37,7 @@ from patent_mteb.cli import (  # noqa: F401
     runs,
     store,
     train,
+    trial,
 )
 from patent_mteb.cli.app import COMMANDS
 from patent_mteb.cli.options import SESSION, Session

@@ -25,11 +25,11 @@ from patent_mteb.errors import did_you_mean
 Function = TypeVar("Function", bound=Callable[..., int])
 
 _IN_GROUPS = {
-    "": "list run report reproduce geometry train doctor",
+    "": "try list run report reproduce geometry train doctor",
     "data": "import inspect build validate summarise",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
-    "publish": "results board mteb beir",
+    "publish": "results board anonymous mteb beir",
     "edition": "build verify",
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -72,7 +72,7 @@ _HELP_OF_GROUPS = {
     "data": "Make benchmarks from patents: import, inspect, build, validate.",
     "runs": "Work with rankings: candidates, score, fuse, sweep.",
     "store": "Fill, look at, check and merge the embedding store.",
-    "publish": "Prepare results and tasks for others: mteb, a board, BEIR.",
+    "publish": "Prepare results and tasks for others: mteb, a board, BEIR, without numbers.",
     "edition": "Build or verify an edition of the open benchmark.",
 }
 GROUPS = {

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,19 @@ def begin(as_json: bool) -> None:
     global _document
     _document = _Document() if as_json else None
     console.quiet = as_json
+
+
+@contextmanager
+def hushed(quiet: bool = True) -> Iterator[None]:
+    """Print and record warnings only."""
+    global _document
+    document, before = _document, console.quiet
+    if quiet:
+        _document, console.quiet = None, True
+    try:
+        yield
+    finally:
+        _document, console.quiet = document, before
 
 
 def result(value: Any) -> None:
@@ -192,6 +206,15 @@ def say(*parts: object) -> None:
     A narrow terminal breaks it between words, but never within a path. A rich ``Text`` keeps its style.
     """
     _print(console, parts)
+
+
+RUNS = "scores, the names of models, and the patent numbers of queries and documents; no texts"
+"""What the files of runs and of their results hold."""
+
+
+def say_content(content: str) -> None:
+    """Say what files that may be handed on hold; tests/cli/test_confidential.py compares it with the files."""
+    say(f"These files hold {content} (docs/confidential.md).")
 
 
 def warn(*parts: object) -> None:

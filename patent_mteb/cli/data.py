@@ -341,9 +341,7 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
         else:
             few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
-            matched = [f"match={found.step}"] if found.step == "family" else []
-            matched += [] if found.family_definition == "joined" else [f"families={found.family_definition}"]
-            settings = [f"--set {shlex.quote(setting)}" for setting in (*matched, *plan.settings)]
+            settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
             _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
         if plan.lacking:
             _say_wrapped(
@@ -456,6 +454,8 @@ def build(
     common.show_steps(log)
     for phrase in log.deviations:
         common.say(f"differs from the paper: {phrase}")
+    if made := dataset.read(root):
+        common.say(f"data set {made.name}, version {made.version}")
     common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from cyclopts import Parameter
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import SESSION, Folder, Session, folder_of
+from patent_mteb.errors import DataError
 
 _FIELDS = {
     "revision": "revision",
@@ -33,7 +35,8 @@ def results(
     results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
 ) -> int:
     """Write results and model cards as mteb's results repository takes them."""
-    status = _prepare(results, folder_of(out, folder), model, upstream=True)
+    status = _prepare(results, folder_of(out, folder), model, upstream=True, names={})
+    common.say_content("scores and the names of models; no patent numbers and no texts")
     common.say(
         "mteb does not have these tasks yet, and shows results of its own tasks only: docs/upstream.md lists the steps"
         " before."
@@ -45,19 +48,53 @@ def results(
     "publish board",
     "patent-mteb publish board results BOARD",
     "patent-mteb publish board results BOARD --model ORG/NAME",
+    "patent-mteb publish board results BOARD --name 'path/to/checkpoint=Ours v3'",
 )
 def board(
-    results: Source, folder: Last = None, /, *, out: Folder = None, model: OneModel = None, session: Session = SESSION
+    results: Source,
+    folder: Last = None,
+    /,
+    *,
+    out: Folder = None,
+    model: OneModel = None,
+    name: Annotated[tuple[str, ...], Parameter(metavar="MODEL=NAME")] = (),
+    session: Session = SESSION,
 ) -> int:
-    """Write summaries of results and a leaderboard of all summaries in a folder, own data and models included."""
-    return _prepare(results, folder_of(out, folder), model, upstream=False)
+    """Write summaries of results and a leaderboard of all summaries in a folder, own data and models included.
+
+    Args:
+        name: List a local checkpoint under this name; MODEL is its directory or its name in the results. Repeatable.
+    """
+    if wrong := [one for one in name if "=" not in one]:
+        raise DataError(f"--name {wrong[0]} gives no name", remedy="write it as MODEL=NAME")
+    names = dict(one.rsplit("=", 1) for one in name)
+    status = _prepare(results, folder_of(out, folder), model, upstream=False, names=names)
+    common.say_content(
+        "scores, the names of models, and the name, version, owner and licence of own data; no patent numbers and no"
+        " texts"
+    )
+    return status
 
 
-def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool) -> int:
+@command("publish anonymous", "patent-mteb publish anonymous results OUT")
+def anonymous(results: Source, folder: Last = None, /, *, out: Folder = None, session: Session = SESSION) -> int:
+    """Copy a folder of results or runs with keyed digests instead of patent numbers; reports and scores work on it."""
+    from patent_mteb.experiments.anonymous import copy_results, key_path
+
+    folder = folder_of(out, folder)
+    done = copy_results(results, folder)
+    for ending, count in done.left_out.items():
+        common.warn(f"note: {count} files {ending} left out: they may hold patent numbers")
+    common.say(f"{done.files} files in {folder.resolve()}; the key of the digests stays in {key_path()}")
+    common.say_content("scores, the names of models and own data, and digests; no patent numbers and no texts")
+    return 0
+
+
+def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, names: Mapping[str, str]) -> int:
     """Prepare results for one destination, print the outcome, and return the exit status."""
     from patent_mteb.report.export import prepare
 
-    export = prepare(results, folder, model, upstream=upstream)
+    export = prepare(results, folder, model, upstream=upstream, names=names)
     for path in export.files:
         common.say(path)
     for line in common.by_reason((f"{refusal.task} of {refusal.run}", refusal.reason) for refusal in export.refused):
@@ -85,6 +122,7 @@ def mteb(folder: Path, /, *, count: bool = False, session: Session = SESSION) ->
         if models:
             common.say(f"no source states the {_FIELDS[field]} of {len(models)} models (null in models.json)")
     common.say(f"{len(found.files)} files in {folder.resolve()}; docs/upstream.md says where each belongs")
+    common.say_content("facts on tasks and models; nothing of your data")
     return 1 if found.missing else 0
 
 
@@ -108,4 +146,5 @@ def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Sess
             f"take the {note['excluded']} pairs of {EXCLUDED} (a query's own patent family) out of rankings before they"
             " are evaluated"
         )
+    common.say_content("the texts and patent numbers of the task")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,6 +11,7 @@ from cyclopts import Parameter
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, Results, Session, StoredModel, Tasks
+from patent_mteb.errors import DataError
 
 
 @command(
@@ -26,6 +28,7 @@ def report(
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     html: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     texts: bool = False,
+    anonymous: bool = False,
     plots: bool = False,
     published: bool = False,
     baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None,
@@ -41,26 +44,33 @@ def report(
         out: Write tables, and plots with --plots, to this folder.
         html: Write a self-contained page to this folder.
         texts: Show texts of real data on the page, where their licence allows it.
+        anonymous: Replace patent numbers by digests (docs/confidential.md).
         plots: Write every plot as PNG, SVG and PDF (needs patent-mteb[report]).
         published: Set measured rows among the papers' rows.
         baseline: Letters mark scores that are significantly better than this model's.
         test: Significance test: bootstrap (10,000 resamples), t or permutation.
     """
     from patent_mteb import report
+    from patent_mteb.experiments.anonymous import copy_results
 
-    outcome = report.run(
-        results,
-        formats=list(format),
-        out=out,
-        html=html,
-        plots=plots,
-        published=published,
-        baseline=baseline,
-        texts=texts,
-        test=test,
-        as_json=session.json,
-        every_table=every_table,
-    )
+    if texts and anonymous:
+        raise DataError("--texts and --anonymous exclude each other: texts tell the patents", remedy="leave out one")
+    with TemporaryDirectory() as temporary:
+        if anonymous:
+            copy_results(results, Path(temporary))
+        outcome = report.run(
+            Path(temporary) if anonymous else results,
+            formats=list(format),
+            out=out,
+            html=html,
+            plots=plots,
+            published=published,
+            baseline=baseline,
+            texts=texts,
+            test=test,
+            as_json=session.json,
+            every_table=every_table,
+        )
     if session.json:
         common.result(outcome.document)
     else:
@@ -69,6 +79,10 @@ def report(
         common.say(path)
     for message in outcome.messages:
         common.warn(f"note: {message}")
+    if outcome.files:
+        numbers = "digests of" if anonymous else "the"
+        shown = "and of texts whose licence allows it" if texts else "no texts of own data"
+        common.say_content(f"scores, the names of models, and {numbers} patent numbers of some queries; {shown}")
     return 0
 
 

@@ -171,6 +171,8 @@ def run_tasks(options: RunOptions) -> int:
             show_progress=options.bars,
         )
     show(report, options.out)
+    if options.save_runs:
+        common.say_content(common.RUNS)
     return report.exit_status
 
 
@@ -347,6 +349,9 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
         )
         if os.environ.get(RUNS_VARIABLE):
             yield "Their rankings are not written: that takes --overwrite-strategy always."
+    own = (one.scores.get("data_set") or {} for one in scored)
+    for name, version in dict.fromkeys((record["name"], record["version"]) for record in own if record):
+        yield f"Data: {name}, version {version}."
     for part, caveat in _CAVEATS.items():
         if any(part in outcome.task for outcome in scored):
             yield f"Tasks named {caveat}"

@@ -87,6 +87,7 @@ def candidates(
         if one.reason:
             common.warn(f"{one.task}: {one.reason}")
     common.say(f"candidates in {out.resolve()}")
+    common.say_content(common.RUNS)
     return 1 if any(one.reason for one in done) else 0
 
 
@@ -124,6 +125,7 @@ def score(
     # effort is not part of an identity: an existing result may state another
     report = run_task(system, [retrieval_task(task)], out, overwrite_strategy="always", show_progress=False)
     show(report, out)
+    common.say_content(common.RUNS)
     return report.exit_status
 
 
@@ -182,6 +184,7 @@ def fuse(
         for path in save(fusion_curves(found, scores[0], measure=measure_title(scores[0]), title=task), plot):
             common.say(f"plot in {path.resolve()}")
     common.say(f"results in {out.resolve()}")
+    common.say_content(common.RUNS)
     return 0
 
 

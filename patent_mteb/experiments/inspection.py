@@ -73,8 +73,9 @@ class Attempt:
 class Plan:
     """The benchmark that a recipe can make from the records.
 
-    ``attempts`` begin with the paper's settings. ``settings``, ``tasks`` and ``distinct_texts`` are those of the best
-    one; ``problem`` says why none succeeds. ``lacking`` is the use of each field that no record has.
+    ``attempts`` begin with the paper's settings. ``settings``, ``tasks`` (the headline first) and ``distinct_texts``
+    are those of the best one; ``problem`` says why none succeeds. ``lacking`` is the use of each field that no record
+    has.
     """
 
     recipe: str
@@ -100,6 +101,10 @@ class Plan:
     def few(self) -> bool:
         """Whether the queries are too few for a reliable score."""
         return self.queries < ENOUGH
+
+    @property
+    def retrieves(self) -> bool:
+        return self.possible and self.tasks[0].type == "Retrieval"
 
 
 def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
@@ -143,13 +148,13 @@ def _breadth_first(starts: Sequence[str], neighbours: Mapping[str, Sequence[str]
             queue += fresh
 
 
-def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
+def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> Iterator[Plan]:
     """Plan each benchmark, with the paper's settings and with suitable ones."""
     share = {name: sum(map(has, patents)) / max(len(patents), 1) for name, has in FIELDS.items()}
     share["citations"] = float(bool(links))
     share["category"] = sum(bool(link.category) for link in links) / max(len(links), 1)
     with cleaned_once():
-        return [_plan(recipe, patents, links, share) for recipe in recipes.RECIPES]
+        yield from (_plan(recipe, patents, links, share) for recipe in recipes.RECIPES)
 
 
 def _plan(recipe: str, patents: Sequence[Patent], links: Sequence[Citation], share: Mapping[str, float]) -> Plan:
@@ -222,8 +227,8 @@ def _dry_build(
     if not tasks:
         raise DataError("none of its tasks loads the tables", remedy="read the log of the build")
     headline = _benchmark(recipe).facts.headline
-    first = next((size for size in tasks if size.name == headline), tasks[0])
-    return first.queries, tuple(tasks), len(texts)
+    tasks.sort(key=lambda size: size.name != headline)
+    return tasks[0].queries, tuple(tasks), len(texts)
 
 
 def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
@@ -332,6 +337,18 @@ class Inspection:
     plans: tuple[Plan, ...] = ()
     tried_on: int = 0
 
+    @property
+    def best(self) -> Plan | None:
+        """The first benchmark whose headline is a retrieval task with enough queries, else the one with most."""
+        retrieving = [plan for plan in self.plans if plan.retrieves]
+        return max(retrieving, key=lambda plan: min(plan.queries, ENOUGH), default=None)
+
+    def settings_of(self, plan: Plan) -> list[str]:
+        """Return the settings of a build of a benchmark, as on a command line."""
+        matched = [f"match={self.step}"] if self.step == "family" else []
+        families = [] if self.family_definition == "joined" else [f"families={self.family_definition}"]
+        return [*matched, *families, *plan.settings]
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values, with the properties of plans and tasks."""
         document = asdict(self)
@@ -393,11 +410,13 @@ def _twins(patents: Sequence[Patent], links: Sequence[Citation]) -> Twins:
     return Twins(len(groups), sum(map(len, groups)), len(families), citing)
 
 
-def inspect(collection: Collection, most: int = EXACT_UP_TO, families: str = "joined") -> Inspection:
+def inspect(
+    collection: Collection, most: int = EXACT_UP_TO, families: str = "joined", *, first: bool = False
+) -> Inspection:
     """Describe the records, and plan the benchmarks that at most ``most`` of them support; 0 tries none.
 
     Citations are matched by :attr:`Inspection.step`, which is the value of the setting ``match``. ``families`` is the
-    definition of a patent family.
+    definition of a patent family. With ``first``, the first benchmark with enough queries for retrieval is the last.
     """
     joined, joined_by = with_joined_families(collection)
     if families != collection.family_definition:
@@ -430,4 +449,9 @@ def inspect(collection: Collection, most: int = EXACT_UP_TO, families: str = "jo
     if most <= 0:
         return found
     subset = connected_subset(patents, links, most)
-    return replace(found, plans=tuple(plans(subset, links)), tried_on=len(subset))
+    made: list[Plan] = []
+    for plan in plans(subset, links):
+        made.append(plan)
+        if first and plan.retrieves and not plan.few:
+            break
+    return replace(found, plans=tuple(made), tried_on=len(subset))

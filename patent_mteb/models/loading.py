@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from typing import Any
 
 import mteb
 import numpy as np
+from huggingface_hub import constants, try_to_load_from_cache
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
@@ -30,6 +32,7 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from patent_mteb.data.hub import is_commit
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.files import read_json
@@ -46,6 +49,7 @@ from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.settings import LiveIdentity, is_network, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
+logger = logging.getLogger(__name__)
 _LOADER = "mteb.models.model_implementations.pylate_models.MultiVectorModel"
 _UNDERSTOOD = {"trust_remote_code"}
 
@@ -321,6 +325,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Architectures of a bare transformer, for which sentence-transformers uses mean pooling."""
 
+_FIRST_FILES, _WEIGHT_FILES = ("modules.json", "config.json"), (".safetensors", "pytorch_model.bin")
 SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
 
@@ -532,6 +537,29 @@ def _drop_default_attention(model: Any) -> Any:
     return model
 
 
+def is_cached(name: str, revision: str) -> bool:
+    """Whether the hub's cache holds the weights of a model at a full commit."""
+    files = (
+        Path(found)
+        for file in _FIRST_FILES
+        if isinstance(found := try_to_load_from_cache(name, file, revision=revision), str)
+    )
+    return is_commit(revision) and any(any(file.parent.rglob(f"*{end}")) for file in files for end in _WEIGHT_FILES)
+
+
+def _loaded(meta: ModelMeta, **options: Any) -> Any:
+    """Load a model; one in the hub's cache without a request, although its libraries would look for optional files."""
+    if is_cached(meta.name or "", meta.revision or ""):
+        online, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+        try:
+            return meta.load_model(**options)
+        except (OSError, ValueError) as error:
+            logger.info("%s: its copy in the hub's cache is incomplete (%s)", meta.name, error)
+        finally:
+            constants.HF_HUB_OFFLINE = online
+    return meta.load_model(**options)
+
+
 def load(
     name: str,
     revision: str | None = None,
@@ -604,7 +632,7 @@ def load(
     if precision in WEIGHTS[1:]:
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     try:
-        model: Any = meta.load_model(device=device, **kwargs)
+        model = _loaded(meta, device=device, **kwargs)
     except ModelError:
         raise
     except (Exception, SystemExit) as error:  # code of a checkpoint may call sys.exit

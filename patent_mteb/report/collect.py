@@ -32,6 +32,7 @@ from patent_mteb.report.records import (
     disagreements,
     result_row,
     score_rows,
+    state_of_data,
 )
 from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import visible
@@ -58,7 +59,8 @@ class Collected:
         results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``data_source``,
             ``benchmark``, ``group``, ``task`` (as in the result), ``plain`` (without the state of the data), ``kind``
             (mteb's type), ``main_score`` (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``,
-            ``settings`` (JSON), ``data``, ``data_revision``, ``subset``, ``split``, ``prompt``, ``versions``, ``date``
+            ``settings`` (JSON), ``data``, ``data_revision``, ``data_version`` (of own data),
+            ``subset``, ``split``, ``prompt``, ``versions``, ``date``
             (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path of usable per-query scores), ``prompts``
             (JSON: the recorded texts before its inputs), ``computed`` (JSON: device, dtype, settings, weights and
             version of its evidence), ``small`` (why its scores are small, or empty:
@@ -203,7 +205,10 @@ class _Reader:
                 continue
             data = (data_source, data_revision, subset)
             evidence, prompts = evidence_of(entry), entry.get("prompts")
-            result = Result(source, task, name, *data, {}, date, version, path, evidence, prompts=prompts)
+            stated = str((entry.get("data_set") or {}).get("version") or "")
+            result = Result(
+                source, task, name, *data, {}, date, version, path, evidence, data_version=stated, prompts=prompts
+            )
             try:
                 result.scores = check_entry(entry, result.place)
                 result.queries = check_queries(entry, result.place)
@@ -218,17 +223,18 @@ class _Reader:
     def part_states(self, results: Sequence[Result]) -> None:
         """Give each state of a data set its own data source; the newest result's state has the plain name."""
         dates: dict[tuple[str, str], dict[str, float]] = {}
+        shown = {one.data_revision: state_of_data(one.data_revision, one.data_version) for one in results}
         for result in results:
             states = dates.setdefault((result.data_source.name, result.task.data.key), {})
             states[result.data_revision] = max(result.date, states.get(result.data_revision, 0))
         ranks = {key: sorted(states, key=lambda state: (-states[state], state)) for key, states in dates.items()}
         for (data_source, data), (newest, *older) in ranks.items():
             names = (data_source_named(data_source).earlier(n).name for n in range(1, len(older) + 1))
-            others = ", ".join(f"'{name}' shows {state}" for name, state in zip(names, older, strict=True))
+            others = ", ".join(f"'{name}' shows {shown[state]}" for name, state in zip(names, older, strict=True))
             if older:
                 self.messages.append(
                     f"Results on {len(older) + 1} states of {data} are shown next to each other: '{data_source}' shows"
-                    f" {newest}, {others}."
+                    f" {shown[newest]}, {others}."
                 )
         for result in results:
             ranked = ranks[result.data_source.name, result.task.data.key]

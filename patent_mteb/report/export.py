@@ -25,6 +25,7 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_text
+from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
@@ -82,7 +83,9 @@ class Export:
     messages: tuple[str, ...]
 
 
-def prepare(results: Path, out: Path, model: str | None = None, *, upstream: bool = True) -> Export:
+def prepare(
+    results: Path, out: Path, model: str | None = None, *, upstream: bool = True, names: Mapping[str, str] | None = None
+) -> Export:
     """Prepare the results of one model, or of all, for publication.
 
     Args:
@@ -90,10 +93,11 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
         out: folder to write to; other models' files in it are kept.
         model: a model's name; None takes all.
         upstream: for mteb's results repository; False for a leaderboard of one's own.
+        names: what the leaderboard calls local checkpoints, by directory or by name in the results.
 
     Raises:
         DataError: the folder holds no results.
-        ReportError: no results of the named model.
+        ReportError: no results of a named model, or a name that another model has.
 
     Example:
         >>> from pathlib import Path
@@ -109,11 +113,12 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
         known = "; ".join(sorted(set(collected.results["model"]))) or "none"
         raise ReportError(f"no results of '{model}' to export; there are: {known}. Remedy: name one of these")
     models, own = _known_models(upstream), {benchmark.name for benchmark in collected.own}
+    named = _local_names(names or {}, rows, models)
     accepted: list[dict[str, Any]] = []
     copies: dict[Path, str] = {}
     for row in rows.iter_rows(named=True):
         try:
-            reason = _refusal(row, models, upstream, own)
+            reason = _refusal(row, models, upstream, own, bool(named.get((row["model"], row["revision"]))))
             reason = reason or collected.contradictions.get((row["path"], row["subset"]), "")
             copied = {} if reason else _checked(row, results)
         except (DataError, OSError, ValueError) as error:
@@ -134,7 +139,9 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
     for (name, revision, experiment), members in _by(accepted, "model", "revision", "experiment").items():
         folder = out / "summaries" / _folder(name) / revision
         folder = folder / "experiments" / experiment if experiment else folder
-        text = json.dumps(summary(members, _owners(members)), indent=2, ensure_ascii=False)
+        text = json.dumps(
+            summary(members, _owners(members), named.get((name, revision), "")), indent=2, ensure_ascii=False
+        )
         files.append(write_text(folder / "summary.json", text + "\n"))
     messages = [message for message in collected.messages if model is None or _folder(model) in message]
     if accepted:
@@ -172,7 +179,8 @@ def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for row in rows:
         if row["data_source"].startswith("own"):
-            found[row["task"]] = _entries(parse(Path(row["path"]).read_bytes()), row)[0]["data_set"]
+            record = _entries(parse(Path(row["path"]).read_bytes()), row)[0]["data_set"]
+            found[row["task"]] = {**record, "revision": row["data_revision"]}
     return list(found.values())
 
 
@@ -185,10 +193,33 @@ def _folder(model: str) -> str:
     return model.replace("/", "__").replace(" ", "_")
 
 
-def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: Collection[str]) -> str:
+def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collection[str]) -> dict[tuple[str, str], str]:
+    """Return the names of local checkpoints by model and revision; a directory names the checkpoint of its content."""
+    found: dict[tuple[str, str], str] = {}
+    for given, name in names.items():
+        if not name.strip() or "/" in name or name in models:
+            remedy = "give one without a slash that no model has, such as 'Ours v3'"
+            raise ReportError(f"'{name}' cannot be the name of a local checkpoint. Remedy: {remedy}")
+        chosen = rows.filter(pl.col("model") == given)
+        if Path(given).is_dir():
+            ours = (pl.col("model") == local_name(Path(given))) & (pl.col("revision") == content_revision(Path(given)))
+            chosen = rows.filter(ours)
+        chosen = chosen.filter(pl.col("model").str.starts_with("local/"))
+        if chosen.is_empty():
+            known = ", ".join(rows.filter(pl.col("model").str.starts_with("local/"))["model"].unique().sort()) or "none"
+            raise ReportError(
+                f"no results of the local checkpoint '{given}'; there are: {known}. Remedy: name one of these, or a"
+                " directory with the content that was run"
+            )
+        found |= dict.fromkeys(chosen.select("model", "revision").iter_rows(), visible(name))
+    return found
+
+
+def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: Collection[str], named: bool) -> str:
     """Return why a result cannot be published, empty if it can.
 
-    ``models`` are accepted by name; ``own`` are the benchmarks of own data, which mteb's repository does not accept.
+    ``models`` are accepted by name; ``own`` are the benchmarks of own data, which mteb's repository does not accept;
+    ``named`` are local checkpoints that the user gave a name.
     """
     if row["data_source"] == "sample":
         return "measured on the built-in sample, which is not a benchmark. Remedy: run the task on the published data"
@@ -197,8 +228,12 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
         if not upstream:
             remedy += ", or give the data a name in dataset.json"
         return f"measured on local data ({row['data_revision']}), which others do not have. Remedy: {remedy}"
+    if named and not upstream:
+        return ""
     if row["model"].startswith(("local/", "no_model_name")):
-        return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
+        remedy = "publish the model and run it under its hub id"
+        remedy += "" if upstream else f", or name it for this board: --name '{row['model']}=NAME'"
+        return f"a local checkpoint, which others do not have. Remedy: {remedy}"
     if row["revision"] in _NO_REVISION:
         return "the model has no revision, so its weights are unknown. Remedy: run it with --model-revision"
     if row["model"] not in models:

@@ -20,6 +20,7 @@ from patent_mteb.report.cells import slug
 from patent_mteb.report.folders import read_document
 from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
+from patent_mteb.report.words import visible
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.suite import TasksOnOwnData
@@ -28,12 +29,13 @@ _SEAL = "seal"
 __all__ = ["Entry", "boards", "entries", "leaderboard", "summary"]
 
 
-def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] = (), name: str = "") -> dict[str, Any]:
     """Return the main scores of one model, by benchmark and task.
 
     Args:
         rows: of :attr:`patent_mteb.report.collect.Collected.results`.
-        own: the records of own data in results (:mod:`patent_mteb.tasks.own_data`).
+        own: the records of own data in results (:mod:`patent_mteb.tasks.own_data`), with their revision.
+        name: what a leaderboard calls a local checkpoint.
 
     Example:
         >>> from patent_mteb.report.leaderboard import summary
@@ -54,6 +56,7 @@ def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] 
         "settings": json.loads(first["settings"]),
         "data_revisions": dict(sorted({row["data"]: row["data_revision"] for row in rows}.items())),
         "scores": scores,
+        **({"name": name} if name else {}),
         **({"own": [dict(record) for record in own]} if own else {}),
     }
     return {**found, _SEAL: json_digest(found)}
@@ -117,9 +120,10 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
 def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
     """Yield one table for each state of each own data set."""
     tasks = TasksOnOwnData()
-    for entry in known:
-        for record in entry.own:
-            tasks.task(record)
+    versions: dict[str, str] = {}
+    for record in (record for entry in known for record in entry.own):
+        tasks.task(record)
+        versions[f".{record.get('revision', '')}"] = f"version {visible(record.get('version', '1'))}, "
     note = "Own data: these scores say nothing about the published benchmark whose rules they follow."
     for benchmark in tasks.benchmarks:
         names = {task.metadata.name for task in benchmark.task_classes}
@@ -131,7 +135,7 @@ def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
                 if measured:
                     scores = {plain_name(task): value for task, value in entry.scores.items() if task in measured}
                     mine.append(Entry(entry.label, entry.benchmarks, scores))
-            title = f"{benchmark.name} (own data, content {state.removeprefix('.local-')})"
+            title = f"{benchmark.name} (own data, {versions.get(state, '')}content {state.removeprefix('.local-')})"
             yield _board(benchmark, mine, title, more=(note,))
 
 
@@ -166,7 +170,8 @@ def _read(path: Path) -> Entry:
             "its scores are not those that were exported: it was changed afterwards, or is of an older version"
         )
     settings = ", ".join(f"{key}={value}" for key, value in found["settings"].items() if key not in ("kind", "parts"))
-    label = f"{found['model']} @{found['revision'][:12]}" + (f" ({settings})" if settings else "")
+    model = f"{found['name']} (local checkpoint)" if found.get("name") else found["model"]
+    label = f"{model} @{found['revision'][:12]}" + (f" ({settings})" if settings else "")
     scores: dict[str, float] = {}
     for task, measures in (item for tasks in found["scores"].values() for item in tasks.items()):
         (value,) = measures.values()

@@ -30,6 +30,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.figures import on_page
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
+from patent_mteb.report.records import state_of_data
 from patent_mteb.report.series import brief_names, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
@@ -267,7 +268,7 @@ def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:
     found = []
     for task, row in zip(view.tasks, first.iter_rows(named=True), strict=True):
         names = {"name": task.name, "short": task.short, "group": task.group, "measure": measure_title(task.measure)}
-        data = texts.number(f"{row['data']} at {row['data_revision']}")
+        data = texts.number(f"{row['data']} at {state_of_data(row['data_revision'], row['data_version'])}")
         about = texts.number(described.get(task.plain, ""))
         found.append(names | {"kind": row["kind"], "data": data, "about": about})
     return found

@@ -51,7 +51,7 @@ _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 
 _RESULT_COLUMNS = (
     "run data_source benchmark group task plain kind main_score value n_queries model revision experiment settings data"
-    " data_revision subset split prompt versions date parameters dims path queries prompts computed small"
+    " data_revision data_version subset split prompt versions date parameters dims path queries prompts computed small"
     " seconds_per_query calls tokens cost"
 )
 RESULT_SCHEMA: dict[str, Any] = (
@@ -60,6 +60,11 @@ RESULT_SCHEMA: dict[str, Any] = (
     | dict.fromkeys(("n_queries", "dims", "calls", "tokens"), pl.Int64)
 )
 """Columns of the table with one row a result (see :class:`patent_mteb.report.collect.Collected`)."""
+
+
+def state_of_data(revision: str, version: str) -> str:
+    """Return a revision with the version that the owner of the data gave it, if any."""
+    return f"{revision}, version {visible(version)}" if version else revision
 
 
 class ScoreRow(NamedTuple):
@@ -118,6 +123,7 @@ class Result:
     path: Path
     evidence: Mapping[str, Any] = field(default_factory=dict)  # empty for older results
     queries: Path | None = None  # per-query scores, if they are present and valid
+    data_version: str = ""  # of own data, as its owner states it
     prompts: Any = None  # the recorded texts before the inputs; None in results without the record
 
     @property
@@ -143,6 +149,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "settings": json.dumps(source.settings, sort_keys=True),
         "data": task.data.key,
         "data_revision": result.data_revision,
+        "data_version": result.data_version,
         "subset": result.subset,
         "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
         "versions": visible(versions),

@@ -23,6 +23,7 @@ from patent_mteb.identity import version
 from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text
 from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, number_columns, slug, text_columns
 from patent_mteb.report.collect import Collected
+from patent_mteb.report.records import state_of_data
 from patent_mteb.report.rendering import COMPARED
 from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
@@ -385,9 +386,13 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
         *(table for table in (_by_domain(view, statistics), advantage(view), _by_query_type(view)) if table.rows),
         *compared_tables(view, statistics),
     ]
-    states = view.results.select("data", "data_revision").unique(maintain_order=True)
+    states = view.results.select("data", "data_revision", "data_version").unique(maintain_order=True)
     if view.data_source.name != "sample":
-        note = "Data: " + "; ".join(f"{data} at {revision[:24]}" for data, revision in states.iter_rows()) + "."
+        note = (
+            "Data: "
+            + "; ".join(f"{data} at {state_of_data(at[:24], version)}" for data, at, version in states.iter_rows())
+            + "."
+        )
         tables = [replace(table, notes=(*table.notes, note)) for table in tables]
     return tables
 

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from report_folders import HEADLINE, add, attest, commit, model_folder
+from small_bases import write_static
 
 from patent_mteb.errors import DataError
+from patent_mteb.identity import content_revision
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.collect import ReportError
 from patent_mteb.report.export import prepare
@@ -309,6 +311,34 @@ def own_result(folder, value, content):
     )
 
 
+def test_a_board_lists_local_checkpoints_under_the_name_that_the_user_gives(tmp_path):
+    checkpoint = tmp_path / "ours"
+    write_static(checkpoint)
+    content = content_revision(checkpoint)
+    for revision, value in ((content, 0.5), ("0" * 16, 0.4)):
+        own_result(model_folder(tmp_path / "in", "local/ours", revision), value, "a" * 12)
+
+    def prepared(**names):
+        return prepare(tmp_path / "in", tmp_path / "out", upstream=False, names=names)
+
+    assert all("--name 'local/ours=NAME'" in refusal.reason for refusal in prepared().refused)
+    outcome = prepared(**{str(checkpoint): "Ours | v3"})
+    assert (outcome.exported, len(outcome.refused)) == (1, 1), "the other content is another checkpoint"
+    board = (tmp_path / "out" / "leaderboard.md").read_text()
+    (row,) = (line for line in board.splitlines() if "local checkpoint" in line)
+    assert rf"Ours \| v3 (local checkpoint) @{content[:12]}" in row and "0.5000" in row
+    (path,) = (tmp_path / "out" / "summaries" / "local__ours").rglob("summary.json")
+    assert path.parent.name == content and json.loads(path.read_text())["model"] == "local/ours"
+    assert prepared(**{"local/ours": "Ours"}).exported == 2
+    for name in (MINILM, "acme/ours", " "):
+        with pytest.raises(ReportError, match="cannot be the name of a local checkpoint"):
+            prepared(**{"local/ours": name})
+    write_static(checkpoint, seed=5)
+    with pytest.raises(ReportError, match="there are: local/ours"):
+        prepared(**{str(checkpoint): "Ours v3"})
+    assert prepare(tmp_path / "in", tmp_path / "up").exported == 0
+
+
 def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_path):
     own_result(model_folder(tmp_path / "in", MINILM, REVISION), 0.5, "a" * 12)
     own_result(model_folder(tmp_path / "in", "datalyes/patembed-base", "abc"), 0.6, "b" * 12)
@@ -323,7 +353,7 @@ def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_
     assert titles == [
         "## Patent embedding leaderboard",
         "## DAPFAM",
-        *(f"## Acme (own data, content {one * 12})" for one in "ab"),
+        *(f"## Acme (own data, version 1, content {one * 12})" for one in "ab"),
     ]
     first, second = board.split("## Acme")[1:]
     assert "0.5000" in first and "0.6000" not in first and "0.6000" in second and "0.5000" not in second

