@@ -32,6 +32,23 @@ def messages_are_heard():
 
 
 @pytest.fixture(autouse=True)
+def releases_of_any_size(monkeypatch):
+    """Tests put a few rows in the place of a release; those of its size take the fixture ``sizes_of_releases``."""
+    from patent_mteb.data import hub
+
+    sizes = hub.ROWS
+    monkeypatch.setattr(hub, "ROWS", {})
+    return sizes
+
+
+@pytest.fixture
+def sizes_of_releases(releases_of_any_size, monkeypatch):
+    from patent_mteb.data import hub
+
+    monkeypatch.setattr(hub, "ROWS", releases_of_any_size)
+
+
+@pytest.fixture(autouse=True)
 def query_scores_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
 

@@ -1,5 +1,7 @@
 """Every example runs offline, as its first lines say, and prints what it promises."""
 
+import hashlib
+import json
 import os
 import re
 import runpy
@@ -67,6 +69,7 @@ def test_every_example_is_run_here():
         "passages",
         "add_a_benchmark",
         "static_model",
+        "publish_sample",
     }
     elsewhere = {"real_patents", "train"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
@@ -79,6 +82,16 @@ def test_quickstart(example, tmp_path):
     assert re.search(r"^  out +0\.\d{4} over \d+ queries$", printed, re.MULTILINE)
     assert re.search(r"^  year_2020 +0\.\d{4}", printed, re.MULTILINE)
     assert len(list(tmp_path.glob("results/**/*.sample.json"))) == 2
+
+
+@pytest.mark.slow
+def test_publish_sample(example, tmp_path):
+    example("publish_sample", tmp_path / "sample")
+    described = json.loads((tmp_path / "sample" / "croissant.json").read_text())
+    files = {one["contentUrl"]: one["sha256"] for one in described["distribution"] if "contentUrl" in one}
+    assert len(files) > 40 and (tmp_path / "sample" / "README.md").is_file()
+    for name, checksum in files.items():
+        assert hashlib.sha256((tmp_path / "sample" / name).read_bytes()).hexdigest() == checksum
 
 
 @pytest.mark.slow

@@ -117,7 +117,7 @@ def _grouped(paper: str, table: int, rows: Iterable[published.Expected], *, stat
 
 
 def _has_prompts(model: str) -> bool:
-    """Whether a model adds prompts or instructions, by what is known of it before it is loaded."""
+    """Whether a model adds prompts or instructions, judged by its entry before it is loaded."""
     if model in CHECKPOINTS:
         return CHECKPOINTS[model].prompts == "table11"
     try:

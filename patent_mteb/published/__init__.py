@@ -18,7 +18,7 @@ without any says why (`Table.not_joined`). A paper can print one score in severa
 last digit. `score_name` is the name of a printed score in a result.
 
 **Protocol cards** (`card`). How a paper evaluates a model in a table, fact by fact, each with its source: a section, a
-table, the authors' public code, or "not stated" with what is used here instead. The first row of `cards.csv` that fits
+table, the authors' public code, or "not stated" with the value used here. The first row of `cards.csv` that fits
 holds; one with an empty value says that nothing is fixed. Facts that a result records (`RECORDED`) decide whether a run
 is compared with the table.
 

@@ -14,7 +14,7 @@ ON, OFF = ("1", "true", "True", "yes", "on", " ON "), ("0", "false", "FALSE", "n
 
 
 @pytest.mark.parametrize("word", ON + OFF)
-def test_words(monkeypatch, word):
+def test_words(monkeypatch, sizes_of_releases, word):
     for variable in ("PATENT_MTEB_INSCOPE", TRUNCATED_VARIABLE, FAST_VARIABLE):
         monkeypatch.setenv(variable, word)
     assert switched_on("PATENT_MTEB_INSCOPE") == on_arrays() == (word in ON)

@@ -30,7 +30,7 @@ def of_release(spec, folder, rows):
 
 
 @pytest.fixture(autouse=True)
-def strict(monkeypatch):
+def strict(monkeypatch, sizes_of_releases):
     monkeypatch.delenv(TRUNCATED_VARIABLE, raising=False)
 
 

@@ -162,7 +162,7 @@ def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
     assert (found.gains[first], found.gains[second]) == ({pool[0]: 3}, {pool[0]: 2, pool[1]: 1})
 
 
-def test_a_release_with_fewer_patents_than_the_paper_states_is_refused(tmp_path):
+def test_a_release_with_fewer_patents_than_the_paper_states_is_refused(tmp_path, sizes_of_releases):
     def check(revision, number):
         refuse_truncated(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
 
