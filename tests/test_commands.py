@@ -33,6 +33,7 @@ _REMOVAL = "needs an earlier import of the same list: tests/readers/test_removal
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 _INCLUDED = "tests/cli/test_include.py runs it, in a process that ends with its benchmark"
+_TABLES = "tests/data/test_paper_tables.py runs tables on a loopback hub"
 NOT_RUN = {
     "patent-mteb run -t PatentCitationRetrieval -m bm25": ("tests/test_readme.py runs it and compares what it prints"),
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
@@ -115,6 +116,11 @@ NOT_RUN = {
         "tests/test_readme.py imports the file, cut to 80 patents"
     ),
     "python -m pytest -m long": "runs for hours",
+    "python tests/environments.py": "builds seven environments",
+    "python examples/publish_sample.py DIRECTORY": "tests/test_examples.py runs it",
+    "patent-mteb reproduce --paper dapfam --table 17": _TABLES,
+    "patent-mteb reproduce --paper dapfam --table 17 -m bm25-dapfam": _TABLES,
+    "patent-mteb reproduce --paper patenteb --dry-run": _TABLES,
     "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
     "python -m sphinx docs site": "tests/test_docs.py runs it",
     "python tests/compare_scores.py COMMIT": "runs the suite of another commit, for half an hour",

@@ -53,6 +53,8 @@ def test_the_examples_run(name, tmp_path, monkeypatch, request):
     """
     if name in PLOTS:
         pytest.importorskip("matplotlib")
+    if name == "patent_mteb.experiments.terrier":
+        pytest.importorskip("pyterrier")
     monkeypatch.setattr(socket.socket, "connect", _refuse)
     for number, example in enumerate(
         doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)

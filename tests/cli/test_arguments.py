@@ -69,6 +69,7 @@ def test_underscores_do_in_every_option_and_stay_in_values(monkeypatch, command,
 
 
 REQUIRED = {
+    "try": ["f"],
     "list": [],
     "run": ["-m", "x"],
     "report": ["r"],
@@ -92,6 +93,7 @@ REQUIRED = {
     "store merge": ["other"],
     "publish results": ["r", "o"],
     "publish board": ["r", "o"],
+    "publish anonymous": ["r", "o"],
     "publish mteb": ["d"],
     "publish beir": ["x", "d"],
     "edition build": ["open-us", "r", "o", "--window", "2026"],

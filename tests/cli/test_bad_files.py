@@ -210,7 +210,7 @@ OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
     ),
     "no line ends": (
         one_file(lambda text: text.replace("\n", "")),
-        all_forms(WHOLE, json=counted(OBJECT, 0), csv=stops("row 1: two columns"), tables=stops("column 'withdrawn' is missing"),
+        all_forms(WHOLE, json=counted(OBJECT, 0), csv=stops("the file has no rows"), tables=stops("column 'withdrawn' is missing"),
                   rows=cannot("one row whose text goes on")),
     ),
 }  # fmt: skip

@@ -104,7 +104,7 @@ def serve(work: Path) -> None:
 
     assert mteb
     for module in pkgutil.walk_packages(patent_mteb.__path__, "patent_mteb."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(("__main__", ".terrier")):  # PyTerrier is not installed here
             importlib.import_module(module.name)
     for name in (
         "bm25s.numba",
