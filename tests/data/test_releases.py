@@ -1,7 +1,11 @@
 """Row counts of the releases: the papers' totals."""
 
+import pytest
+
 from patent_mteb.data.hub import ROWS, rows_of
 from patent_mteb.tasks.patenteb import CLASSES, CLUSTERS, PARAPHRASES, RETRIEVAL
+
+pytestmark = pytest.mark.usefixtures("sizes_of_releases")
 
 
 def test_patenteb_adds_up_to_the_totals_of_the_paper():

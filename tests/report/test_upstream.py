@@ -14,6 +14,8 @@ from patent_mteb.report.upstream import unknown_fields
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import sizes
 
+pytestmark = pytest.mark.usefixtures("sizes_of_releases")
+
 FIELDS = {
     "revision": "revision",
     "release_date": "release date",

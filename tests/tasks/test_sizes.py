@@ -5,11 +5,14 @@ import re
 from importlib.resources import files
 
 import mteb
+import pytest
 
 from patent_mteb.published import sizes as sizes_of_the_paper
 from patent_mteb.published import stated
 from patent_mteb.tasks.base import Sizes, shipped, sizes
 from patent_mteb.tasks.catalogue import benchmarks, find, sample_tasks
+
+pytestmark = pytest.mark.usefixtures("sizes_of_releases")
 
 
 def stated_rows():
