@@ -48,7 +48,7 @@ NUMBERS = PLAIN["publication_number"]
 class Case:
     """One case: ``make`` writes its files, ``gives`` is what the records hold, ``said`` is in a note or in the error.
 
-    A case with a ``remedy`` is refused.
+    A case with a ``remedy`` is refused. ``source`` is the database whose export it is recognised as.
     """
 
     group: str
@@ -58,6 +58,7 @@ class Case:
     said: str = ""
     remedy: str = ""
     columns: str = ""
+    source: str = ""
 
     @property
     def outcome(self) -> str:
@@ -104,8 +105,9 @@ def case(
     said: str = "",
     remedy: str = "",
     columns: str = "",
+    source: str = "",
 ) -> None:
-    CASES.append(Case(_group, name, make, PLAIN if gives is None else gives, said, remedy, columns))
+    CASES.append(Case(_group, name, make, PLAIN if gives is None else gives, said, remedy, columns, source))
 
 
 def but(**changed: Any) -> dict[str, Any]:
@@ -756,7 +758,7 @@ case("date cells of a workbook", book([HEADER, *with_column("Publication Date", 
 case(
     "serial numbers of a workbook",
     book([HEADER, *with_column("Publication Date", (43417, 43467.0, 42101))]),
-    said="a serial number of Excel",
+    said="a serial number of Excel: row 2: 43417 = 2018-11-13",
 )
 
 
@@ -1104,13 +1106,20 @@ UNREAD = "columns not read"
 
 
 def exported(
-    name: str, header: str, row: Sequence[Any], said: str = "", above: Rows = (), as_text: str = "", **gives: Any
+    name: str,
+    header: str,
+    row: Sequence[Any],
+    said: str = "",
+    above: Rows = (),
+    as_text: str = "",
+    source: str = "",
+    **gives: Any,
 ) -> None:
     """A case of one row; ``as_text`` is the delimiter of a CSV, without it a workbook is made."""
     rows = [*above, header.split(","), row]
     make = text(rows, "export.csv", delimiter=as_text) if as_text else book(rows, name="export.xlsx")
     wanted = {field: value for field, value in {**EXPORTED, **gives}.items() if value is not None}
-    case(name, make, wanted, said)
+    case(name, make, wanted, said, source=source)
 
 
 exported(
@@ -1121,7 +1130,7 @@ exported(
     "",
     [["Derwent Innovation"], ["Query: ALL=(pump)"], ["2 January 2026"]],
     ",",
-    cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"],
+    cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"], source="derwent",
 )  # fmt: skip
 exported(
     "Derwent workbook of families (Basic Patent Number)",
@@ -1134,95 +1143,95 @@ exported(
     "Thomson Innovation (before Derwent Innovation)",
     "Publication Number,Title,Abstract,Assignee/Applicant,Inventor,IPC Class,Publication Date,Priority Date,Count of Cited Refs - Patent,Cited Refs - Patent",
     ["US10123456B2", "Pump", "A pump.", "ACME", "DOE J | ROE J", "F04B 1/00 | F04B 3/00", "2018-11-13", "2015-01-02", "1", "US9000001B2"],
-    "columns not read: 'Count of Cited Refs - Patent'", as_text=",", cited=CITED,
+    "columns not read: 'Count of Cited Refs - Patent'", as_text=",", cited=CITED, source="thomson",
 )  # fmt: skip
 exported(
     "Lens.org",
     "#,Jurisdiction,Kind,Display Key,Lens ID,Publication Date,Application Number,Earliest Priority Date,Title,Abstract,Applicants,Inventors,Cited Patents,Cites Patent Count,"
     "Simple Family Members,CPC Classifications,IPCR Classifications",
     ["1", "US", "B2", "US 10123456 B2", "000-001", "2018-11-13", "US 201615123456 A", "2015-01-02", "Pump", "A pump.", "ACME", "DOE J;;ROE J", "US 9000001 B2", "1", "EP 3456789 A1", "F04B1/00", "F04B 1/00;;F04B 3/00"],
-    "columns not read: '#', 'Jurisdiction', 'Lens ID', 'Cites Patent Count'", as_text=",", cited=CITED, members=["US10123456B2 EP3456789A1"],
+    "columns not read: '#', 'Jurisdiction', 'Lens ID', 'Cites Patent Count'", as_text=",", cited=CITED, members=["US10123456B2 EP3456789A1"], source="lens",
 )  # fmt: skip
 exported(
     "Espacenet, two numbers in a cell",
     "No,Title,Inventors,Applicants,Publication number,Earliest priority,IPC,CPC,Publication date,Earliest publication,Family number",
     ["1", "Pump", "DOE J\nROE J", "ACME", "US2018123456A1 \nUS10123456B2", "2015-01-02", "F04B 1/00 \nF04B 3/00", "F04B1/00", "2018-05-03 \n2018-11-13", "2018-05-03", "57123"],
     "a further publication number in the cell: read as a member of the family", [["Smart search"], ["1 results"], []], ";",
-    publication_number=["US2018123456A1"], publication_date=["2018-05-03"], members=["US2018123456A1 US10123456B2"], family_id=["57123"],
+    publication_number=["US2018123456A1"], publication_date=["2018-05-03"], members=["US2018123456A1 US10123456B2"], family_id=["57123"], source="espacenet",
 )  # fmt: skip
 exported(
     "WIPO PATENTSCOPE",
     "Application Id,Application Number,Application Date,Country,Title,Abstract,I P C,Applicants,Inventors,Priorities Data,Image",
     ["WO2019123456", "PCT/US2018/065432", "13.12.2018", "WO", "Pump", "A pump.", "F04B 1/00; F04B 3/00", "ACME", "DOE J; ROE J", "62/600,123 02.01.2015 US", ""],
     "priority_date is a date within a text", [["Query: EN_TI:(pump)"], []],
-    publication_number=["WO2019123456"], publication_date=[""],
+    publication_number=["WO2019123456"], publication_date=[""], source="patentscope",
 )  # fmt: skip
 exported(
     "Google Patents",
     "id,title,assignee,inventor/author,priority date,filing/creation date,publication date,grant date,result link",
     ["US-10123456-B2", "Pump", "ACME", "DOE J, ROE J", "2015-01-02", "2016-01-02", "2018-11-13", "2018-11-13", "https://patents.google.com/patent/US10123456B2/en"],
-    "columns not read: 'grant date', 'result link'", [["search URL:", "https://patents.google.com/?q=pump"]], ",", ipc=None,
+    "columns not read: 'grant date', 'result link'", [["search URL:", "https://patents.google.com/?q=pump"]], ",", ipc=None, source="google-patents",
 )  # fmt: skip
 exported(
     "Google BigQuery as a CSV",
     "publication_number,title_localized,family_id,publication_date,priority_date,inventor,assignee,ipc",
     ["US-10123456-B2", "[{'text': 'Pump', 'language': 'en'}]", "57123", "20181113", "20150102", "['DOE J', 'ROE J']", "['ACME']", "[{'code': 'F04B1/00'}]"],
-    as_text=",", ipc=[["F04B1/00"]], family_id=["57123"],
+    as_text=",", ipc=[["F04B1/00"]], family_id=["57123"], source="bigquery",
 )  # fmt: skip
 exported(
     "Questel Orbit",
     "Publication numbers,Publication dates,Title,Abstract,Claims,Current assignees,Inventors,IPC - International classification,Earliest priority date,Cited patents,Citing patents,Family number (FAN)",
     ["US10123456 B2\nEP3456789 A1", "2018-11-13\n2019-01-02", "(US10123456)\nPump", "(US10123456)\nA pump.", "(US10123456)\n1. A pump.", "ACME", "DOE J\nROE J", "F04B 1/00\nF04B 3/00", "2015-01-02", "US9000001 B2", "US11000000 B2", "57123"],
-    "numbers before a text removed", cited=BOTH, members=["US10123456B2 EP3456789A1"], family_id=["57123"], abstract=["A pump."],
+    "numbers before a text removed", cited=BOTH, members=["US10123456B2 EP3456789A1"], family_id=["57123"], abstract=["A pump."], source="orbit",
 )  # fmt: skip
 exported(
     "PatSnap",
     "Publication Number,Title,Abstract,Publication Date,Earliest Priority Date,Original Assignee,Inventor,IPC,Simple Family,Cites,Cited By,Count of Cited By",
     ["US10123456B2", "Pump", "A pump.", "2018-11-13", "2015-01-02", "ACME", "DOE J | ROE J", "F04B 1/00 | F04B 3/00", "US10123456B2 | EP3456789A1", "US9000001B2", "US11000000B2", "1"],
-    "columns not read: 'Count of Cited By'", cited=BOTH, members=["US10123456B2 EP3456789A1"],
+    "columns not read: 'Count of Cited By'", cited=BOTH, members=["US10123456B2 EP3456789A1"], source="patsnap",
 )  # fmt: skip
 exported(
     "PatSnap, Chinese",
     "公开(公告)号,标题,摘要,公开(公告)日,最早优先权日,[标]原始申请(专利权)人,发明人,IPC分类号,简单同族,引用专利,被引用专利",
     ["US10123456B2", "Pump", "A pump.", "2018-11-13", "2015-01-02", "ACME", "DOE J | ROE J", "F04B 1/00 | F04B 3/00", "US10123456B2 | EP3456789A1", "US9000001B2", "US11000000B2"],
-    cited=BOTH, members=["US10123456B2 EP3456789A1"],
+    cited=BOTH, members=["US10123456B2 EP3456789A1"], source="patsnap-chinese",
 )  # fmt: skip
 exported(
     "incoPat",
     "标题 (中文),摘要 (中文),公开（公告）号,公开（公告）日,优先权日,IPC,申请人,发明人,引证专利,被引证专利,简单同族",
     ["Pump", "A pump.", "US10123456B2", "20181113", "20150102", "F04B 1/00; F04B 3/00", "ACME", "DOE J; ROE J", "US9000001B2", "US11000000B2", "EP3456789A1"],
-    cited=BOTH, members=["US10123456B2 EP3456789A1"],
+    cited=BOTH, members=["US10123456B2 EP3456789A1"], source="incopat",
 )  # fmt: skip
 exported(
     "TotalPatent One",
     "Publication Number,Publication Kind,Publication Date,Priority Date,Title (English),Abstract (English),Applicants/Assignees,Inventors,IPC (All),Family Id (Main),Citations - Backward,Citations - Forward",
     ["US10123456", "B2", "20181113", "20150102", "Pump", "A pump.", "ACME", "DOE J;ROE J", "F04B 1/00;F04B 3/00", "57123", "US9000001B2", "US11000000B2"],
-    as_text=",", cited=BOTH, family_id=["57123"],
+    as_text=",", cited=BOTH, family_id=["57123"], source="totalpatent",
 )  # fmt: skip
 exported(
     "PatBase",
     "Family Number,Publication Number,Title,Abstract,First Claim,Probable Assignees,Inventors,Int Class,Earliest Priority,Cited Refs (Backward)",
     ["57123", "US10123456 B2; EP3456789 A1", "Pump", "A pump.", "1. A pump", "ACME", "DOE J; ROE J", "F04B 1/00; F04B 3/00", "20150102", "US9000001 B2"],
     "a further publication number in the cell: read as a member of the family", as_text=",",
-    publication_date=[""], cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"],
+    publication_date=[""], cited=CITED, family_id=["57123"], members=["US10123456B2 EP3456789A1"], source="patbase",
 )  # fmt: skip
 exported(
     "J-PlatPat",
     "文献番号,出願番号,出願日,公知日,発明の名称,出願人/権利者,FI,要約",
     ["特開2019-123456", "特願2018-001234", "2018/01/09", "2018/11/13", "ポンプ", "ACME", "F04B 1/00,F04B 3/00", "ポンプ。"],
-    as_text=",", publication_number=["JP2019123456A"], title=["ポンプ"], inventors=None, priority_date=None, application_number=["JP2018001234"],
+    as_text=",", publication_number=["JP2019123456A"], title=["ポンプ"], inventors=None, priority_date=None, application_number=["JP2018001234"], source="jplatpat",
 )  # fmt: skip
 exported(
     "DEPATISnet",
     "Treffer,Veröffentlichungsnummer,Anmeldedatum,Veröffentlichungsdatum,Titel,Anmelder/Inhaber,Erfinder,IPC-Hauptklasse",
     ["1", "US000010123456B2", "13.11.2016", "13.11.2018", "[DE] Pump", "ACME", "DOE J; ROE J", "F04B 1/00"],
-    "languages before a text removed", as_text=";", ipc=[["F04B 1/00"]], priority_date=None,
+    "languages before a text removed", as_text=";", ipc=[["F04B 1/00"]], priority_date=None, source="depatisnet",
 )  # fmt: skip
 exported(
     "USPTO Patent Public Search",
     "Result #,Document/Patent number,Display,Title,Inventor name,Publication date,Pages",
     ["1", "US-10123456-B2", "Preview", "Pump", "Doe; John", "2018-11-13", "12"],
-    "columns not read: 'Result #', 'Display', 'Pages'", as_text=",", ipc=None, applicants=None, priority_date=None, inventors=[["Doe; John"]],
+    "columns not read: 'Result #', 'Display', 'Pages'", as_text=",", ipc=None, applicants=None, priority_date=None, inventors=[["Doe; John"]], source="uspto-search",
 )  # fmt: skip
 case(
     "inventors as objects in JSON",

@@ -6,6 +6,7 @@ from messy_tables import CASES, Case
 from patent_mteb.errors import DataError
 from patent_mteb.patents.families import family_ids
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
+from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.records_directory import read_accounts
 
@@ -53,6 +54,8 @@ def test_a_messy_table_ends_as_its_row_says(case: Case, tmp_path):
         assert case.said in error.value.problem and case.remedy in error.value.remedy, str(error.value)
         return
     import_files(files, root, source)
+    if case.source:
+        assert [recognise(file).name for file in files] == [case.source]
     accounts = read_accounts(root).values()
     said = [
         f"{what}: {'; '.join(tally.examples)}"
