@@ -14,8 +14,11 @@ from import_graph import MODULES
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))
-PLOTS = {f"patent_mteb.report.{module}" for module in ("drawing", "figures", "style")}
-"""Modules whose examples need matplotlib, which is an extra."""
+OPTIONAL = {
+    **{f"patent_mteb.report.{module}": "matplotlib" for module in ("drawing", "figures", "style")},
+    "patent_mteb.experiments.terrier": "pyterrier",
+}
+"""Modules that need a package that is optional."""
 
 
 @pytest.fixture(scope="session")
@@ -51,10 +54,8 @@ def test_the_examples_run(name, tmp_path, monkeypatch, request):
     """Each docstring in a folder of its own, which is empty but for results to report on; the environment is put back
     after it.
     """
-    if name in PLOTS:
-        pytest.importorskip("matplotlib")
-    if name == "patent_mteb.experiments.terrier":
-        pytest.importorskip("pyterrier")
+    if name in OPTIONAL:
+        pytest.importorskip(OPTIONAL[name])
     monkeypatch.setattr(socket.socket, "connect", _refuse)
     for number, example in enumerate(
         doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)
