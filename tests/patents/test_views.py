@@ -596,6 +596,7 @@ def test_real_claim_sets_are_numbered_consecutively_but_for_the_misnumbered(real
     assert disordered == OUT_OF_ORDER
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_first_claims_are_independent_but_for_three(real):
     dependent = {publication for publication, (_, found) in real.items() if not found.claims[0].independent}
