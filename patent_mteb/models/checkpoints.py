@@ -136,6 +136,7 @@ _ROWS = (
     _row(_BERT_FOR_PATENTS, 1024, "mean", "apache-2.0", 340.0, **_PLAIN_BERT),
     _row("bhlim/bge-base-patentmatch", 768, "cls", "apache-2.0", 109.0, adapted_from=_BGE),
     *map(_patentmap, _PATENTMAP),
+    _row("ZoeYou/patentbert-pytorch", 768, "cls", "not specified", modules=False),  # PatentMap's "PatentBERT"
     _row("nlpaueb/legal-bert-base-uncased", 768, "mean", "cc-by-sa-4.0", 109.0, modules=False, source="legal-bert"),
     _row("allenai/specter2_base", 768, "cls", "apache-2.0", modules=False),
 )

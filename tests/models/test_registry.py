@@ -370,7 +370,7 @@ class TestMetas:
     @pytest.mark.slow
     def test_names_are_ours_alone(self):
         names = [meta.name for meta in METAS]
-        assert len(names) == len(set(names)) == len(CHECKPOINTS) == 26
+        assert len(names) == len(set(names)) == len(CHECKPOINTS) == 27
         foreign = {name: meta for name, meta in MODEL_REGISTRY.items() if meta not in METAS}
         assert not set(names) & set(foreign)
 

@@ -119,7 +119,7 @@ COMPARED = {
     "dapfam": "b219b7bd4177a496",
     "patenteb": "bbb020f5d2af22e9",
     "sophia": "896f614aed9253a5",
-    "patentmap": "b694318f08fd42ca",
+    "patentmap": "e42c7afec52fa128",
 }
 
 
