@@ -569,7 +569,7 @@ def check_pairs(
         known = checked.keys() | unreadable.keys()
         name = test_set.name if test_set.name not in known else f"{test_set.name} ({len(known)})"
         try:
-            leaks, checked[name] = find_leaks(trained, test_set, families, common)
+            leaks, checked[name] = find_leaks(trained, replace(test_set, name=name), families, common)
         except PatentMTEBError as error:
             unreadable[name] = str(error)
             continue

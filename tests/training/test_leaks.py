@@ -187,6 +187,19 @@ def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path)
     assert list(record.checked) == ["mine (1)"] and list(record.unreadable) == ["mine", "mine (2)"]
 
 
+def test_leaks_into_two_test_sets_of_one_name_are_counted_for_each(corpus, tmp_path):
+    path = tmp_path / "pairs.parquet"
+    pairs.write_pairs(path, pairs.abstract_and_claim(corpus, "validation", Counter()))
+    members = {pair.anchor_id: pair.anchor_family for pair in pairs.read_pairs(path)}
+    first, *_, last = members
+    sets = [MeasuredSet("mine", lambda key=key: iter([Item(key, members[key], "")])) for key in (first, last)]
+    record = check_pairs([path], corpus, drop=True, test_sets=sets)
+    found = {name: sum(ways.values()) for name, ways in record.ways.items()}
+    families = list(members.values())
+    assert members[first] != members[last] and list(record.checked) == ["mine", "mine (1)"]
+    assert found == {"mine": families.count(members[first]), "mine (1)": families.count(members[last])}
+
+
 def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp_path, monkeypatch):
     """Own records in a directory ``sample``: the other test sets are looked for, and PatenTEB's settings are the
     paper's.
