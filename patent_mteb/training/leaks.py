@@ -358,9 +358,9 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
 
 
 def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[str, list[type[PatentTask]]]:
-    """The tasks of each dataset of a benchmark: the headline task first, then retrieval tasks, then others."""
+    """The tasks of each dataset of a benchmark, the headline task first."""
     chosen: dict[str, list[type[PatentTask]]] = defaultdict(list)
-    for kind in sorted(kinds, key=lambda kind: (kind.metadata.name != headline, not issubclass(kind, PatentRetrieval))):
+    for kind in sorted(kinds, key=lambda kind: kind.metadata.name != headline):
         chosen[kind.data.key].append(kind)
     return chosen
 

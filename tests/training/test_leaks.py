@@ -187,6 +187,27 @@ def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path)
     assert list(record.checked) == ["mine (1)"] and list(record.unreadable) == ["mine", "mine (2)"]
 
 
+def test_a_training_publication_without_family_is_checked_by_its_number(corpus, tmp_path):
+    path = tmp_path / "pairs.parquet"
+    texts = {"anchor": "a pump", "positive": "a valve"}
+    numbers = {"anchor_id": "EP1000000A1", "positive_id": "US9000000B2", "anchor_family": "", "positive_family": ""}
+    pairs.write_pairs(path, [pairs.Pair(**texts, **numbers, signal="mine")])
+    test = MeasuredSet("mine", lambda: iter([Item("EP 1 000 000 A1", "", "")]))
+    record = check_pairs([path], corpus, drop=True, test_sets=[test])
+    assert (record.publications, record.leaking, record.ways) == (2, 1, {"mine": {"number": 1}})
+
+
+def test_title_and_abstract_alone_are_compared_with_title_and_abstract():
+    same = " ".join(f"part{number}x" for number in range(30))
+    other = [" ".join(f"side{side}word{number}x" for number in range(200)) for side in "ab"]
+    test, train = (
+        Item(number, number, f"{same} {claim}", title_abstract=same, claim=claim)
+        for number, claim in zip(("EP1A1", "US2A1"), other, strict=True)
+    )
+    (leak,) = leaks_of([test], [train]).values()
+    assert (leak.way, leak.field) == ("text", "title and abstract")
+
+
 def test_leaks_into_two_test_sets_of_one_name_are_counted_for_each(corpus, tmp_path):
     path = tmp_path / "pairs.parquet"
     pairs.write_pairs(path, pairs.abstract_and_claim(corpus, "validation", Counter()))
