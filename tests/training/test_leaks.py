@@ -8,9 +8,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import open_us_patents as world
 import pytest
 
 from patent_mteb.errors import DataError
+from patent_mteb.experiments import editions
 from patent_mteb.patents.records import write_patents
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
@@ -168,6 +170,17 @@ def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corp
         "datalyes/retrieval_IN" in record.checked
         and f"2 unreadable, {len(record.absent)} absent" in record.contamination
     )
+
+
+def test_a_dataset_of_several_benchmarks_is_one_test_set_with_its_families(corpus, tmp_path, monkeypatch):
+    """An edition is read by the benchmark of its recipe and by its own."""
+    editions.build(world.collection(), tmp_path, world.WINDOW)
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    own, edition = present(replace(corpus, name="mine", folder=None, is_sample=False))[0]
+    assert (own.name, edition.name) == ("the test split of the data", "PatentOpenUS")
+    families = {patent.publication_number: patent.family_id for patent in world.PATENTS}
+    found = {item.id: item.family for item in edition.items()}
+    assert len(found) > 5 and found.items() <= families.items()
 
 
 def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path):
