@@ -116,6 +116,21 @@ def test_the_application_as_filed_is_the_first_publication_before_grant():
     assert as_filed(headers_of(alone))["US11500001B2"].number == Q1
 
 
+def test_a_document_is_the_first_publication_of_its_family_with_a_date_and_a_text():
+    text, day = {"abstract": "A pump."}, {"publication_date": dt.date(2010, 1, 1)}
+    later = {"publication_date": dt.date(2012, 1, 1)}
+    patents = [
+        Patent("US2010000001A1", "F", **day),
+        Patent("US2010000002A1", "F", **text),
+        Patent("US2012000001A1", "F", **text, **later),
+        Patent("US2012000002A1", "F", **text, **later),
+        Patent("US2010000003A1", "WITHOUT TEXT", title="Pump", **day),
+        Patent("US2010000004A1", "WITHOUT DATE", **text),
+    ]
+    found = documents_of(headers_of(patents))
+    assert {family: document.number for family, document in found.items()} == {"F": "US2012000001A1"}
+
+
 @pytest.mark.parametrize(
     ("rules", "counted", "day"),
     [
