@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import open_us_patents as world
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from patent_mteb.errors import DataError
@@ -31,6 +33,10 @@ from patent_mteb.training.leaks import (
 )
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("leak_cases.jsonl").read_text("utf-8").splitlines()]
+
+SHARED = (
+    " Machine translation of this text has been disabled by its publisher, contact local staff during office hours."
+)
 
 
 def leaks_of(test, train):
@@ -181,6 +187,10 @@ def test_a_dataset_of_several_benchmarks_is_one_test_set_with_its_families(corpu
     families = {patent.publication_number: patent.family_id for patent in world.PATENTS}
     found = {item.id: item.family for item in edition.items()}
     assert len(found) > 5 and found.items() <= families.items()
+    path = tmp_path / "PatentOpenUS" / "metadata.parquet"
+    unknown = pq.read_table(path).drop_columns("family_id")
+    pq.write_table(unknown.append_column("family_id", pa.nulls(len(unknown), pa.string())), path)
+    assert {item.id: item.family for item in edition.items()} == {key: key for key in found}
 
 
 def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path):
@@ -249,16 +259,23 @@ def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp
 
 def test_a_text_that_many_families_of_the_test_set_share_identifies_none():
     """Publications of one family are one; those whose family is unknown are families of their own."""
-    text = (
-        "Machine translation of this text has been disabled by its publisher, contact local staff during office hours."
-    )
-    trained = [Item("US9000000A1", "X", text)]
+    trained = [Item("US9000000A1", "X", SHARED)]
 
     def test(family):
-        return [Item(f"EP{1_000_000 + number}A1", family(number), text) for number in range(30)]
+        return [Item(f"EP{1_000_000 + number}A1", family(number), SHARED) for number in range(30)]
 
     assert leaks_of(test(lambda number: "F1"), trained) and leaks_of(test(lambda number: f"F{number % 20}"), trained)
     assert not leaks_of(test(lambda number: f"F{number}"), trained) and not leaks_of(test(lambda number: "0"), trained)
+
+
+def test_a_sentence_that_many_families_share_does_not_hide_a_copied_text():
+    def text(number):
+        return " ".join(f"part{number}n{word}x" for word in range(30)) + SHARED
+
+    test = [Item(f"EP{1_000_000 + number}A1", f"F{number}", text(number)) for number in range(30)]
+    (leak,) = leaks_of(test, [Item("US9000000A1", "X", text(7))]).values()
+    assert (leak.found, leak.way, leak.share) == ("EP1000007A1", "text", 1.0)
+    assert not leaks_of(test, [Item("US9000000A1", "X", text(31))])
 
 
 def test_families_of_the_training_records_in_their_normal_form():
