@@ -358,9 +358,9 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
 
 
 def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[str, list[type[PatentTask]]]:
-    """The tasks of each dataset of a benchmark: the headline task first, then retrieval tasks, then others."""
+    """The tasks of each dataset of a benchmark, the headline task first."""
     chosen: dict[str, list[type[PatentTask]]] = defaultdict(list)
-    for kind in sorted(kinds, key=lambda kind: (kind.metadata.name != headline, not issubclass(kind, PatentRetrieval))):
+    for kind in sorted(kinds, key=lambda kind: kind.metadata.name != headline):
         chosen[kind.data.key].append(kind)
     return chosen
 
@@ -569,7 +569,7 @@ def check_pairs(
         known = checked.keys() | unreadable.keys()
         name = test_set.name if test_set.name not in known else f"{test_set.name} ({len(known)})"
         try:
-            leaks, checked[name] = find_leaks(trained, test_set, families, common)
+            leaks, checked[name] = find_leaks(trained, replace(test_set, name=name), families, common)
         except PatentMTEBError as error:
             unreadable[name] = str(error)
             continue

@@ -29,6 +29,19 @@ def test_what_may_pass_is_tried_again_and_the_key_goes_with_each_request(monkeyp
     assert server.keys == [f"Bearer {KEY}"] * 4
 
 
+@pytest.mark.parametrize(
+    ("codes", "asked"), [((408, 409, 425, 429, 500, 502, 503, 504, 529), 2), ((400, 405, 410, 413, 422, 501, 505), 1)]
+)
+def test_only_errors_that_may_pass_are_tried_again(codes, asked):
+    """RFC 9110 and 6585: timeouts, conflicts, too early, too many requests, and failures of the server or a gateway;
+    529 is "overloaded" at several vendors.
+    """
+    for code in codes:
+        with chat_server(lambda body, code=code: (code, {}, b"")) as (url, server), pytest.raises(EndpointError):
+            endpoint(url, retries=1).post_json("/x", BODY)
+        assert len(server.bodies) == asked, code
+
+
 def test_other_variables_hold_other_keys_and_none_is_sent_without(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("MINE", "other")

@@ -12,7 +12,7 @@ from small_data import dapfam_tables, unmeasured
 
 from patent_mteb.data import loading
 from patent_mteb.experiments import run
-from patent_mteb.experiments.results_folder import ResultsFolder
+from patent_mteb.experiments.results_folder import ResultsFolder, contradiction_in, current_revision
 from patent_mteb.models import bm25
 from patent_mteb.tasks import dapfam
 
@@ -72,6 +72,46 @@ def test_a_result_is_there_with_all_that_belongs_to_it_or_not_at_all(tmp_path, m
         assert [row["encode_kwargs"] for row in content(next(tmp_path.rglob("run_settings.jsonl")))] == [
             {"batch_size": 8}
         ]
+
+
+def test_a_stored_result_is_reused_if_it_is_whole_true_and_of_the_same_data(tmp_path, monkeypatch):
+    model, task = bm25("dapfam"), mteb.get_task(TASK)
+    run.run(model, [task], tmp_path, show_progress=False)
+    folder, meta = ResultsFolder(tmp_path), model.mteb_model_meta
+    path = folder.result_path(meta, task)
+    whole = path.read_text()
+    assert folder.has(meta, task) and not folder.lacks_scores(meta, task)
+    revision, split = json.loads(whole)["dataset_revision"], task.metadata.eval_splits[0]
+    higher = json.loads(whole)
+    higher["scores"][split][0]["ndcg_at_10"] += 0.1
+    changes = {
+        "incomplete": whole[: len(whole) // 2],
+        "other data": whole.replace(revision, "0" * 40),
+        "another score": json.dumps(higher),
+        "no score": json.dumps(higher | {"scores": {split: []}}),
+    }
+    for what, changed in changes.items():
+        path.write_text(changed)
+        assert not folder.has(meta, task), what
+    path.write_text(whole)
+    assert folder.has(meta, task)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(task), "lacks_scores", lambda task, entry: True)
+        assert folder.lacks_scores(meta, task) and not folder.has(meta, task)
+    path.with_name("model_meta.json").unlink()
+    assert contradiction_in(path) == ""
+    path.unlink()
+    assert not folder.has(meta, task)
+
+
+@pytest.mark.parametrize(("stored", "current"), [("a" * 40, "a" * 40), ("sample-0123456789ab", "main")])
+def test_any_commit_of_a_branch_may_be_the_data_while_the_hub_is_out_of_reach(stored, current):
+    assert current_revision(mteb.get_task("PanoramaPAR4PCReranking"), stored) == current
+
+
+def test_a_commit_is_its_own_revision_whatever_is_stored():
+    task = mteb.get_task("PatentDAPFAMTAToTACRetrieval")
+    assert current_revision(task, "a" * 40) == task.metadata.revision != "a" * 40
 
 
 NAME = "PatentDAPFAMTAToTACRetrieval"

@@ -83,6 +83,7 @@ def test_one_query_tells_nothing():
     assert against(paired_t(one), 0).tolist() == [1, 1] and np.isinf(paired_t(one).intervals()).all()
     assert against(permutation(one), 0).tolist() == [1, 0.5]
     assert np.isnan(effect_sizes(one, 0)[1]) and detectable(one) is None
+    np.testing.assert_array_equal(effect_sizes([[0.2, 0.7, 0.2]], 0), [0, np.nan, 0])
 
 
 def test_effect_sizes_by_hand():

@@ -250,6 +250,19 @@ def test_one_serial_of_several_applications_joins_nothing():
     assert _grouped(national) == ["EP3000000A1 EP3000000B1"]  # a PCT application has a national number too
 
 
+def test_one_serial_of_several_applications_that_only_relations_know_joins_nothing():
+    filed = {"ES2000001A1": "ES200001234", "ES2000001B1": "ES201809876"}
+    relations = [Relation(number, application, "application") for number, application in filed.items()]
+    assert _grouped(_alone(*filed), relations) == sorted(filed)
+
+
+def test_a_number_without_kind_code_is_the_only_publication_that_it_can_be():
+    name = families.publication_names(["EP1000000A1", "EP 1 000 000 A1", "US8000001B1", "US8000001B2"])
+    written = ["EP 1000000", "EP1000000B1", "US8,000,001", "US8000001B2", "FR3000000", " case 17 "]
+    expected = ["EP1000000A1", "EP1000000B1", "US8000001", "US8000001B2", "FR3000000", "case 17"]
+    assert list(map(name, written)) == expected
+
+
 def test_application_numbers_join_within_an_office_only():
     patents = [
         *_alone("EP3000000A1", application_number="EP19712345.6"),

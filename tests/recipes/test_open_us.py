@@ -9,9 +9,10 @@ from open_us_patents import D1, D2, D3, D4, D5, D6, D7, Q1, Q2
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import as_filed, headers_of
+from patent_mteb.recipes.open_citations import Rules, as_filed, documents_of, headers_of, usable_citations
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -113,6 +114,51 @@ def test_the_application_as_filed_is_the_first_publication_before_grant():
     assert "US11500003B2" not in found
     alone = [replace(one, application_number="", family_id="F") for one in world.PATENTS[:2]]
     assert as_filed(headers_of(alone))["US11500001B2"].number == Q1
+
+
+def test_a_document_is_the_first_publication_of_its_family_with_a_date_and_a_text():
+    text, day = {"abstract": "A pump."}, {"publication_date": dt.date(2010, 1, 1)}
+    later = {"publication_date": dt.date(2012, 1, 1)}
+    patents = [
+        Patent("US2010000001A1", "F", **day),
+        Patent("US2010000002A1", "F", **text),
+        Patent("US2012000001A1", "F", **text, **later),
+        Patent("US2012000002A1", "F", **text, **later),
+        Patent("US2010000003A1", "WITHOUT TEXT", title="Pump", **day),
+        Patent("US2010000004A1", "WITHOUT DATE", **text),
+    ]
+    found = documents_of(headers_of(patents))
+    assert {family: document.number for family, document in found.items()} == {"F": "US2012000001A1"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "counted", "day"),
+    [
+        (Rules((), True, None), ["EARLY"], None),
+        (Rules((), True, None, reports=True), ["EARLY"], dt.date(2020, 6, 1)),
+        (Rules((), True, None, effective=True), ["EARLY", "FILED"], None),
+    ],
+)
+def test_rules_on_days_of_documents_and_of_citations_without_a_date(rules, counted, day):
+    """A citation of a report has the report's day; with the effective gate a document counts from its filing on."""
+
+    def patent(number, family, filed, public):
+        days = {"priority_date": dt.date.fromisoformat(filed), "publication_date": dt.date.fromisoformat(public)}
+        return Patent(number, family, abstract="A pump.", **days)
+
+    headers = headers_of(
+        [
+            patent("US2020000001A1", "QUERY", "2019-01-01", "2020-06-01"),
+            patent("US2017000001A1", "EARLY", "2015-12-01", "2017-06-01"),
+            patent("US2019000001A1", "FILED", "2017-12-01", "2019-06-01"),  # public after the query's priority
+            patent("US2021000001A1", "LATER", "2019-06-01", "2020-12-01"),
+        ]
+    )
+    citations = [Citation("US2020000001A1", header.number, "X") for header in headers[1:]]
+    found, counts = usable_citations(citations, headers, documents_of(headers), rules)
+    families = {header.number: header.family for header in headers}
+    assert [families[one.document] for one in found] == counted and sum(counts.values()) == 3 - len(counted)
+    assert {one.day for one in found} == {day} and {one.first for one in found} == {day is not None}
 
 
 def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):

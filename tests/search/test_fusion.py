@@ -139,6 +139,13 @@ def test_a_document_that_only_one_system_returned():
     assert list(rrf) == ["d3", "d1", "d4", "d2", "d5"]  # d4 and d2 tie
 
 
+def test_empty_places_of_a_fused_run_have_no_document_and_score_0():
+    first = {"few": {"d1": 2.0}, "many": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
+    run = fuse(as_run(first), as_run({"few": {"d1": 5.0}, "many": {"d4": 5.0}}), Linear(0.5))
+    assert (run.docs >= 0).sum(axis=1).tolist() == [1, 4]
+    assert run.scores[run.docs < 0].tolist() == [0.0] * 3
+
+
 def test_equal_scores_are_all_the_best():
     first, second = {"q": {"d1": 5.0}}, {"q": {"d2": 2.0, "d3": 2.0, "d4": 2.0}}
     assert fuse(as_run(first), as_run(second), Linear(0.25)).to_dict()["q"] == {
@@ -334,6 +341,7 @@ def test_every_setting_has_its_own_identity():
     assert len({cache.get_task_result_path("T", meta) for meta in metas}) == len(models)
     assert len({meta.revision for meta in metas}) == len(models)
     assert metas[1].name == "hybrid/linear-0.7-bm25-dapfam+hash-encoder"
+    assert metas[7].name == "hybrid/rrf-60-bm25-dapfam+hash-encoder"
     assert metas[10].name == "hybrid/linear-0.5-bm25-dapfam+passages-4-avgP-hash-encoder"
     assert metas[12].name == "hybrid/linear-0.5-hybrid-linear-0.5-bm25-bm25s+hash-encoder+hash-encoder"
     assert "alpha=0.7" in describe(metas[1])

@@ -95,6 +95,23 @@ def test_what_single_precision_holds_stays_as_it_is_written(tmp_path):
     assert read_run(written(tmp_path / "bm25.run", results)) == results
 
 
+def test_scores_next_to_ones_that_are_separated_are_only_rounded(tmp_path):
+    """Doubles that single precision would merge are one step apart; the others, below 0 too, are the nearest floats."""
+    apart = {"a": 3.0000000001, "b": 3.0, "c": 0.0}
+    kept = {"d": -1.1, "e": -2.3, "f": -1e-3, "g": -7.7, "h": -0.9}
+    found = read_run(written(tmp_path / "x.run", {"q": apart | kept}))["q"]
+    assert {document: found[document] for document in kept} == {
+        document: float(np.float32(score)) for document, score in kept.items()
+    }
+    assert sorted(found, key=found.__getitem__, reverse=True) == ["a", "b", "c", "f", "h", "d", "e", "g"]
+    assert (found["a"], found["b"], found["c"]) == (3.0, float(np.nextafter(np.float32(3), np.float32(0))), 0.0)
+
+
+def test_a_rank_of_18_digits_is_a_rank(tmp_path):
+    (tmp_path / "x.run").write_text(f"q Q0 a {10**18 - 1} 3 t\nq Q0 b 1 2 t\n")
+    assert ranking(read_run(tmp_path / "x.run", order="rank")["q"]) == ["b", "a"]
+
+
 def test_a_few_contradictions_are_a_warning_and_more_than_one_in_a_hundred_are_refused(tmp_path, caplog):
     results = {"p": {f"d{n:03}": float(n) for n in range(101)}, "q": {f"d{n:03}": float(n) for n in range(101)}}
     own = {query: dict(enumerate(ranking(found))) for query, found in results.items()}

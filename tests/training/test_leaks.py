@@ -8,9 +8,13 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import open_us_patents as world
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from patent_mteb.errors import DataError
+from patent_mteb.experiments import editions
 from patent_mteb.patents.records import write_patents
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
@@ -29,6 +33,10 @@ from patent_mteb.training.leaks import (
 )
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("leak_cases.jsonl").read_text("utf-8").splitlines()]
+
+SHARED = (
+    " Machine translation of this text has been disabled by its publisher, contact local staff during office hours."
+)
 
 
 def leaks_of(test, train):
@@ -170,6 +178,21 @@ def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corp
     )
 
 
+def test_a_dataset_of_several_benchmarks_is_one_test_set_with_its_families(corpus, tmp_path, monkeypatch):
+    """An edition is read by the benchmark of its recipe and by its own."""
+    editions.build(world.collection(), tmp_path, world.WINDOW)
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    own, edition = present(replace(corpus, name="mine", folder=None, is_sample=False))[0]
+    assert (own.name, edition.name) == ("the test split of the data", "PatentOpenUS")
+    families = {patent.publication_number: patent.family_id for patent in world.PATENTS}
+    found = {item.id: item.family for item in edition.items()}
+    assert len(found) > 5 and found.items() <= families.items()
+    path = tmp_path / "PatentOpenUS" / "metadata.parquet"
+    unknown = pq.read_table(path).drop_columns("family_id")
+    pq.write_table(unknown.append_column("family_id", pa.nulls(len(unknown), pa.string())), path)
+    assert {item.id: item.family for item in edition.items()} == {key: key for key in found}
+
+
 def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path):
     """Each has its own name in the record, so that the unreadable one does not pass for checked."""
 
@@ -187,6 +210,40 @@ def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path)
     assert list(record.checked) == ["mine (1)"] and list(record.unreadable) == ["mine", "mine (2)"]
 
 
+def test_a_training_publication_without_family_is_checked_by_its_number(corpus, tmp_path):
+    path = tmp_path / "pairs.parquet"
+    texts = {"anchor": "a pump", "positive": "a valve"}
+    numbers = {"anchor_id": "EP1000000A1", "positive_id": "US9000000B2", "anchor_family": "", "positive_family": ""}
+    pairs.write_pairs(path, [pairs.Pair(**texts, **numbers, signal="mine")])
+    test = MeasuredSet("mine", lambda: iter([Item("EP 1 000 000 A1", "", "")]))
+    record = check_pairs([path], corpus, drop=True, test_sets=[test])
+    assert (record.publications, record.leaking, record.ways) == (2, 1, {"mine": {"number": 1}})
+
+
+def test_title_and_abstract_alone_are_compared_with_title_and_abstract():
+    same = " ".join(f"part{number}x" for number in range(30))
+    other = [" ".join(f"side{side}word{number}x" for number in range(200)) for side in "ab"]
+    test, train = (
+        Item(number, number, f"{same} {claim}", title_abstract=same, claim=claim)
+        for number, claim in zip(("EP1A1", "US2A1"), other, strict=True)
+    )
+    (leak,) = leaks_of([test], [train]).values()
+    assert (leak.way, leak.field) == ("text", "title and abstract")
+
+
+def test_leaks_into_two_test_sets_of_one_name_are_counted_for_each(corpus, tmp_path):
+    path = tmp_path / "pairs.parquet"
+    pairs.write_pairs(path, pairs.abstract_and_claim(corpus, "validation", Counter()))
+    members = {pair.anchor_id: pair.anchor_family for pair in pairs.read_pairs(path)}
+    first, *_, last = members
+    sets = [MeasuredSet("mine", lambda key=key: iter([Item(key, members[key], "")])) for key in (first, last)]
+    record = check_pairs([path], corpus, drop=True, test_sets=sets)
+    found = {name: sum(ways.values()) for name, ways in record.ways.items()}
+    families = list(members.values())
+    assert members[first] != members[last] and list(record.checked) == ["mine", "mine (1)"]
+    assert found == {"mine": families.count(members[first]), "mine (1)": families.count(members[last])}
+
+
 def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp_path, monkeypatch):
     """Own records in a directory ``sample``: the other test sets are looked for, and PatenTEB's settings are the
     paper's.
@@ -202,16 +259,23 @@ def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp
 
 def test_a_text_that_many_families_of_the_test_set_share_identifies_none():
     """Publications of one family are one; those whose family is unknown are families of their own."""
-    text = (
-        "Machine translation of this text has been disabled by its publisher, contact local staff during office hours."
-    )
-    trained = [Item("US9000000A1", "X", text)]
+    trained = [Item("US9000000A1", "X", SHARED)]
 
     def test(family):
-        return [Item(f"EP{1_000_000 + number}A1", family(number), text) for number in range(30)]
+        return [Item(f"EP{1_000_000 + number}A1", family(number), SHARED) for number in range(30)]
 
     assert leaks_of(test(lambda number: "F1"), trained) and leaks_of(test(lambda number: f"F{number % 20}"), trained)
     assert not leaks_of(test(lambda number: f"F{number}"), trained) and not leaks_of(test(lambda number: "0"), trained)
+
+
+def test_a_sentence_that_many_families_share_does_not_hide_a_copied_text():
+    def text(number):
+        return " ".join(f"part{number}n{word}x" for word in range(30)) + SHARED
+
+    test = [Item(f"EP{1_000_000 + number}A1", f"F{number}", text(number)) for number in range(30)]
+    (leak,) = leaks_of(test, [Item("US9000000A1", "X", text(7))]).values()
+    assert (leak.found, leak.way, leak.share) == ("EP1000007A1", "text", 1.0)
+    assert not leaks_of(test, [Item("US9000000A1", "X", text(31))])
 
 
 def test_families_of_the_training_records_in_their_normal_form():
