@@ -167,7 +167,8 @@ def page() -> Any:
         collected = collect(root)
         compared = statistics(collected, "lex/bm25")
         shown = payload_of(page(collected, compared, tables.build(collected, compared)))
-        return json.loads(json.dumps(shown, sort_keys=True).replace(folder, "FOLDER").replace(version(), "VERSION"))
+    text = json.dumps(shown, sort_keys=True).replace(folder, "FOLDER").replace(version(), "VERSION")
+    return json.loads(text, parse_float=lambda number: round(float(number), 12))  # sum() is more exact from Python 3.12
 
 
 def _lines(value: Any) -> str:
