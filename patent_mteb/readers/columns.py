@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
@@ -19,6 +19,8 @@ EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
+LISTS = {name for name, type_ in get_type_hints(Patent).items() if type_ == tuple[str, ...]}
+"""Fields of a record that are lists of texts."""
 _ONE_TEXT = {"description"}
 """Nested records that may also be one column."""
 _NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _ONE_TEXT

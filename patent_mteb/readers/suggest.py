@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.columns import EMPTY, EXCEL_ERRORS
+from patent_mteb.readers.columns import EMPTY, EXCEL_ERRORS, LISTS
 from patent_mteb.readers.kinds import Kind, Typed, kind_of
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
 
@@ -26,19 +26,8 @@ _HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
 )
 _KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
 _FIELDS = {section: "citations" if section == "forward" else section for section in _HEADERS}
-_LISTS = {
-    "ipc",
-    "cpc",
-    "inventors",
-    "applicants",
-    "keywords",
-    "cited",
-    "category",
-    "member",
-    "priority",
-    "coarse",
-    "fine",
-}
+_SEPARATED = LISTS | {"publication_number", "cited", "category", "member", "priority", "coarse", "fine"}
+"""Fields whose column may hold several values."""
 _SEVERAL = ("[[citations]]", "[[labels]]")
 _SAMPLE = 200
 _CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -237,7 +226,7 @@ def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
     if ours == "publication_number" and guess.office:
         return f'{{ column = [{json.dumps(guess.office, ensure_ascii=False)}, {name}], join = " " }}'
     separators = guess.typed[theirs].separators if theirs in guess.typed else ()
-    if separators and (ours in _LISTS or section == "forward" or ours == "publication_number"):
+    if separators and (ours in _SEPARATED or section == "forward"):
         written = json.dumps(separators if len(separators) > 1 else separators[0], ensure_ascii=False)
         return f"{{ column = {name}, separator = {written} }}"
     return name

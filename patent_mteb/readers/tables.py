@@ -32,7 +32,7 @@ from patent_mteb.patents.records import (
     Translation,
 )
 from patent_mteb.patents.sections import split_description
-from patent_mteb.readers.columns import EXCEL_ERRORS, Column, ColumnMap, parse_map, read_map
+from patent_mteb.readers.columns import EXCEL_ERRORS, LISTS, Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
 from patent_mteb.readers.suggest import suggest, types_of
@@ -53,7 +53,6 @@ from patent_mteb.readers.values import (
 _TYPES = get_type_hints(Patent)
 _READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
-_LISTS = {name for name, type_ in _TYPES.items() if type_ == tuple[str, ...]}
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
@@ -254,7 +253,7 @@ class RowReader:
         columns = self._columns.fields
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
-        for name in _LISTS & columns.keys():
+        for name in LISTS & columns.keys():
             values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
         for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
