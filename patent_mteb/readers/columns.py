@@ -98,16 +98,14 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     except tomllib.TOMLDecodeError as error:
         remedy = "correct the file; docs/own-patents.md explains maps"
         raise DataError(f"not a column map in TOML ({error})", path=path, remedy=remedy) from error
-    sections: dict[str, Any] = {
-        name: {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(document.pop(name, {}), path)}
-        for name in ("fields", "relations")
-    }
+
+    def section(name: str, columns: Any) -> dict[str, Column]:
+        return {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(columns, path)}
+
+    sections: dict[str, Any] = {name: section(name, document.pop(name, {})) for name in ("fields", "relations")}
     for name in ("citations", "labels"):
         rows = document.pop(name, [])
-        sections[name] = tuple(
-            {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(row, path)}
-            for row in (rows if isinstance(rows, list) else [rows])
-        )
+        sections[name] = tuple(section(name, row) for row in (rows if isinstance(rows, list) else [rows]))
     for name in ("recognised_by", "empty"):
         if name in document:
             document[name] = _words(document[name], name, path)
