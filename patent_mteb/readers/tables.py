@@ -81,8 +81,8 @@ class RowReader:
         self,
         columns: ColumnMap,
         places: Mapping[str, tuple[str, str]],
-        order: Callable[[Column], str] = lambda _: "",
-        days: int = 0,
+        order: Callable[[Column], str],
+        days: int,
     ) -> None:
         """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
 
