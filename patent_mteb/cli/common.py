@@ -167,14 +167,14 @@ def _discard(stream: Any) -> None:
     os.close(null)
 
 
-def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield one line a reason, with the first names that share it."""
+def warn_by_reason(head: str, pairs: Iterable[tuple[str, str]]) -> None:
+    """Print a warning for each reason, with the first names that share it."""
     sharing: dict[str, list[str]] = {}
     for name, reason in pairs:
         sharing.setdefault(reason, []).append(name)
     for reason, names in sharing.items():
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"{', '.join(names[:_NAMED])}{more}: {reason}"
+        warn(f"{head}{', '.join(names[:_NAMED])}{more}: {reason}")
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -96,7 +96,7 @@ def import_(
     if suggest:
         from patent_mteb.readers.suggest import suggest as column_map
 
-        text = column_map(suggest, unfinished=True)
+        text = column_map(suggest, unfinished=True).toml
         common.result(text)
         if not session.json:
             print(text, end="")

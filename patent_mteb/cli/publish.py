@@ -97,8 +97,7 @@ def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, 
     export = prepare(results, folder, model, upstream=upstream, names=names)
     for path in export.files:
         common.say(path)
-    for line in common.by_reason((f"{refusal.task} of {refusal.run}", refusal.reason) for refusal in export.refused):
-        common.warn(f"refused: {line}")
+    common.warn_by_reason("refused: ", ((f"{one.task} of {one.run}", one.reason) for one in export.refused))
     for message in export.messages:
         common.warn(f"note: {message}")
     common.say(f"{export.exported} results exported, {len(export.refused)} refused")
@@ -116,8 +115,7 @@ def mteb(folder: Path, /, *, count: bool = False, session: Session = SESSION) ->
     from patent_mteb.report.upstream import prepare
 
     found = prepare(folder, count=count)
-    for line in common.by_reason(found.missing.items()):
-        common.warn(f"not counted: {line}")
+    common.warn_by_reason("not counted: ", found.missing.items())
     for field, models in found.unknown.items():
         if models:
             common.say(f"no source states the {_FIELDS[field]} of {len(models)} models (null in models.json)")

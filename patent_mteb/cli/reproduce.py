@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,25 +89,27 @@ def _show_card(runs: Sequence[PaperRun]) -> None:
     common.show(columns[start:], [row[start:] for row in rows])
 
 
-def _loaded(options: ReproduceOptions, runs: Sequence[PaperRun]) -> Iterator[tuple[PaperRun, Any, str]]:
-    """Yield each run with its model, or with the reason why there is none; equal models are loaded once."""
+def _loaded(
+    options: ReproduceOptions, runs: Sequence[PaperRun], skipped: list[tuple[str, str]]
+) -> Iterator[tuple[PaperRun, Any]]:
+    """Yield each run with its model; equal models are loaded once. ``skipped`` gets the other runs and why."""
     from patent_mteb.models.composition import compose
 
     failed: dict[str, str] = {}
     key, model = None, None
     for run in sorted(runs, key=lambda run: (run.model, sorted(run.settings.items()))):
-        if reason := run.problem or failed.get(run.model, ""):
-            yield run, None, reason
-            continue
+        reason = run.problem or failed.get(run.model, "")
         try:
-            if key != (key := (run.model, dict(run.settings))):
+            if not reason and key != (key := (run.model, dict(run.settings))):
                 model = None  # free its memory first
                 model = compose(run.load(options.device), store=options.store_folder)
         except ModelError as error:
             key, failed[run.model] = None, str(error)
-            yield run, None, str(error)
+            reason = str(error)
+        if reason:
+            skipped.append((f"{run.paper} Table {run.table}, {run.model}", reason))
         else:
-            yield run, model, ""
+            yield run, model
 
 
 def _run(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
@@ -115,10 +117,7 @@ def _run(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
     from patent_mteb.experiments.run import run as run_tasks
 
     scored, skipped = 0, list[tuple[str, str]]()
-    for run, model, reason in _loaded(options, runs):
-        if reason:
-            skipped.append((f"{run.paper} Table {run.table}, {run.model}", reason))
-            continue
+    for run, model in _loaded(options, runs, skipped):
         settings = ", ".join(f"{name} {value}" for name, value in run.settings.items()) or "no stated settings"
         common.say(f"{run.paper} Table {run.table}: {run.model}, {settings}")
         if not run.stated:
@@ -134,8 +133,7 @@ def _run(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
         scored += sum(outcome.status == "scored" for outcome in report.outcomes)
         if report.interrupted:
             raise KeyboardInterrupt
-    for line in common.by_reason(skipped):
-        common.warn(f"not run: {line}")
+    common.warn_by_reason("not run: ", skipped)
     return scored
 
 
@@ -144,10 +142,7 @@ def _plan(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
     from patent_mteb.experiments.plan import plan
 
     rows, skipped = [], list[tuple[str, str]]()
-    for run, model, reason in _loaded(options, runs):
-        if reason:
-            skipped.append((f"{run.paper} Table {run.table}, {run.model}", reason))
-            continue
+    for run, model in _loaded(options, runs, skipped):
         found = plan(model, run.choose(), options.results, encode_kwargs=options.encode_kwargs())
         counts = [sum(task.status == status for task in found.tasks) for status in ("to do", "done", "missing")]
         minutes = "" if found.seconds is None else common.number(found.seconds / 60, 1)
@@ -155,31 +150,28 @@ def _plan(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
     numbers = ("to do", "done", "missing", "to encode", "minutes")
     common.result({"runs": [dict(zip(("table", "model", *numbers), row, strict=True)) for row in rows]})
     common.show(("table", "model", *numbers), rows, right=numbers)
-    for line in common.by_reason(skipped):
-        common.warn(f"not run: {line}")
+    common.warn_by_reason("not run: ", skipped)
     return 0 if rows else 1
 
 
 def _passages(options: ReproduceOptions, table: int) -> int:
     """Run Table 18 or 20 of DAPFAM: rows next to the printed ones, which are not judged."""
-    from patent_mteb.cli.runs import SweepOptions, show_sweep
-    from patent_mteb.cli.runs import encoders as sweep_encoders
+    from patent_mteb.cli.runs import encoders, show_sweep
     from patent_mteb.experiments.sweep import PAPER, sweep
     from patent_mteb.published import tables
     from patent_mteb.search.bm25 import bm25
 
     matrix = dict(zip((17, 18, 19, 20), PAPER, strict=True))[table]
-    shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}
-    models = [model for model in options.models if "bm25" not in model]
-    if table == 20 and not models:
+    model = next((model for model in options.models if "bm25" not in model), None) if table == 20 else None
+    if table == 20 and not model:
         raise ModelError("Table 20 is of an encoder. Remedy: name it with -m")
     out = options.results / f"dapfam_table_{table}.csv"
     if options.dry_run:
         common.say(f"{len(matrix.settings())} runs, into {out}")
         return 0
-    chosen = SweepOptions(**shared, model=models[0] if table == 20 else None, paper=True)
     options.results.mkdir(parents=True, exist_ok=True)
-    rows = sweep(matrix, sweep_encoders(chosen), bm25("dapfam"), out, encode_kwargs=options.encode_kwargs())
+    dense = encoders(options, model, None, ("int8",))
+    rows = sweep(matrix, dense, bm25("dapfam"), out, encode_kwargs=options.encode_kwargs())
     show_sweep(rows, out)
     reason = next(one.not_joined for one in tables("dapfam") if one.table == table)
     common.say(f"Not judged: {reason}.")

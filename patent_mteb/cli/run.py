@@ -291,8 +291,7 @@ def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
     common.say(f"at least {plan.memory / 1e6:.1f} MB of memory for the texts and vectors of the largest task")
     if ignored:
         common.say(f"Counted for -m alone on whole texts, without {', '.join(ignored)}.")
-    for line in common.by_reason((row.task, row.reason) for row in plan.tasks if row.reason):
-        common.warn(f"  {line}")
+    common.warn_by_reason("  ", ((row.task, row.reason) for row in plan.tasks if row.reason))
 
 
 def _cell(outcome: Outcome, slice_: str) -> Cell:
@@ -334,8 +333,7 @@ def show(report: Report, folder: Path) -> None:
     unscored = [outcome for outcome in report.outcomes if outcome.status != "scored"]
     if unscored:
         common.warn(Text(f"{len(unscored)} of {len(report.outcomes)} tasks have no score:", style="bold red"))
-        for line in common.by_reason((outcome.task, f"{outcome.status}: {outcome.reason}") for outcome in unscored):
-            common.warn(f"  {line}")
+        common.warn_by_reason("  ", ((outcome.task, f"{outcome.status}: {outcome.reason}") for outcome in unscored))
 
 
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:

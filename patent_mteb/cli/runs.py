@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -306,7 +306,9 @@ def sweep(benchmark: Literal["dapfam", "DAPFAM"], /, *, options: Annotated[Sweep
         lexical = bm25(options.bm25)
     except ValueError as error:
         raise ModelError(str(error)) from error
-    table = sweep(matrices, encoders(options), lexical, options.out, encode_kwargs=options.encode_kwargs())
+    precisions: tuple[Precision, ...] = options.precision or ("int8" if options.paper else "float32",)
+    dense = encoders(options, options.model, options.model_revision, precisions)
+    table = sweep(matrices, dense, lexical, options.out, encode_kwargs=options.encode_kwargs())
     show_sweep(table, options.out)
     return 0
 
@@ -331,17 +333,17 @@ def _list(matrices: tuple[Matrix, ...]) -> None:
     common.say(f"{len(settings)} runs")
 
 
-def encoders(options: SweepOptions) -> list[Any] | None:
-    """Return the model of -m at each precision; stored full vectors serve the quantised ones too."""
-    if not options.model:
+def encoders(
+    options: WithStore, model: str | None, revision: str | None, precisions: Sequence[Precision]
+) -> list[Any] | None:
+    """Return a model at each precision; stored full vectors serve the quantised ones too."""
+    if not model:
         return None
     from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 
-    precisions: tuple[Precision, ...] = options.precision or ("int8" if options.paper else "float32",)
     shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}
-    model = StoredModel(**shared, model=options.model, model_revision=options.model_revision)
     loaded = {
-        precision: replace(model, precision=precision).load_encoder()
+        precision: StoredModel(**shared, model=model, model_revision=revision, precision=precision).load_encoder()
         for precision in precisions
         if precision not in VECTOR_PRECISIONS or "float32" not in precisions
     }

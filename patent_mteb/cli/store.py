@@ -187,8 +187,8 @@ def _show(done: Sequence[Encoded]) -> None:
     if len(rows) > 1:
         rows += [("all", _share(one), *astuple(one.total)) for one in done]
     common.show(("task", "share", *counts), rows, right=counts)
-    for line in common.by_reason({name: reason for one in done for name, reason in one.skipped.items()}.items()):
-        common.warn(f"skipped: {line}")
+    skipped = {name: reason for one in done for name, reason in one.skipped.items()}
+    common.warn_by_reason("skipped: ", skipped.items())
 
 
 def _share(done: Encoded) -> str:

@@ -179,10 +179,8 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
         done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=session.bars)
         if done.interrupted:
             raise KeyboardInterrupt
-        for line in common.by_reason(
-            (one.task, f"{one.status}: {one.reason}") for one in done.outcomes if one.status != "scored"
-        ):
-            common.warn(f"{done.model}: {line}")
+        unscored = (one for one in done.outcomes if one.status != "scored")
+        common.warn_by_reason(f"{done.model}: ", ((one.task, f"{one.status}: {one.reason}") for one in unscored))
         if done.doubt:
             common.warn(f"{done.model}: the scores cannot be trusted: {done.doubt}")
         reports.append(done)

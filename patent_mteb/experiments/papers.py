@@ -105,14 +105,13 @@ def _runs(paper: str, table: int, models: list[str]) -> Iterator[PaperRun]:
 
 def _grouped(paper: str, table: int, rows: Iterable[published.Expected], *, stated: bool) -> Iterator[PaperRun]:
     """Yield one run for the rows of a model that have the same settings."""
-    groups: dict[tuple[Any, ...], tuple[published.Expected, dict[str, None]]] = {}
+    groups: dict[tuple[Any, ...], dict[str, None]] = {}
     for row in rows:
         if not stated and row.model in _BM25:
             continue
         settings = {**row.here, **row.settings}
-        _, tasks = groups.setdefault((row.model, tuple(settings.items()), row.not_run), (row, {}))
-        tasks.update(dict.fromkeys(row.tasks))
-    for (model, settings, problem), (_, tasks) in groups.items():
+        groups.setdefault((row.model, tuple(settings.items()), row.not_run), {}).update(dict.fromkeys(row.tasks))
+    for (model, settings, problem), tasks in groups.items():
         yield PaperRun(paper, table, model, dict(settings), tuple(tasks), stated, problem)
 
 

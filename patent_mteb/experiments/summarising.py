@@ -1,4 +1,4 @@
-"""The five summaries of Sophia-Bench (§3.3), by a language model or as extracts."""
+"""The summaries of ``patent-mteb data summarise``, Sophia-Bench's five (§3.3): by a language model or as extracts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_keyed, write_parquet
+from patent_mteb.files import read_keyed
 from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.on_disk import publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
@@ -82,11 +82,6 @@ def read_families(path: Path | str) -> dict[str, str]:
                 f"publication '{number}' has no family_id", path=path, row=row, remedy="fill it, or delete the row"
             )
     return families
-
-
-def write_families(path: Path | str, families: Mapping[str, str]) -> None:
-    strings = [("publication_number", pa.string()), ("family_id", pa.string())]
-    write_parquet(Path(path), pa.table([list(families), list(families.values())], schema=pa.schema(strings)))
 
 
 def publication_names(numbers: Iterable[str]) -> _Name:

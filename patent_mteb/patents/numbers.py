@@ -104,10 +104,11 @@ def _world(parts: Sequence[str], kind: str) -> str:
     return _year_and_number(parts, 1978, 6)
 
 
-_ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
+ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
 """Imperial era -> the year before its first, its length."""
 
-_ERA_LETTERS = str.maketrans("平昭大明令", "HSTMR")
+ERA_LETTERS = str.maketrans("平昭大明令", "HSTMR")
+"""First character of the name of an era -> its letter."""
 
 _UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
 """Imperial years of unexamined applications in Japan: Heisei 1 to 11, Showa 46 to 64."""
@@ -120,12 +121,12 @@ def _japanese(year: int, number: str) -> str:
         return ""
     if year >= 2000:
         return f"{year}{number:0>6}"
-    era = next(era for era in "HSTM" if year > _ERAS[era][0])
-    return f"{era}{year - _ERAS[era][0]:02}{number}"
+    era = next(era for era in "HSTM" if year > ERAS[era][0])
+    return f"{era}{year - ERAS[era][0]:02}{number}"
 
 
 def _japanese_by_era(era: str, parts: Sequence[str]) -> tuple[int, str]:
-    before, length = _ERAS[era]
+    before, length = ERAS[era]
     digits = _digits(parts)
     width = len(parts[0]) if len(parts) == 2 else 2 if digits[:2].isdigit() and 0 < int(digits[:2]) <= length else 1
     year = int(digits[:width] or 0)
@@ -141,7 +142,7 @@ def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
     """
     if parts[0] == "P":
         parts = parts[1:]
-    if parts and parts[0] in _ERAS:
+    if parts and parts[0] in ERAS:
         return _japanese_by_era(parts[0], parts[1:])
     digits = _digits(parts)
     if not digits or len(parts) > 2:
@@ -362,7 +363,7 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
         office = "JPWO" if name[0] == "再" else "JP"
         rest = re.sub("[号號](?:公報)?", " ", rest).strip()
         kind_of_name = _KIND_OF_JAPANESE.get(name, "") if rest[-1:].isdigit() else ""
-        text = f"{office}{era.translate(_ERA_LETTERS)}{rest}{kind_of_name}"
+        text = f"{office}{era.translate(ERA_LETTERS)}{rest}{kind_of_name}"
     if epodoc := _EPODOC_PCT.fullmatch(text):
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):

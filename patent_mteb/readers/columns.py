@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
@@ -19,6 +19,8 @@ EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
+LISTS = {name for name, type_ in get_type_hints(Patent).items() if type_ == tuple[str, ...]}
+"""Fields of a record that are lists of texts."""
 _ONE_TEXT = {"description"}
 """Nested records that may also be one column."""
 _NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _ONE_TEXT
@@ -96,16 +98,14 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     except tomllib.TOMLDecodeError as error:
         remedy = "correct the file; docs/own-patents.md explains maps"
         raise DataError(f"not a column map in TOML ({error})", path=path, remedy=remedy) from error
-    sections: dict[str, Any] = {
-        name: {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(document.pop(name, {}), path)}
-        for name in ("fields", "relations")
-    }
+
+    def section(name: str, columns: Any) -> dict[str, Column]:
+        return {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(columns, path)}
+
+    sections: dict[str, Any] = {name: section(name, document.pop(name, {})) for name in ("fields", "relations")}
     for name in ("citations", "labels"):
         rows = document.pop(name, [])
-        sections[name] = tuple(
-            {ours: _column(name, ours, theirs, path) for ours, theirs in _flat(row, path)}
-            for row in (rows if isinstance(rows, list) else [rows])
-        )
+        sections[name] = tuple(section(name, row) for row in (rows if isinstance(rows, list) else [rows]))
     for name in ("recognised_by", "empty"):
         if name in document:
             document[name] = _words(document[name], name, path)

@@ -22,18 +22,13 @@ _HANGUL = frozenset("는을를의에은하이로고가")
 """The commonest syllables of Korean; their bytes are rare characters in Chinese."""
 
 
-def _level_1(first: str, last: str) -> Callable[[bytes], bool]:
-    """Whether the bytes of a character are among those in daily use, which the double-byte standards list first."""
-    low, high = bytes.fromhex(first), bytes.fromhex(last)
-    return lambda raw: low <= raw <= high
-
-
+# The double-byte standards list the characters in daily use first.
 def _gb(raw: bytes) -> bool:
     return len(raw) == 2 and raw[1] >= 0xA1 and (0xB0 <= raw[0] <= 0xD7 or 0xA1 <= raw[0] <= 0xA3)
 
 
 def _shift_jis(raw: bytes) -> bool:
-    return len(raw) == 2 and (raw[0] in (0x81, 0x82, 0x83) or _level_1("889f", "9872")(raw))
+    return len(raw) == 2 and (raw[0] in (0x81, 0x82, 0x83) or b"\x88\x9f" <= raw <= b"\x98\x72")
 
 
 def _korean(raw: bytes) -> bool:
@@ -41,7 +36,7 @@ def _korean(raw: bytes) -> bool:
 
 
 def _big5(raw: bytes) -> bool:
-    return len(raw) == 2 and (_level_1("a440", "c67e")(raw) or raw[0] in (0xA1, 0xA2))
+    return len(raw) == 2 and (b"\xa4\x40" <= raw <= b"\xc6\x7e" or raw[0] in (0xA1, 0xA2))
 
 
 ENCODINGS: dict[str, tuple[str, Callable[[bytes], bool]]] = {

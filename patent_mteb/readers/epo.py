@@ -10,9 +10,10 @@ translations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
@@ -180,28 +181,26 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
             yield place, Skipped("", place, str(error))
 
 
+def _text_or_paragraphs(root: Element) -> list[Paragraph]:
+    return _paragraphs(root) if len(root) else [Paragraph(text_of(root), "detailed")]
+
+
 def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
     """Add a text of the TSV, or return the reason to skip it."""
-    known: dict[str, Mapping[str, object]] = {
-        "TITLE": texts.titles,
-        "ABSTR": texts.abstracts,
-        "DESCR": texts.descriptions,
-        "CLAIM": texts.claims,
+    fields: dict[str, tuple[dict[str, Any], Callable[[Element], Any]]] = {
+        "TITLE": (texts.titles, text_of),
+        "ABSTR": (texts.abstracts, text_of),
+        "DESCR": (texts.descriptions, _text_or_paragraphs),
+        "CLAIM": (texts.claims, _claims),
     }
-    if type_ not in known:
+    if type_ not in fields:
         return f"a text without a field in records ({type_})"
-    if its_language in known[type_]:
+    known, read = fields[type_]
+    if its_language in known:
         return FURTHER_CLAIMS if type_ == "CLAIM" else _FURTHER_TEXT
-    root, _ = parse(f"<text>{text}</text>".encode())
-    if type_ == "TITLE":
-        texts.titles[its_language] = text_of(root)
-    elif type_ == "ABSTR":
-        texts.abstracts[its_language] = text_of(root)
-    elif type_ == "DESCR":
+    known[its_language] = read(parse(f"<text>{text}</text>".encode())[0])
+    if type_ == "DESCR":
         texts.own = its_language
-        texts.descriptions[its_language] = _paragraphs(root) if len(root) else [Paragraph(text_of(root), "detailed")]
-    else:
-        texts.claims[its_language] = _claims(root)
     return ""
 
 

@@ -16,7 +16,7 @@ import re
 import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -76,8 +76,7 @@ def _refuse_damaged(path: Path) -> None:
     if not stat.S_ISREG(mode):
         raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
     if problem := _problem(path):
-        remedy = next((remedy for what, remedy in _FOREIGN.items() if what == problem), "get it again, or leave it out")
-        raise DataError(problem, path=path, remedy=remedy)
+        raise DataError(problem, path=path, remedy=_FOREIGN.get(problem, "get it again, or leave it out"))
 
 
 _PDF, _WORD = "a PDF, not a table", "a Word document, not a table"
@@ -235,10 +234,10 @@ def import_files(
     two inputs is kept in the input that was imported first; a later table adds to it and corrects it. The records of
     the ``replaced`` inputs are removed.
     """
-    found = _find(files, source)
-    planned = [_account(*one) for one in found.inputs]
+    found, unknown, damaged = _find(files, source)
+    planned = [_account(*one) for one in found]
     work = work or Work()
-    work.preview([(path, reader) for path, reader, named in found.inputs if is_table(named)])
+    work.preview([(path, reader) for path, reader, named in found if is_table(named)])
     with folder_lock(root, writer="import"):
         accounts = read_accounts(root)
         complete_removal(root, accounts)
@@ -246,7 +245,7 @@ def import_files(
         removed = _settle(root, accounts, planned, inputs, work)
     imported = [accounts[one.part] for one in planned]
     _refuse_nothing(imported)
-    return Imported(imported, found.unknown, found.damaged, removed)
+    return Imported(imported, unknown, damaged, removed)
 
 
 def remove(what: Sequence[str], root: Path, work: Work | None = None) -> list[Removed]:
@@ -340,10 +339,10 @@ def import_share(
     files: Sequence[Path], root: Path, share: tuple[int, int], source: str = "", work: Work | None = None
 ) -> Imported:
     """Import the i-th of n shares of some files, which is every n-th of them. Then call :func:`merge_shares`."""
-    found = _find(files, source)
+    found, unknown, damaged = _find(files, source)
     number, shares = share
-    mine = {position: _account(*found.inputs[position]) for position in range(number - 1, len(found.inputs), shares)}
-    plan = json_digest([path.name for path, *_ in found.inputs])  # folders may differ between machines
+    mine = {position: _account(*found[position]) for position in range(number - 1, len(found), shares)}
+    plan = json_digest([path.name for path, *_ in found])  # folders may differ between machines
     with folder_lock(root, shared=True, writer="import"), folder_lock(share_folder(root, share), writer="import"):
         before = read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
@@ -359,7 +358,7 @@ def import_share(
             accounts[positions[done.part]] = done
             save_share(root, Share(share, plan, accounts))
     imported = [before.get(one.part) or accounts[position] for position, one in mine.items()]
-    return Imported(imported, found.unknown, found.damaged)
+    return Imported(imported, unknown, damaged)
 
 
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
@@ -378,29 +377,27 @@ def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     return list(accounts.values())
 
 
-@dataclass
-class _Found:
-    """Files to import with reader and source, and the errors of other files in directories."""
-
-    inputs: list[tuple[Path, Reader, str]] = field(default_factory=list)
-    unknown: list[DataError] = field(default_factory=list)
-    damaged: list[DataError] = field(default_factory=list)
+_Input = tuple[Path, Reader, str]
 
 
-def _find(files: Sequence[Path], source: str) -> _Found:
-    """Find the files to import. Hidden files are ignored and links to directories are not followed."""
+def _find(files: Sequence[Path], source: str) -> tuple[list[_Input], list[DataError], list[DataError]]:
+    """Return the files to import with reader and source, and the errors of unknown and damaged files in directories.
+
+    Hidden files are ignored and links to directories are not followed.
+    """
     named = reader_named(source) if source else None
     if source.endswith(".toml"):
         source = str(Path(source).resolve())
-    found = _Found()
-    inputs: dict[Path, tuple[Path, Reader, str]] = {}
+    inputs: dict[Path, _Input] = {}
+    unknown: list[DataError] = []
+    damaged: list[DataError] = []
     for path in files:
         folder = path.is_dir()
         for file in _below(path) if folder else [path]:
-            errors = found.damaged
+            errors = damaged
             try:
                 _refuse_damaged(file)
-                errors = found.unknown
+                errors = unknown
                 reader = named or recognise(file)
                 if reader is None:
                     raise _unknown(file)
@@ -412,9 +409,8 @@ def _find(files: Sequence[Path], source: str) -> _Found:
                 inputs[file.resolve()] = (file.resolve(), reader, source or reader.name)
     if not inputs:
         no_file = DataError("no file can be imported", path=files[0] if files else None, remedy="name files")
-        raise next(iter((*found.damaged, *found.unknown)), no_file)
-    found.inputs = list(inputs.values())
-    return found
+        raise next(iter((*damaged, *unknown)), no_file)
+    return list(inputs.values()), unknown, damaged
 
 
 def _below(folder: Path) -> list[Path]:
@@ -440,29 +436,13 @@ def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> li
 
     A map of one's own adds to what another source or map gave of the same file; it replaces only a guessed map.
     """
-    parts, paths, inputs = ({read(one) for one in planned} for read in (_part, _path, _input))
+    parts = {one.part for one in planned}
+    sources = {(one.path, source) for one in planned for source in (one.source, GUESSED)}
     return [
         part
-        for part, account in accounts.items()
-        if part not in parts
-        and (
-            _input(account) in inputs
-            or (account.path in paths and account.source == GUESSED)
-            or not (account.done or account.again)
-        )
+        for part, one in accounts.items()
+        if part not in parts and ((one.path, one.source) in sources or not (one.done or one.again))
     ]
-
-
-def _part(account: Account) -> str:
-    return account.part
-
-
-def _path(account: Account) -> str:
-    return account.path
-
-
-def _input(account: Account) -> tuple[str, str]:
-    return account.path, account.source
 
 
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: Collection[str]) -> list[Account]:

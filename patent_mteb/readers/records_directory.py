@@ -280,22 +280,18 @@ def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
         if name in _KEPT or not given or not _has_content(value) or value == before:
             continue
         own = name == "family_id" and before == earlier["publication_number"]
-        if later["source"] in _FILL and _has_content(before) and not own:
+        conflict = _has_content(before) and not own
+        if later["source"] in _FILL and conflict:
             continue
         if name == "labels":
             value = before + [label for label in value if label not in before]
-            if value == before:
-                continue
-            added.append(name)
+            conflict = False
         elif name in _BY_FIELD:
             value = {field: text or before[field] for field, text in value.items()}
-            if value == before:
-                continue
-            (
-                conflicts if any(before[field] and before[field] != text for field, text in value.items()) else added
-            ).append(name)
-        else:
-            (conflicts if _has_content(before) and not own else added).append(name)
+            conflict = any(before[field] and before[field] != text for field, text in value.items())
+        if value == before:
+            continue
+        (conflicts if conflict else added).append(name)
         record[name] = value
         if name in _TEXTS:
             record["languages"] = {**record["languages"], name: later["languages"][name]}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.columns import EMPTY, EXCEL_ERRORS
+from patent_mteb.readers.columns import EMPTY, EXCEL_ERRORS, LISTS
 from patent_mteb.readers.kinds import Kind, Typed, kind_of
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
 
@@ -26,19 +26,8 @@ _HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
 )
 _KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
 _FIELDS = {section: "citations" if section == "forward" else section for section in _HEADERS}
-_LISTS = {
-    "ipc",
-    "cpc",
-    "inventors",
-    "applicants",
-    "keywords",
-    "cited",
-    "category",
-    "member",
-    "priority",
-    "coarse",
-    "fine",
-}
+_SEPARATED = LISTS | {"publication_number", "cited", "category", "member", "priority", "coarse", "fine"}
+"""Fields whose column may hold several values."""
 _SEVERAL = ("[[citations]]", "[[labels]]")
 _SAMPLE = 200
 _CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -74,13 +63,15 @@ def _plain(column: str) -> str:
 class _Guess:
     """Section -> our field -> column; what the values of each column are; why a column is taken or is not."""
 
-    kinds: Mapping[str, Kind]
-    separators: Mapping[str, tuple[str, ...]]
+    typed: Mapping[str, Typed]
     office: str = ""
     found: dict[str, dict[str, str]] = field(default_factory=dict)
     by_values: dict[str, str] = field(default_factory=dict)
     continued: dict[str, list[str]] = field(default_factory=dict)
     unused: dict[str, str] = field(default_factory=dict)
+
+    def kind(self, column: str) -> Kind | None:
+        return self.typed[column].kind if column in self.typed else None
 
     def used(self) -> set[str]:
         first = {self.office, *(name for fields in self.found.values() for name in fields.values())}
@@ -89,24 +80,17 @@ class _Guess:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A column map in TOML, what the values of each column are, why columns were taken by their values or not used."""
+    """A column map in TOML, and why columns were taken by their values or not used."""
 
     toml: str
-    values: Mapping[str, str]
     by_values: Mapping[str, str]
     unused: Mapping[str, str]
 
 
-def suggest(path: Path, *, unfinished: bool = False) -> str:
-    """Return a column map in TOML for a table. Unknown columns are in comments."""
-    return suggestion(path, unfinished=unfinished).toml
-
-
-def suggestion(path: Path, *, unfinished: bool = False) -> Suggestion:
-    """Return a column map for a table, and the notes on each guess."""
+def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
+    """Return a column map for a table, with unknown columns in comments, and the notes on each guess."""
     sheet = open_sheet(path, lambda column: _plain(column) in _KNOWN)
-    typed = types_of(sheet)
-    guess = _guess(sheet.columns, typed)
+    guess = _guess(sheet.columns, types_of(sheet))
     found = guess.found
     numberless = "publication_number" not in found.get("fields", {})
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
@@ -133,8 +117,7 @@ def suggestion(path: Path, *, unfinished: bool = False) -> Suggestion:
         lines += [
             f"# {json.dumps(name, ensure_ascii=False)}: {guess.unused[name]}" for name in rest if name in guess.unused
         ]
-    what = {name: one.what for name, one in typed.items()}
-    return Suggestion("\n".join(lines) + "\n", what, guess.by_values, guess.unused)
+    return Suggestion("\n".join(lines) + "\n", guess.by_values, guess.unused)
 
 
 def types_of(sheet: Sheet) -> dict[str, Typed]:
@@ -144,9 +127,7 @@ def types_of(sheet: Sheet) -> dict[str, Typed]:
 
 
 def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
-    guess = _Guess(
-        {name: one.kind for name, one in typed.items()}, {name: one.separators for name, one in typed.items()}
-    )
+    guess = _Guess(typed)
     by_name: dict[str, str] = {}
     for column in sorted(columns, key=lambda name: typed[name].kind is Kind.EMPTY):
         by_name.setdefault(_plain(_REPEATED.sub("", column)), column)
@@ -154,7 +135,7 @@ def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
         hits = {}
         for ours, names in fields.items():
             for column in (by_name[name] for name in names if name in by_name):
-                why = _unfit(section, ours, column, guess, typed[column].what)
+                why = _unfit(section, ours, column, guess)
                 if not why and column not in guess.used():
                     hits[ours] = column
                     break
@@ -169,10 +150,10 @@ def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
         )
         if rest := [name for name in columns if follow.fullmatch(_plain(name)) and name not in guess.used()]:
             guess.continued[column] = rest
-    _by_values(columns, guess, {name: one.what for name, one in typed.items()})
-    offices = [name for name in columns if guess.kinds[name] is Kind.OFFICES and _plain(name) in _COUNTRY]
+    _by_values(columns, guess)
+    offices = [name for name in columns if guess.kind(name) is Kind.OFFICES and _plain(name) in _COUNTRY]
     number = guess.found.get("fields", {}).get("publication_number", "")
-    if len(offices) == 1 and guess.kinds.get(number) in (Kind.WORDS, Kind.COUNT, Kind.YEARS):
+    if len(offices) == 1 and guess.kind(number) in (Kind.WORDS, Kind.COUNT, Kind.YEARS):
         guess.office = offices[0]
     return _consistent(guess)
 
@@ -181,10 +162,10 @@ def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() in EMPTY | EXCEL_ERRORS)
 
 
-def _unfit(section: str, ours: str, column: str, guess: _Guess, what: str) -> str:
+def _unfit(section: str, ours: str, column: str, guess: _Guess) -> str:
     """Why the values of a column cannot be the field that its name says; empty if they can."""
-    kind = guess.kinds[column]
-    if ours == "family_id" and kind is Kind.NUMBERS and guess.separators[column]:
+    kind, what = guess.typed[column].kind, guess.typed[column].what
+    if ours == "family_id" and kind is Kind.NUMBERS and guess.typed[column].separators:
         guess.found.setdefault("relations", {}).setdefault("member", column)
         return f"{what}: read as the members of the family"
     if ours == "family_id" and kind is Kind.COUNT and not _IDS.search(_plain(column)):
@@ -194,20 +175,21 @@ def _unfit(section: str, ours: str, column: str, guess: _Guess, what: str) -> st
     return f"{what}, not {ours}: not used" if kind in _NEVER.get(ours, ()) else ""
 
 
-def _by_values(columns: Sequence[str], guess: _Guess, what: Mapping[str, str]) -> None:
+def _by_values(columns: Sequence[str], guess: _Guess) -> None:
     """Give columns of unknown names to the fields that only they can be."""
     fields = guess.found.get("fields", {})
     free = [name for name in columns if name not in guess.used()]
+    what = {name: one.what for name, one in guess.typed.items()}
     for ours, kind in (
         ("publication_number", Kind.NUMBERS),
         ("claims", Kind.CLAIMS),
         ("ipc", Kind.CLASSES),
         ("abstract", Kind.TEXT),
     ):
-        fit = [name for name in free if guess.kinds[name] is kind and name not in guess.unused]
+        fit = [name for name in free if guess.kind(name) is kind and name not in guess.unused]
         if ours == "publication_number":
-            fit = [name for name in fit if not guess.separators[name] and "each different" in what[name]]
-            if guess.kinds.get(fields.get(ours, "")) is Kind.COUNT and len(fit) == 1:  # a running number
+            fit = [name for name in fit if not guess.typed[name].separators and "each different" in what[name]]
+            if guess.kind(fields.get(ours, "")) is Kind.COUNT and len(fit) == 1:  # a running number
                 guess.unused[fields.pop(ours)] = "a running number: not used"
         if ours == "ipc" and len(fit) == 1 and "IPC" not in what[fit[0]]:
             ours = "cpc"
@@ -218,7 +200,7 @@ def _by_values(columns: Sequence[str], guess: _Guess, what: Mapping[str, str]) -
     if fields:
         guess.found = {"fields": fields, **guess.found}
     for name in free:
-        if name not in guess.used() and guess.kinds[name] in (Kind.NUMBERS, Kind.DATE, Kind.YEARS, Kind.CLASSES):
+        if name not in guess.used() and guess.kind(name) in (Kind.NUMBERS, Kind.DATE, Kind.YEARS, Kind.CLASSES):
             guess.unused.setdefault(name, f"{what[name]}; the name does not say of what: not used")
 
 
@@ -243,8 +225,8 @@ def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
         return f'{{ column = {json.dumps([theirs, *guess.continued[theirs]], ensure_ascii=False)}, join = " " }}'
     if ours == "publication_number" and guess.office:
         return f'{{ column = [{json.dumps(guess.office, ensure_ascii=False)}, {name}], join = " " }}'
-    separators = guess.separators.get(theirs, ())
-    if separators and (ours in _LISTS or section == "forward" or ours == "publication_number"):
+    separators = guess.typed[theirs].separators if theirs in guess.typed else ()
+    if separators and (ours in _SEPARATED or section == "forward"):
         written = json.dumps(separators if len(separators) > 1 else separators[0], ensure_ascii=False)
         return f"{{ column = {name}, separator = {written} }}"
     return name

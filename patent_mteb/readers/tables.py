@@ -32,10 +32,10 @@ from patent_mteb.patents.records import (
     Translation,
 )
 from patent_mteb.patents.sections import split_description
-from patent_mteb.readers.columns import EXCEL_ERRORS, Column, ColumnMap, parse_map, read_map
+from patent_mteb.readers.columns import EXCEL_ERRORS, LISTS, Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
-from patent_mteb.readers.sheets import BadRow, open_sheet
-from patent_mteb.readers.suggest import suggest, suggestion, types_of
+from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
+from patent_mteb.readers.suggest import suggest, types_of
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
@@ -53,7 +53,6 @@ from patent_mteb.readers.values import (
 _TYPES = get_type_hints(Patent)
 _READ_APART = {"publication_number", "family_id", "application_number", "title", "abstract", "source"}
 _STRINGS = {name for name, type_ in _TYPES.items() if type_ is str} - _READ_APART
-_LISTS = {name for name, type_ in _TYPES.items() if type_ == tuple[str, ...]}
 _DATES = [name for name, type_ in _TYPES.items() if type_ == dt.date | None]
 _TEXTS = ("title", "abstract", "claims", "description")
 _UNREADABLE = "a number cannot be read: stored as written (a map can set the office of numbers without one)"
@@ -82,8 +81,8 @@ class RowReader:
         self,
         columns: ColumnMap,
         places: Mapping[str, tuple[str, str]],
-        order: Callable[[Column], str] = lambda _: "",
-        days: int = 0,
+        order: Callable[[Column], str],
+        days: int,
     ) -> None:
         """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
 
@@ -94,18 +93,15 @@ class RowReader:
         self._places = places
         self._order = cache(order)
         self._place = ""
+        self._notes: list[Note] = []
         self._more: dict[str, tuple[Label, ...]] = {}
         self._titles: dict[str, int] = {}
-        self._notes: list[Note] = []
 
-    def read_labels(self, rows: Iterable[tuple[str, Any]]) -> None:
+    def read_labels(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Collect the labels of publications with several rows, such as one row for each topic."""
         found: dict[str, list[tuple[Label, ...]]] = {}
-        for place, row in rows:
-            if not isinstance(row, BadRow):
-                kind = self._text(row, self._columns.fields.get("kind"))
-                own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
-                found.setdefault(own, []).append(tuple(self._labels(row)))
+        for row in rows:
+            found.setdefault(self._own_number(row), []).append(tuple(self._labels(row)))
         self._more = {
             own: tuple(dict.fromkeys(label for labels in several for label in labels))
             for own, several in found.items()
@@ -114,10 +110,8 @@ class RowReader:
 
     def items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
-        self._notes = []
-        self._place = place
-        kind = self._text(row, self._columns.fields.get("kind"))
-        own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
+        self._notes, self._place = [], place
+        own = self._own_number(row)
         if "publication_number" in self._columns.fields:
             if not own:
                 yield Skipped("", place, "no publication number")
@@ -126,22 +120,20 @@ class RowReader:
                 yield Skipped(shorten(own, 60), place, reason)
                 return
             if own.startswith("WO") and own.endswith("W"):
-                self._note("an application, not a publication", place, own)
+                self._note("an application, not a publication", own)
             title = self._text(row, self._columns.fields.get("title"))
             if own in self._titles:
                 what = "labels, citations" if self._columns.labels else "citations"
                 other = " with another title" if title and hash(title) != self._titles[own] else ""
                 example = f"{own} '{shorten(title, 60)}'" if other else own
-                self._note(
-                    f"the publication is in an earlier row{other}: only {what} and relations are read", place, example
-                )
+                self._note(f"the publication is in an earlier row{other}: only {what} and relations are read", example)
             else:
                 self._titles[own] = hash(title)
-                yield self._patent(own, row, place)
-            yield from self._others_in_cell(own, row, place)
+                yield self._patent(own, row)
+            yield from self._others_in_cell(own, row)
         for section in self._columns.citations:
-            yield from self._citations(section, own, row, place)
-        yield from self._relations(own, row, place)
+            yield from self._citations(section, own, row)
+        yield from self._relations(own, row)
         yield from dict.fromkeys(self._notes)
 
     def _not_a_record(self, own: str, row: Mapping[str, Any]) -> str:
@@ -151,8 +143,8 @@ class RowReader:
         alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
         return "a line of text, not a record" if alone and len(own.split()) >= _SENTENCE else ""
 
-    def _note(self, what: str, place: str, example: str) -> None:
-        self._notes.append(Note(what, f"{place}: {example}" if example else place))
+    def _note(self, what: str, example: str = "") -> None:
+        self._notes.append(Note(what, f"{self._place}: {example}" if example else self._place))
 
     def _cells(self, row: Mapping[str, Any], column: Column | None) -> list[Any]:
         """The values of the first non-empty column, with None for empty ones, or the one text of joined columns."""
@@ -173,7 +165,7 @@ class RowReader:
         value = row.get(place)
         values = list(flat(value, rest)) if rest else [value]
         if isinstance(value, str) and value in EXCEL_ERRORS:
-            self._note("an error of Excel in a cell: read as empty", self._place, f"'{name}': {value}")
+            self._note("an error of Excel in a cell: read as empty", f"'{name}': {value}")
             return [None]
         return [
             None
@@ -186,10 +178,10 @@ class RowReader:
         if not isinstance(value, str):
             return value
         if len(value) == _CELL_LIMIT:
-            self._note(_CUT, self._place, f"'{name}'")
+            self._note(_CUT, f"'{name}'")
         text, what = cleaned(value)
         for one in what:
-            self._note(one, self._place, f"'{name}'")
+            self._note(one, f"'{name}'")
         return text
 
     def _text(self, row: Mapping[str, Any], column: Column | None) -> str:
@@ -205,26 +197,28 @@ class RowReader:
         texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
-    def _number(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "") -> str:
+    def _own_number(self, row: Mapping[str, Any]) -> str:
+        fields = self._columns.fields
+        return self._number(row, fields.get("publication_number"), self._text(row, fields.get("kind")))
+
+    def _number(self, row: Mapping[str, Any], column: Column | None, kind: str = "") -> str:
         """The first number of a cell, with the kind code of another column if it has none."""
         numbers = [one for one in self._list(row, column) if one]
-        return self._normal(numbers[0], column, place, partial(read_number, kind=kind)) if numbers and column else ""
+        return self._normal(numbers[0], column, partial(read_number, kind=kind)) if numbers and column else ""
 
-    def _normal(
-        self, text: str, column: Column, place: str, read: Callable[[str, str], Number | None] = read_number
-    ) -> str:
+    def _normal(self, text: str, column: Column, read: Callable[[str, str], Number | None] = read_number) -> str:
         """The normal form of a number, or its text if it cannot be read."""
         number = read(text, column.office)
         for mark in reversed([] if number else list(_BEFORE_REMARK.finditer(text))):
             if number := read(text[: mark.start()], column.office):
-                self._note("a remark after a number is removed", place, text)
+                self._note("a remark after a number is removed", text)
                 break
         if number is None:
-            self._note(_DESTROYED if _SCIENTIFIC.fullmatch(text) else _UNREADABLE, place, text)
+            self._note(_DESTROYED if _SCIENTIFIC.fullmatch(text) else _UNREADABLE, text)
             return text
         return number.key if read is read_application else number.docdb
 
-    def _date(self, row: Mapping[str, Any], ours: str, column: Column | None, place: str) -> dt.date | None:
+    def _date(self, row: Mapping[str, Any], ours: str, column: Column | None) -> dt.date | None:
         cells = [value for value in self._cells(row, column) if value is not None]
         if not cells or column is None:
             return None
@@ -233,33 +227,33 @@ class RowReader:
             values = listed(value, column.separator)
             value = next(iter(values), "")
             if len(values) > 1 and not column.separator:
-                self._note(f"{ours} has several dates: the first is read", place, value)
+                self._note(f"{ours} has several dates: the first is read", value)
         order = "" if column.date or not needs_order(value) else self._order(column)
         try:
             date = read_date(value, column.date, order)
         except ValueError as error:
             within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
             if len(within) != 1:
-                self._note(f"{ours} cannot be read: left empty", place, str(error))
+                self._note(f"{ours} cannot be read: left empty", str(error))
                 return None
-            self._note(f"{ours} is a date within a text", place, value)
+            self._note(f"{ours} is a date within a text", value)
             date = read_date(within[0])
         if date is None or column.date:
             return date
         if is_serial(value):
             date += self._days
-            self._note(f"{ours} is a serial number of Excel", place, f"{text_of(value)} = {date}")
+            self._note(f"{ours} is a serial number of Excel", f"{text_of(value)} = {date}")
         if not has_day(value, order):
-            self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
+            self._note(f"{ours} has no day: the first of its month or year is taken", text_of(value))
         if has_short_year(value, order):
-            self._note(f"{ours} has a year of two digits", place, f"{value} = {date}")
+            self._note(f"{ours} has a year of two digits", f"{value} = {date}")
         return date
 
-    def _patent(self, own: str, row: Mapping[str, Any], place: str) -> Patent:
+    def _patent(self, own: str, row: Mapping[str, Any]) -> Patent:
         columns = self._columns.fields
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
-        values |= {name: self._date(row, name, columns[name], place) for name in _DATES if name in columns}
-        for name in _LISTS & columns.keys():
+        values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
+        for name in LISTS & columns.keys():
             values[name] = tuple(dict.fromkeys(filter(None, self._list(row, columns[name]))))
         for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
             dotted = {ours.partition(".")[2]: column for ours, column in columns.items() if ours.startswith(f"{name}.")}
@@ -268,21 +262,21 @@ class RowReader:
                 values[name] = kind(**parts)
         texts = {name: self._by_language(row, columns.get(name)) for name in _TEXTS}
         if texts["claims"] and _COUNT.fullmatch(text_of(texts["claims"][0][1])):
-            self._note("claims is a number, not a text: left empty", place, text_of(texts["claims"][0][1]))
+            self._note("claims is a number, not a text: left empty", text_of(texts["claims"][0][1]))
             texts["claims"] = []
         for name, found in texts.items():
             if found:
                 values[name] = _parsed(name, found[0][1])
         if texts["claims"] and not values["claims"]:
-            self._note("claims could not be split: left empty", place, own)
+            self._note("claims could not be split: left empty", own)
         return Patent(
             own,
-            self._family(own, row, place),
+            self._family(own, row),
             **values,
             labels=self._more.get(own) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
-            application_number=self._application(row, place),
+            application_number=self._application(row),
             source=self._columns.name,
         )
 
@@ -300,22 +294,22 @@ class RowReader:
         found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
         return sorted(found, key=lambda one: one[0] != "en")
 
-    def _family(self, own: str, row: Mapping[str, Any], place: str) -> str:
+    def _family(self, own: str, row: Mapping[str, Any]) -> str:
         """The given family, else the lowest number of its members, else the publication number."""
         if given := self._text(row, self._columns.fields.get("family_id")):
             return given
-        if members := self._numbers(row, self._columns.relations.get("member"), place):
-            self._note("no family id: the family is named after the first of its members", place, "")
+        if members := self._numbers(row, self._columns.relations.get("member")):
+            self._note("no family id: the family is named after the first of its members")
             return min((own, *members))
-        self._note("no family is given: the publication number is used", place, "")
+        self._note("no family is given: the publication number is used")
         return own
 
-    def _numbers(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "member") -> list[str]:
+    def _numbers(self, row: Mapping[str, Any], column: Column | None, kind: str = "member") -> list[str]:
         read = read_number if kind in RELATED_PUBLICATIONS else read_application
-        return [self._normal(text, column, place, read) for text in self._list(row, column) if text] if column else []
+        return [self._normal(text, column, read) for text in self._list(row, column) if text] if column else []
 
-    def _application(self, row: Mapping[str, Any], place: str) -> str:
-        return next(iter(self._numbers(row, self._columns.fields.get("application_number"), place, "application")), "")
+    def _application(self, row: Mapping[str, Any]) -> str:
+        return next(iter(self._numbers(row, self._columns.fields.get("application_number"), "application")), "")
 
     def _labels(self, row: Mapping[str, Any]) -> Iterator[Label]:
         for section in self._columns.labels:
@@ -328,43 +322,41 @@ class RowReader:
                 Label(landscape, one, name) for one, name in dict.fromkeys(zip(coarse, names, strict=True)) if one
             )
 
-    def _others_in_cell(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+    def _others_in_cell(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
         column = self._columns.fields["publication_number"]
         others = [text for text in self._list(row, column) if text][1:]
         for text in dict.fromkeys(others):
-            if (other := self._normal(text, column, place)) != own:
-                self._note("a further publication number in the cell: read as a member of the family", place, other)
+            if (other := self._normal(text, column)) != own:
+                self._note("a further publication number in the cell: read as a member of the family", other)
                 yield Relation(own, other, "member")
 
-    def _citations(self, columns: Mapping[str, Column], own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+    def _citations(self, columns: Mapping[str, Column], own: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the citations of a section. Its citing or its cited numbers are by default this publication."""
-        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), own, place) for name in ("citing", "cited"))
+        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), own) for name in ("citing", "cited"))
         if not any(citing) or not any(cited):
             if "publication_number" not in self._columns.fields:
-                yield Skipped(next(filter(None, citing), ""), place, "no citing or no cited number")
+                yield Skipped(next(filter(None, citing), ""), self._place, "no citing or no cited number")
             return
         length = max(len(citing), len(cited))
         parallel = {
-            ours: self._aligned(ours, self._list(row, columns.get(ours)), length, place)
+            ours: self._aligned(ours, self._list(row, columns.get(ours)), length)
             for ours in ("category", "origin", "phase", "office")
         }
         if any(marks) and not any(parallel["category"]):
             parallel["category"] = marks if length == len(cited) else marks * length
         claims = claim_numbers(self._text(row, columns.get("claims")))
         passages = tuple(self._list(row, columns.get("passages")))
-        date = self._date(row, "date of a citation", columns.get("date"), place)
+        date = self._date(row, "date of a citation", columns.get("date"))
         if len(citing) > 1 and len(cited) > 1:
-            self._note("several citing and several cited numbers: each pair is a citation", place, "")
+            self._note("several citing and several cited numbers: each pair is a citation")
         for first, one in enumerate(citing):
             for second, other in enumerate(cited):
                 if one and other:
                     values: dict[str, Any] = {ours: texts[max(first, second)] for ours, texts in parallel.items()}
                     yield Citation(one, other, **values, claims=claims, passages=passages, date=date)
 
-    def _cited(
-        self, row: Mapping[str, Any], column: Column | None, own: str, place: str
-    ) -> tuple[list[str], list[str]]:
+    def _cited(self, row: Mapping[str, Any], column: Column | None, own: str) -> tuple[list[str], list[str]]:
         """Return the normal form of the numbers in a column and the categories written with them (``[X]``).
 
         Without a column it is the own number. Empty texts stay, and a count gives nothing.
@@ -373,7 +365,7 @@ class RowReader:
             return [own], [""]
         found = self._list(row, column)
         if len(found) == 1 and _COUNT.fullmatch(found[0]) and own and not _COUNT.fullmatch(own):
-            self._note("a count of citations, not a number: not read", place, found[0])
+            self._note("a count of citations, not a number: not read", found[0])
             return [], []
         numbers, marks = [], []
         for text in found:
@@ -381,28 +373,28 @@ class RowReader:
             parts = _MARKED.fullmatch(text) if text and read_number(text, column.office) is None else None
             if parts and read_number(parts["number"], column.office) is not None:
                 mark = parts["before"] or parts["after"] or ""
-                self._note("a category or remark is with a cited number", place, text)
+                self._note("a category or remark is with a cited number", text)
                 text = parts["number"]
-            numbers.append(self._normal(text, column, place) if text else "")
+            numbers.append(self._normal(text, column) if text else "")
             marks.append(mark)
         return numbers, marks
 
-    def _aligned(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
+    def _aligned(self, ours: str, values: list[str], length: int) -> list[str]:
         """One value for each cited number, if there is one for each or one for all."""
         if len(values) > 1 and len(values) != length:
             problem = f"{ours} and cited numbers differ in length: {ours} left empty"
-            self._note(problem, place, f"{len(values)} for {length}")
+            self._note(problem, f"{len(values)} for {length}")
             values = []
         return values if len(values) == length else (values or [""]) * length
 
-    def _relations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+    def _relations(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
         columns = self._columns.relations
-        number = self._number(row, columns.get("number"), place) or own
+        number = self._number(row, columns.get("number")) or own
         for kind in RELATIONS:
-            for related in dict.fromkeys(self._numbers(row, columns.get(kind), place, kind)):
+            for related in dict.fromkeys(self._numbers(row, columns.get(kind), kind)):
                 if number and related != number:
                     yield Relation(number, related, kind)
-        if own and "application" not in columns and (application := self._application(row, place)):
+        if own and "application" not in columns and (application := self._application(row)):
             yield Relation(own, application, "application")
 
 
@@ -479,7 +471,7 @@ def reader_of(columns: ColumnMap) -> Reader:
 
 
 def _read_suggested(path: Path) -> Iterator[Item]:
-    guess = suggestion(path)
+    guess = suggest(path)
     columns = parse_map(guess.toml, path)
     read = [(one.column[0], ours) for part in columns.sections() for ours, one in part.items() if one.column]
     why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
@@ -500,17 +492,15 @@ class Preview:
 
 def preview(path: Path, reader: Reader) -> Preview:
     """Return what a table will be read as."""
-    guess = suggestion(path) if reader.name == GUESSED else None
+    guess = suggest(path) if reader.name == GUESSED else None
     columns = parse_map(guess.toml if guess else reader.settings, path)
     read: dict[str, list[str]] = {}
     for part in columns.sections():
         for ours, column in part.items():
             for name in column.column:
                 read.setdefault(_folded(name), []).append("label" if ours in ("coarse", "fine") else ours)
-    wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
-    sheet = open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
     rows = []
-    for name, typed in types_of(sheet).items():
+    for name, typed in types_of(_sheet(path, columns)).items():
         ours = ", ".join(dict.fromkeys(read.get(_folded(name), read.get(_folded(name.partition(".")[0]), []))))
         why = "" if not ours else "its name" if guess else f"the map {columns.name}"
         if guess:
@@ -523,20 +513,22 @@ def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
+def _sheet(path: Path, columns: ColumnMap) -> Sheet:
     wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
-    sheet = open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
+    return open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
+
+
+def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
+    sheet = _sheet(path, columns)
     places, notes = _places(columns, sheet.columns, path)
     yield from (*sheet.notes, *notes)
 
-    def again() -> Iterator[tuple[str, Any]]:
-        return open_sheet(
-            path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet
-        ).rows
+    def again() -> Iterator[dict[str, Any]]:
+        return (row for _, row in _sheet(path, columns).rows if not isinstance(row, BadRow))
 
     def order(column: Column) -> str:
         found = [places[name][0] for name in column.column if name in places]
-        return day_order(row.get(name) for _, row in again() if not isinstance(row, BadRow) for name in found)
+        return day_order(row.get(name) for row in again() for name in found)
 
     rows = RowReader(columns, places, order, sheet.days)
     if columns.labels and "publication_number" in columns.fields:

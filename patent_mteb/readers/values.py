@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from patent_mteb.patents.numbers import read_application, read_number
+from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
 
 UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
@@ -100,18 +100,6 @@ _FORMS_OF_SIX = ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y")
 _ERA = re.compile(
     r"(?P<era>明治|大正|昭和|平成|令和|[MTSHR])(?P<y>元|\d{1,2})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
 )
-_ERAS = {
-    "M": 1867,
-    "T": 1911,
-    "S": 1925,
-    "H": 1988,
-    "R": 2018,
-    "明治": 1867,
-    "大正": 1911,
-    "昭和": 1925,
-    "平成": 1988,
-    "令和": 2018,
-}
 _MONTHS = """
 january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev
 march märz mars marzo mar mär mrz
@@ -167,7 +155,7 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
             return _plausible(dt.date(year, first, second))
         raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%d/%m/%Y'")
     if found := _ERA.fullmatch(text):
-        year = _ERAS[found["era"]] + (1 if found["y"] == "元" else int(found["y"]))
+        year = ERAS[found["era"][0].translate(ERA_LETTERS)][0] + (1 if found["y"] == "元" else int(found["y"]))
         return _plausible(dt.date(year, int(found["m"] or 1), int(found["d"] or 1)))
     if found := _WORDED.fullmatch(text):
         part = {name.rstrip("2"): word for name, word in found.groupdict().items() if word}

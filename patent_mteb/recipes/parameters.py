@@ -15,7 +15,7 @@ annotation                          written as
 ``Annotated[X, Bounds(...)]``       as X, within the bounds
 ==================================  ====================================================================
 
-Any other field (a summariser, a cache) can be given in Python only.
+A field with any other annotation can be given in Python only.
 """
 
 from __future__ import annotations

@@ -43,7 +43,6 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
@@ -52,7 +51,7 @@ from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.summaries import Filling, Summariser, SummaryCache, read_summaries, summarise
+from patent_mteb.patents.summaries import Filling, read_summaries
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir
 from patent_mteb.recipes.log import BuildLog, counts_note
@@ -175,10 +174,7 @@ class Params:
         min_relevant: least number of relevant documents of a query.
         seed: seed of every draw.
         summaries: file of ``patent-mteb data summarise`` with summaries that query patents lack.
-        summariser: writes the summaries that query patents lack.
-        summary_cache: file that keeps the summaries of the summariser; required with one.
         require: fields that a query must have; without category, citations need none. The others are waived.
-        allow_missing_summaries: go on without the summaries that the summariser could not write.
     """
 
     first_year: int | None = 2016
@@ -189,9 +185,6 @@ class Params:
     seed: int = 42
     require: tuple[Required, ...] = get_args(Required)
     summaries: str = ""
-    summariser: Summariser | None = None
-    summary_cache: Path | None = None
-    allow_missing_summaries: bool = False
 
 
 SAMPLE = Params(queries=120, corpus=500)
@@ -251,7 +244,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     note = "{} years, {} sections, {} jurisdictions".format(*distinct)
     log.step("queries, stratified by year, IPC section and jurisdiction", len(candidates), len(queries), note)
     patents_of_queries = (known.record(family.number) for family in queries)
-    query_patents = _with_new_summaries(_with_summaries_from(params.summaries, patents_of_queries, log), params)
+    query_patents = _with_summaries_from(params.summaries, patents_of_queries, log)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
@@ -408,15 +401,6 @@ def _with_summaries_from(path: str, queries: Iterable[Patent], log: BuildLog) ->
     for origin in filling.origins:
         log.deviate(f"the AI queries hold {origin}")
     return filled
-
-
-def _with_new_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Patent]:
-    if params.summariser is None:
-        return queries
-    if params.summary_cache is None:
-        raise DataError("a summariser is given without summary_cache", remedy="name a file to keep the summaries in")
-    with SummaryCache(params.summary_cache) as cache:
-        return DiskList(summarise(queries, params.summariser, cache, allow_missing=params.allow_missing_summaries))
 
 
 def _corpus(

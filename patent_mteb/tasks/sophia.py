@@ -236,7 +236,7 @@ class SophiaRetrieval(PatentRetrieval):
             raise NotThereError(f"the query representation {name} is missing", path=path, remedy=remedy)
         queries = Texts.collected((query, text) for query in judged if (text := texts.get(query, "").strip()))
         if not queries:
-            remedy = f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or omit the task {task}"
+            remedy = f"fill the column '{name}' (summaries: patent-mteb data summarise), or omit the task {task}"
             raise NotThereError(f"no query has the representation {name}", path=path, remedy=remedy)
         self.n_left_out = len(judged) - len(queries)
         if self.n_left_out:

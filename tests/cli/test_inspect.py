@@ -8,11 +8,12 @@ import shlex
 from typing import get_args
 
 import pytest
+from family_tables import write_families
 
 from patent_mteb import cli, sample
 from patent_mteb.cli import app, data
 from patent_mteb.experiments.inspection import EXACT_UP_TO
-from patent_mteb.patents.families import DEFINITIONS, write_families
+from patent_mteb.patents.families import DEFINITIONS
 from patent_mteb.patents.records import write_citations, write_patents
 
 

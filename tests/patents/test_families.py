@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
+from family_tables import write_families
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -121,7 +122,7 @@ def test_a_records_directory_is_read_as_a_whole(tmp_path):
     write_patents(tmp_path / "patents" / "two.parquet", patents[2:])
     write_citations(tmp_path / "citations" / "one.parquet", [Citation("EP1000000A1", "US6093011A")])
     write_relations(tmp_path / "relations" / "one.parquet", [Relation("EP1000000B1", "EP1000000A1", "pre-grant")])
-    families.write_families(tmp_path / "families.parquet", {"US6093011A": "X", "NL1010536C2": "X"})
+    write_families(tmp_path / "families.parquet", {"US6093011A": "X", "NL1010536C2": "X"})
     whole = read_collection(tmp_path)
     assert [patent.family_id for patent in whole.patents] == ["a", "b", "X"]
     assert (len(whole.citations), len(whole.relations), whole.family_definition) == (1, 1, "given")

@@ -16,7 +16,6 @@ from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.records import Citation, Description, MachineSummaries, Patent
-from patent_mteb.patents.summaries import KINDS, SummaryError
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_disadvantages, build, object_of_invention
@@ -252,38 +251,6 @@ def test_missing_representations_are_null_and_counted(tmp_path):
     assert 0 < len(missing) < len(texts) and all(row["AiObj"] for row in texts)
     (step,) = [step for step in log.steps if step.name == "representation AiAdv"]
     assert step.note == f"{len(missing)} queries without" and step.rows_in - step.rows_out == len(missing)
-
-
-class _Writer:
-    identity = "writer"
-
-    def __init__(self, broken: bool = False) -> None:
-        self.broken, self.calls = broken, 0
-
-    def __call__(self, kind: str, text: str) -> str:
-        if self.broken:
-            raise RuntimeError("down")
-        self.calls += 1
-        return f"written {kind}"
-
-
-def test_a_summariser_completes_the_queries(tmp_path):
-    patents, citations = world()
-    bare = [Patent(**{**_fields(p), "summaries": MachineSummaries()}) for p in patents]
-    writer = _Writer()
-    params = Params(queries=7, summariser=writer, summary_cache=tmp_path / "cache.sqlite")
-    build(bare, citations, tmp_path / "one", params)
-    assert writer.calls == 7 * len(KINDS)
-    assert all(
-        row["AiClaimSummary"] == "written claims" for row in rows(tmp_path / "one" / "Sophia" / "queries.parquet")
-    )
-    build(bare, citations, tmp_path / "two", params)
-    assert writer.calls == 7 * len(KINDS)
-    broken = Params(queries=7, summariser=_Writer(broken=True), summary_cache=tmp_path / "other.sqlite")
-    with pytest.raises(SummaryError, match="gave up"):
-        build(bare, citations, tmp_path / "three", broken)
-    with pytest.raises(DataError, match="without summary_cache"):
-        build(bare, citations, tmp_path / "four", Params(summariser=writer))
 
 
 def test_no_query(tmp_path):
