@@ -12,15 +12,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from mteb.models import EncoderProtocol
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.dense import DenseSearch, DocumentBlock, joined
 from patent_mteb.search.nearest import add_nearest
 from patent_mteb.search.run import TopK
+from patent_mteb.search.vectors import slices_of
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
     from torch import Tensor
 
 logger = logging.getLogger(__name__)
@@ -58,8 +59,7 @@ class Approximate(DenseSearch):
         index = _inverted(documents.numpy(), self.probes)
         hidden = block.hidden.tocsr()
         depth = min(best.k + int(np.diff(hidden.indptr).max(initial=0)), len(documents))
-        for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            rows = slice(start, min(start + _QUERIES_AT_ONCE, len(queries)))
+        for rows in slices_of(len(queries), _QUERIES_AT_ONCE):
             scores, found = index.search(queries[rows].numpy(), depth)
             seen = found >= 0
             for row, query in enumerate(range(rows.start, rows.stop)):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xxhash
 from datasets import Dataset
+from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
@@ -36,10 +37,9 @@ from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts, slices_of
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
     from torch import Tensor
 
 CHUNK_DOCUMENTS = 50_000  # encoded in one call, as in mteb: the last bits depend on the batch
@@ -190,8 +190,7 @@ class DenseSearch(ArraySearch):
         """Rank by the model's own similarity; vectors that are not a matrix are passed as a whole."""
         size, numbers = len(best.query_ids), block.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
-        for start in range(0, size, step):
-            rows = slice(start, min(start + step, size))
+        for rows in slices_of(size, step):
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
             expected, name = (rows.stop - rows.start, len(numbers)), self.mteb_model_meta.name
             if scores.shape != expected:

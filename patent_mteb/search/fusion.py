@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from datasets import Dataset
+from mteb.models import MTEBModels
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
@@ -31,10 +33,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.models import MTEBModels
+from patent_mteb.search.vectors import slices_of
 
 
 @dataclass(frozen=True)
@@ -184,8 +183,7 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
     docs = np.full((len(pair.docs), kept), -1, np.int32)
     scores = np.zeros(docs.shape, np.float32)
 
-    def rank(start: int) -> None:
-        rows = slice(start, start + _ROWS_AT_ONCE)
+    def rank(rows: slice) -> None:
         keys = np.empty((len(docs[rows]), width), "<i8")  # upper half: bits of the score; lower half: inverted number
         np.subtract(_LAST, pair.docs[rows], out=keys.view("<i4")[:, ::2])
         keys.view("<f4")[:, 1::2] = fused(rows)
@@ -199,7 +197,7 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
             np.putmask(scores[rows], best < 0, 0.0)
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)))
+        list(pool.map(rank, slices_of(len(docs), _ROWS_AT_ONCE)))
     return Run(pair.first.query_ids, pair.first.doc_ids, docs, scores).trimmed()
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.abs_encoder import AbsEncoder, get_prompt
 from mteb.models.model_meta import ModelMeta, ScoringFunction
-from mteb.types import PromptType
+from mteb.types import Array, BatchedInput, PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -41,8 +42,6 @@ from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
-    from mteb.types import Array, BatchedInput
     from torch.utils.data import DataLoader
 
     from patent_mteb.store import EmbeddingStore

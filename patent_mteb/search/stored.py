@@ -12,9 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
@@ -22,9 +23,6 @@ from patent_mteb.identity import compose_meta
 from patent_mteb.search import fusion, trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run, TopK
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 logger = logging.getLogger(__name__)
 
