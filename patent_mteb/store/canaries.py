@@ -295,7 +295,7 @@ class Canaries:
     """Watch the encoders inside a model during a run; one with lazy weights from when they are loaded."""
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-        self._encoders = list({id(one): one for one in _encoders(model)}.values())
+        self._encoders = list({id(one): one for one in encoders(model)}.values())
         self._options = dict(encode_kwargs or {})
         self._first: dict[int, tuple[Any, float]] = {}
 
@@ -324,14 +324,14 @@ class Canaries:
                 _judge(encoder, fresh, stored, tolerance, tolerance, place, why)
 
 
-def _encoders(model: Any) -> Iterator[Any]:
+def encoders(model: Any) -> Iterator[Any]:
     """Yield the encoders inside a model; one with a store as a whole."""
     if isinstance(model, StoredEncoder):
         yield model
         return
     inside = components(model)
     for part in inside:
-        yield from _encoders(part)
+        yield from encoders(part)
     if not inside and isinstance(model, EncoderProtocol):
         yield model
 

@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from patent_mteb.search.timing import timed
+from patent_mteb.store.canaries import encoders
 from patent_mteb.store.encoder import StoredEncoder
-from patent_mteb.store.settings import components
 from patent_mteb.tasks.evidence import KEY
 
 COST = "cost"
@@ -38,7 +38,7 @@ _DIGITS = 4
 
 def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the scores that ``work`` computes, with their cost in the evidence."""
-    stores = list(_stores(model))
+    stores = [one for one in encoders(model) if isinstance(one, StoredEncoder)]
     before = {name: sum(getattr(store.stats, name) for store in stores) for name in ("encoded", "characters")}
     if gpu := _gpu():
         gpu.reset_peak_memory_stats()
@@ -68,14 +68,6 @@ def _gpu() -> Any:
     """Return ``torch.cuda`` if torch is loaded and there is a GPU; BM25 needs no torch."""
     torch = sys.modules.get("torch")
     return torch.cuda if torch and torch.cuda.is_available() else None
-
-
-def _stores(model: Any) -> Iterator[StoredEncoder]:
-    if isinstance(model, StoredEncoder):
-        yield model
-    else:
-        for part in components(model):
-            yield from _stores(part)
 
 
 @contextlib.contextmanager

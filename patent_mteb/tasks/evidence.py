@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.identity import version
 from patent_mteb.patents.corpus import release_pages
-from patent_mteb.search.base import document_text
+from patent_mteb.search import base
 from patent_mteb.search.run import Run
 from patent_mteb.store.canaries import behaviours, has_search_models
 from patent_mteb.store.settings import model_facts
@@ -220,11 +220,9 @@ def with_evidence(scores: Mapping[str, Any], model: Any, data: Mapping[str, str]
 
 def document_texts(corpus: Any) -> Iterator[str]:
     """Yield the texts of a corpus as search systems read them: documents, or their sections."""
-    for some in corpus.iter(_ROWS_AT_ONCE):
-        if "sections" in some:
-            yield from chain.from_iterable(some["sections"])
-        else:
-            names = [name for name in ("title", "text") if name in some]
-            rows = zip(*(some[name] for name in names), strict=True)
-            yield from (document_text(dict(zip(names, row, strict=True))) for row in rows)
+    if "sections" not in corpus.column_names:
+        yield from base.document_texts(corpus)
+        return
+    for some in corpus.select_columns(["sections"]).iter(_ROWS_AT_ONCE):
+        yield from chain.from_iterable(some["sections"])
         release_pages()
