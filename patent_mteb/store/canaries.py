@@ -120,17 +120,11 @@ def drift_between(first: ArrayLike, second: ArrayLike) -> Drift:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Sketch of a model's vectors of the fixed texts, small enough for every result.
+    """Sketch of a model's vectors of the fixed texts, small enough for every result."""
 
-    Attributes:
-        width: dimensions of the vectors; 0 for scores of pairs.
-        sketch: [texts, 17] norm of each vector and its products with 16 fixed random directions, float32.
-        tolerance: relative distance that is rounding for the number type of the model.
-    """
-
-    width: int
-    sketch: NDArray[np.float32]
-    tolerance: float
+    width: int  # dimensions of the vectors; 0 for scores of pairs
+    sketch: NDArray[np.float32]  # [texts, 17] norm of each vector, its products with 16 fixed random directions
+    tolerance: float  # relative distance that is rounding for the number type of the model
 
     @classmethod
     def of(cls, vectors: NDArray[Any], tolerance: float, *, scores: bool = False) -> Behaviour:

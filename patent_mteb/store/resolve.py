@@ -67,17 +67,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a loaded model that replace loading it again.
+    """Facts about a loaded model that replace loading it again."""
 
-    Attributes:
-        kind: how it resolves prompts (:func:`kind_of`).
-        settings: what determines its vectors.
-        core: prompts and similarity of the sentence-transformers model inside, None if there is none.
-    """
-
-    kind: str
-    settings: Mapping[str, Any]
-    core: Mapping[str, Any] | None
+    kind: str  # how it resolves prompts (kind_of)
+    settings: Mapping[str, Any]  # what determines its vectors
+    core: Mapping[str, Any] | None  # prompts and similarity of the sentence-transformers model inside, if there is one
 
     @property
     def max_tokens(self) -> str:

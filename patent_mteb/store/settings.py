@@ -328,15 +328,10 @@ def live_meta(model: Any) -> ModelMeta:
 
 
 class LiveIdentity:
-    """A model whose ``mteb_model_meta`` follows its settings; the first base class.
+    """A model whose ``mteb_model_meta`` follows its settings; the first base class."""
 
-    Attributes:
-        usual_settings: see :func:`~patent_mteb.identity.unambiguous_settings`.
-        loaded_revision: revision of the loaded files, whatever the metadata say; None if unknown.
-    """
-
-    usual_settings: ClassVar[Mapping[str, Any]] = {}
-    loaded_revision: str | None = None
+    usual_settings: ClassVar[Mapping[str, Any]] = {}  # see identity.unambiguous_settings
+    loaded_revision: str | None = None  # of the loaded files, whatever the metadata say; None if unknown
 
     @property
     def mteb_model_meta(self) -> ModelMeta:

@@ -50,25 +50,17 @@ _DIGEST_LENGTH = 32
 
 @dataclass(frozen=True)
 class SpaceInfo:
-    """Description of a space.
-
-    Attributes:
-        texts: distinct texts with intact records (``verify`` reads their rows).
-        rows: vectors, more than texts in ragged spaces, where a text has several.
-        width: dimensions, 0 for an empty space.
-        nbytes: size on disk.
-        last_used: when a process last opened or wrote it, seconds since the epoch.
-    """
+    """Description of a space."""
 
     directory: Path
     identity: Mapping[str, Any]
     dtype: str
     ragged: bool
-    width: int
-    texts: int
-    rows: int
-    nbytes: int
-    last_used: float
+    width: int  # dimensions, 0 for an empty space
+    texts: int  # distinct texts with intact records (``verify`` reads their rows)
+    rows: int  # vectors, more than texts in ragged spaces, where a text has several
+    nbytes: int  # size on disk
+    last_used: float  # when a process last opened or wrote it, seconds since the epoch
 
     @property
     def model(self) -> str:
