@@ -91,10 +91,9 @@ class SparseSearch(LiveIdentity, ArraySearch):
         if self._token_store is None:
             return encode(texts) if texts else []
         prompts = getattr(self.model, "model_prompts", None) or {}
-        prompt = self.model.get_prompt(context.task_metadata, role) if prompts else ""
-        return self._token_store.tokens(
-            texts, prompt or "", role.value, self.mteb_model_meta, _DOCUMENTS_AT_ONCE, encode
-        )
+        prompt = (self.model.get_prompt(context.task_metadata, role) if prompts else "") or ""
+        meta = self.mteb_model_meta
+        return self._token_store.tokens(texts, prompt, role.value, meta, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
         """Split the model's output by text; an empty one is term 0 with weight 0, as a store has no empty lists."""

@@ -153,11 +153,9 @@ def compare_tasks(
         base, *others = (_by_query(path, task, meta) for path, meta in paths)
         for one in others:
             if one.data != base.data or one.scores.keys() != base.scores.keys():
-                raise DataError(
-                    f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})",
-                    path=one.path,
-                    remedy="delete the older result and train again: finished checkpoints are used again",
-                )
+                problem = f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})"
+                remedy = "delete the older result and train again: finished checkpoints are used again"
+                raise DataError(problem, path=one.path, remedy=remedy)
         chosen = [query for query in base.scores if members is None or query in members]
         if chosen:
             what = task if members is None else f"{task}, test families"

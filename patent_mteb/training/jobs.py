@@ -67,12 +67,7 @@ class _RecordJob(TrainerCallback):
 
 
 def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
-    """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed.
-
-    Raises:
-        DataError: before training, if options, data, base or folder do not fit the recipe, or if pairs leak.
-        ModelError: the base cannot be loaded; a weight, loss, gradient or vector is NaN or infinite; vectors are equal.
-    """
+    """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed."""
     _check_options(job)
     with folder_lock(job.out, writer="training"):
         open_folder(job, corpus)
@@ -110,9 +105,8 @@ def _check_options(job: Job) -> None:
         problem = f"{recipe.name} has no separate teacher"
         raise DataError(problem, remedy="leave out --teacher; the base of patembed-distill-* is the teacher")
     if job.paraphrases and recipe.signal != "paraphrase":
-        raise DataError(
-            f"{recipe.name} does not use paraphrases", remedy="leave out --paraphrases, or train patentmap-paraphrase"
-        )
+        problem = f"{recipe.name} does not use paraphrases"
+        raise DataError(problem, remedy="leave out --paraphrases, or train patentmap-paraphrase")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
