@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.identity import digest
-from patent_mteb.store.batches import text_loader
+from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import components, effective_kwargs, leaves, live_settings, model_facts
 
@@ -260,7 +260,7 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     where = {**options, **_WHERE, "task_metadata": _METADATA}
     found = []
     for role in _ROLES:
-        found.append(_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
+        found.append(as_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
         if len(found[-1]) != len(TEXTS):
             raise ValueError(f"{len(found[-1])} vectors for {len(TEXTS)} texts")
     return np.concatenate(found)
@@ -270,19 +270,12 @@ def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[pairs, 1] scores of pairs of a short and a long text."""
     sides = [text_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
     where = {**options, **_WHERE, "task_metadata": _metadata("Reranking")}
-    return _array(model.predict(*sides, **where)).reshape(_PAIRS, 1)
+    return as_array(model.predict(*sides, **where)).reshape(_PAIRS, 1)
 
 
 def _pairs(n: int) -> tuple[list[str], list[str]]:
     """Return the short and the long texts of n pairs."""
     return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
-
-
-def _array(found: Any) -> NDArray[Any]:
-    if hasattr(found, "detach"):
-        found = found.detach()
-        found = (found.to_dense() if found.is_sparse else found).float().cpu().numpy()
-    return np.asarray(found)
 
 
 class Canaries:
