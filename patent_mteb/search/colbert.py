@@ -306,7 +306,6 @@ TokenEncoder = _PyLateEncoder | _SentenceTransformersEncoder
 def load_encoder(
     checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
 ) -> TokenEncoder:
-    """Load the weights of a checkpoint."""
     from safetensors import SafetensorError
 
     encoder = _PyLateEncoder if backend == "pylate" else _SentenceTransformersEncoder

@@ -88,7 +88,6 @@ def min_max(run: Run) -> NDArray[np.float64]:
 
 
 def check_same(first: Run, second: Run) -> None:
-    """Refuse runs that cannot be fused."""
     same_corpus = first.doc_ids is second.doc_ids or first.doc_ids == second.doc_ids
     if first.query_ids != second.query_ids or not same_corpus:
         raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
@@ -109,7 +108,6 @@ class Matched:
 
     @classmethod
     def of(cls, first: Run, second: Run) -> Matched:
-        """Match two runs."""
         check_same(first, second)
         absent, ours, theirs = second.depth, first.docs.astype(np.intp), second.docs.astype(np.intp)
         at = np.full(ours.shape, absent, np.intp)
@@ -211,7 +209,6 @@ def sweep(
 
 
 def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
-    """Fuse two runs under one setting; see :func:`sweep`."""
     return next(sweep(first, second, [setting], top_k))
 
 

@@ -311,7 +311,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
 
 def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
-    """Batch size and progress bar in mteb's encode_kwargs."""
     if kwargs.get("precision") not in (None, "float32"):
         remedy = "leave it out; dtype='bfloat16' of the model makes the search faster"
         raise ModelError(f"late interaction has no precision={kwargs['precision']!r}. Remedy: {remedy}.")

@@ -133,7 +133,6 @@ Scorer = Single | Half
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:
-    """Values of the bits of bfloat16."""
     return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
 
 
@@ -190,7 +189,6 @@ _LARGEST = 1e38
 
 
 def has_fast_bfloat16() -> bool:
-    """Whether the processor has bfloat16 units."""
     import torch
 
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()

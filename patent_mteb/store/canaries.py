@@ -274,7 +274,6 @@ def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def _pairs(n: int) -> tuple[list[str], list[str]]:
-    """Return the short and the long texts of n pairs."""
     return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
 
 

@@ -77,7 +77,6 @@ _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_availabl
 
 
 def as_encoder(model: Any) -> Any:
-    """Return the model as an mteb encoder."""
     if not hasattr(model, "mteb_model_meta"):
         from sentence_transformers import SentenceTransformer
 

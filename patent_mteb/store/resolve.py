@@ -146,7 +146,6 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 
 
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
-    """Return the facts about a loaded encoder."""
     kind = kind_of(encoder)
     takes_prompts = kind in ("sentence-transformer", "instruction")
     unrelated = _NEUTRAL_KWARGS | _PROMPT_KWARGS if takes_prompts else _NEUTRAL_KWARGS

@@ -380,7 +380,6 @@ def _info(directory: Path) -> SpaceInfo:
 
 
 def directories(store: Path) -> list[Path]:
-    """Folders of the spaces of a store."""
     spaces = store / "spaces"
     return sorted(entry for entry in spaces.iterdir() if len(entry.name) == _DIGEST_LENGTH) if spaces.is_dir() else []
 

@@ -340,7 +340,6 @@ _Task = TypeVar("_Task", bound=PatentTask)
 
 
 def class_name(task_name: str) -> str:
-    """Return the Python class name of a task name."""
     return task_name.replace(".", "_")
 
 

@@ -144,7 +144,6 @@ def _without_text(column: pa.ChunkedArray) -> int:
 
 @lru_cache(maxsize=1)
 def read_tables(source: Source) -> Tables:
-    """Read and check the tables of a source."""
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
     corpus, documents_again = read_unique(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
     queries, queries_again = read_unique(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
@@ -206,7 +205,6 @@ Compose = Callable[[pa.Table, str], list[str]]
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
-    """Return the text of a view for each row."""
     if view == "Keywords":
         column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
         if column is None:
@@ -297,7 +295,6 @@ class DAPFAMRetrieval(PatentRetrieval):
         return replace(self.tables, corpus=corpus, queries=queries)
 
     def _texts(self, of_documents: Compose, of_queries: Compose) -> tuple[Texts, Texts]:
-        """Return the texts of the corpus and of the queries."""
         corpus = self._composed("corpus.parquet", "relevant_id", self.pair.corpus, of_documents)
         return corpus, self._composed("queries.parquet", "query_id", self.pair.query, of_queries)
 

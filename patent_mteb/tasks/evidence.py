@@ -98,7 +98,6 @@ def set_record(strings: Iterable[str]) -> dict[str, Any]:
 
 
 def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Return number and digest of the distinct texts of each role."""
     return {role: set_record(texts) for role, texts in roles.items()}
 
 

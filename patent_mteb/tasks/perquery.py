@@ -62,11 +62,9 @@ class Evaluation:
 
     @cached_property
     def ranking(self) -> str:
-        """The digest of the ranking."""
         return ranking_digest(self.run)
 
     def table(self) -> pa.Table:
-        """Return the table of the file."""
         values = self.per_query
         columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
         main = self.task.main_score.replace("_at_", "@")

@@ -190,7 +190,6 @@ def gated(tables: RetrievalTables) -> RetrievalTables:
 
 
 def without_self(qrels: Qrels) -> Qrels:
-    """Return the judgements without those of a query on itself."""
     return {
         query: {document: gain for document, gain in judged.items() if document != query}
         for query, judged in qrels.items()

@@ -69,7 +69,6 @@ def open_model(
 
 
 def check_weights(model: nn.Module, who: str, remedy: str) -> None:
-    """Raise ModelError if a weight is NaN or infinite."""
     for name, weight in model.named_parameters():
         if invalid := int((~weight.detach().isfinite()).sum()):
             which = f"{invalid} of {weight.numel()} in {name}"

@@ -127,7 +127,6 @@ def _layers(model: SentenceTransformer) -> tuple[nn.Module, str]:
 
 
 def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Matrix]]:
-    """Yield texts with the teacher's vectors, in blocks."""
     while block := list(islice(texts, _AT_ONCE)):
         batches: Any = DataLoader([{"text": text} for text in block], batch_size=32)  # type: ignore[arg-type]
         vectors = teacher.encode(
@@ -166,7 +165,6 @@ class _Teacher:
 
 
 def _load_teacher(job: Job, prepared: Prepared) -> _Teacher:
-    """Load the teacher and fit the projection."""
     teacher = load_base(job.base, job.settings, job.recipe.name, job.device)
     parent, name = _layers(teacher)
     depth = len(getattr(parent, name))

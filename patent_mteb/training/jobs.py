@@ -114,7 +114,6 @@ def _check_options(job: Job) -> None:
 def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
-    """Train and save a model with one seed."""
     trainee_of, _ = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
     trainee = trainee_of(job, corpus, prepared, seed)
     run = run_seed(job, seed, trainee, callbacks, quiet)
@@ -142,7 +141,6 @@ def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee
 
 
 def _deviations_of(job: Job) -> list[str]:
-    """List the differences of a job from its recipe."""
     default, chosen = asdict(job.recipe.settings), asdict(job.settings)
     found = [f"{name}={chosen[name]} instead of {default[name]}" for name in default if default[name] != chosen[name]]
     if (precision := precision_of(job)) != job.settings.precision:

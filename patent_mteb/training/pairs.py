@@ -74,7 +74,6 @@ PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
-    """Write pairs and return their number."""
     number = 0
 
     def rows() -> Iterator[dict[str, str]]:
@@ -88,7 +87,6 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """Read the pairs of a table lazily."""
     return (Pair(**row) for table in read_batches(path) for row in table.to_pylist())
 
 
