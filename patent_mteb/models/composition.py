@@ -90,7 +90,7 @@ def compose(
         rerank: a cross-encoder or late-interaction model that reranks the first ``rerank_depth`` documents. A
             late-interaction model keeps its token vectors in the store.
         ann: number of probes of a faiss inverted file, which replaces the search of all documents
-            (:class:`~patent_mteb.search.approximate.Approximate`).
+            (:class:`~patent_mteb.search.dense.Approximate`).
 
     Raises:
         ModelError: options exclude each other, or the model does not support one of them.
@@ -133,7 +133,7 @@ def compose(
     if dims is not None:
         composed = Truncated(composed, dims)
     if ann is not None:
-        from patent_mteb.search.approximate import Approximate
+        from patent_mteb.search.dense import Approximate
 
         composed = Approximate(composed, ann)
     if passages is not None:

@@ -24,7 +24,7 @@ from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import shortened, visible
-from patent_mteb.tasks.cost import COST
+from patent_mteb.tasks.evidence import COST
 from patent_mteb.tasks.verification import evidence_of
 
 _LONGEST_NAME = 46
@@ -182,7 +182,7 @@ _EFFORT = {
 
 
 def costs(view: BenchmarkView) -> pl.DataFrame:
-    """``model, what, x, value``: main score of the headline task against cost (:mod:`patent_mteb.tasks.cost`).
+    """``model, what, x, value``: main score of the headline task against cost (:mod:`patent_mteb.tasks.evidence`).
 
     Hours of encoding come from all tasks of the benchmark in which texts reached the model: texts from a store took no
     time. The other costs are those of the headline task.

@@ -9,12 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from datasets import Dataset
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
@@ -22,10 +24,6 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.identity import digest
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.abstasks.task_metadata import TaskMetadata
 
 _NEVER = np.iinfo(np.int32).max - 1
 _WITHOUT_LIMIT = np.iinfo(np.int32).max
@@ -147,18 +145,10 @@ class SearchContext:
     gate: Gate | None = None  # if a query may see earlier documents only
 
     @classmethod
-    def of(
-        cls,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        encode_kwargs: Any,
-        top_ranked: Mapping[str, Sequence[str]] | None = None,
-        num_proc: int | None = None,
-        **unused: Any,
-    ) -> SearchContext:
+    def of(cls, **options: Any) -> SearchContext:
         """The context in the arguments of mteb's ``index`` and ``search``."""
-        return cls(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
+        known = {one.name: options[one.name] for one in fields(cls) if one.name in options}
+        return cls(**known | {"encode_kwargs": dict(options["encode_kwargs"] or {})})
 
     def as_kwargs(self) -> dict[str, Any]:
         """Arguments of mteb's ``search``, which has no hidden documents."""

@@ -9,10 +9,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from datasets import Dataset
+from mteb.models import MTEBModels
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.files import replacing
@@ -22,10 +24,6 @@ from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_b
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import FirstStage, Run, ranked_ids
 from patent_mteb.store.settings import live_meta
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
 _ROWS_AT_ONCE = 10_000

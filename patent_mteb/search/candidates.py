@@ -11,19 +11,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, write_json
 from patent_mteb.identity import compose_meta, digest, identity_of
+from patent_mteb.recipes.dataset import file_hash
 from patent_mteb.search import trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 _FORMAT = 1
 _SEEN, _WHOLE = "run", "whole_run"
@@ -110,18 +109,13 @@ def write_candidates(
     return path
 
 
-def _hash(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _write(folder: Path, task: str, what: str, run: Run) -> dict[str, str]:
     """Write a run under the hash of its content, so that older manifests stay valid."""
     ids = digest([run.query_ids, run.doc_ids], 64).encode()
     content = hashlib.sha256(ids + run.docs.tobytes() + run.scores.tobytes()).hexdigest()
     place = folder / f"{task}.{content[:12]}{what}.run"
     run.save(place, tag="candidates")
-    return {"name": place.name, "sha256": _hash(place)}
+    return {"name": place.name, "sha256": file_hash(place)}
 
 
 class Candidates(ArraySearch):
@@ -172,7 +166,7 @@ class Candidates(ArraySearch):
             raise DataError(problem, path=path, remedy="write them again, on these data")
         entry = manifest["files"].get(which) or manifest["files"][_SEEN]
         run = self.folder / Path(str(entry["name"])).name
-        if not run.is_file() or _hash(run) != entry["sha256"]:
+        if not run.is_file() or file_hash(run) != entry["sha256"]:
             problem = f"{run.name} is not the file that the candidates' manifest names"
             raise DataError(problem, path=path, remedy="write the candidates again; do not edit files in their folder")
         found = {query: dict[str, float]() for query in query_ids} | trec.read_run(run, first=top_k)

@@ -14,15 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Backend = Literal["sentence-transformers", "pylate"]
 CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]
@@ -308,7 +306,6 @@ TokenEncoder = _PyLateEncoder | _SentenceTransformersEncoder
 def load_encoder(
     checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
 ) -> TokenEncoder:
-    """Load the weights of a checkpoint."""
     from safetensors import SafetensorError
 
     encoder = _PyLateEncoder if backend == "pylate" else _SentenceTransformersEncoder

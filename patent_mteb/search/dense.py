@@ -9,14 +9,17 @@ block. Tasks with the same queries and corpus (ALL, IN and OUT of DAPFAM) share 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
 from datasets import Dataset
+from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
@@ -36,12 +39,13 @@ from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts, slices_of
+from patent_mteb.store.batches import as_array
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
     from torch import Tensor
 
+logger = logging.getLogger(__name__)
 CHUNK_DOCUMENTS = 50_000  # encoded in one call, as in mteb: the last bits depend on the batch
 CHUNK_BYTES = 1 << 30  # of texts; corpora of ordinary documents stay below it
 _VECTOR_BYTES = 2_048_000_000
@@ -190,8 +194,7 @@ class DenseSearch(ArraySearch):
         """Rank by the model's own similarity; vectors that are not a matrix are passed as a whole."""
         size, numbers = len(best.query_ids), block.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
-        for start in range(0, size, step):
-            rows = slice(start, min(start + step, size))
+        for rows in slices_of(size, step):
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
             expected, name = (rows.stop - rows.start, len(numbers)), self.mteb_model_meta.name
             if scores.shape != expected:
@@ -283,10 +286,7 @@ def encoded(model: EncoderProtocol, loader: Any, kind: PromptType, n_texts: int,
 
 
 def score_array(values: Any) -> NDArray[np.float32]:
-    """Scores as a NumPy array, from NumPy or torch in any precision."""
-    if hasattr(values, "detach"):
-        values = values.detach().float().cpu().numpy()
-    return np.asarray(values, np.float32)
+    return np.asarray(as_array(values), np.float32)
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:
@@ -308,3 +308,77 @@ def _query_table(queries: Dataset) -> Dataset:
     if "instruction" in queries.column_names and None not in (instructions := queries["instruction"][:]):
         table["instruction"] = instructions
     return text_dataset(table)
+
+
+_CHECKED = 100
+_QUERIES_AT_ONCE = 1024
+_CENTRES = 4
+_TRAINED_ON = 64  # documents for each centre in k-means
+
+
+class Approximate(DenseSearch):
+    """Approximate search by an inverted file of faiss (the extra ``ann``), on request.
+
+    The vectors of the documents are clustered around 4 * sqrt(documents) centres. A query is compared with the
+    documents of its ``probes`` nearest centres. Each search logs its recall@k against the exact ranking of up to 100
+    queries. A task with a priority gate is refused, because each query sees other documents there.
+    """
+
+    def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:
+        super().__init__(model)
+        if find_spec("faiss") is None:
+            raise ModelError("approximate search needs faiss. Remedy: pip install 'patent-mteb[ann]', or omit --ann")
+        if probes < 1:
+            raise ModelError(f"cannot search {probes} groups of documents. Remedy: give a positive number")
+        self.probes = probes
+        self.way = f"faiss-ivf-{probes}"
+        meta = model.mteb_model_meta
+        experiment = {**(meta.experiment_kwargs or {}), "ann": self.way}
+        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": experiment})
+
+    def rank_block(self, best: TopK, queries: Any, chunks: list[Any], block: DocumentBlock, kind: str | None) -> None:
+        name = self.mteb_model_meta.name
+        if kind is None:
+            raise ModelError(f"{name} has a similarity of its own, which no index supports. Remedy: omit --ann")
+        if block.dates is not None:
+            raise ModelError(f"{name} cannot be searched approximately behind a priority gate. Remedy: omit --ann")
+        if block.allowed is not None:
+            super().rank_block(best, queries, chunks, block, kind)
+            return
+        queries, documents = joined([queries], kind), joined(chunks, kind)
+        index = _inverted(documents.numpy(), self.probes)
+        hidden = block.hidden.tocsr()
+        depth = min(best.k + int(np.diff(hidden.indptr).max(initial=0)), len(documents))
+        for rows in slices_of(len(queries), _QUERIES_AT_ONCE):
+            scores, found = index.search(queries[rows].numpy(), depth)
+            seen = found >= 0
+            for row, query in enumerate(range(rows.start, rows.stop)):
+                seen[row] &= ~np.isin(found[row], hidden.indices[hidden.indptr[query] : hidden.indptr[query + 1]])
+            best.add(rows, np.where(seen, scores, 0).astype(np.float32), block.numbers[found], seen)
+        self._check(best, queries, documents, block)
+
+    def _check(self, best: TopK, queries: Tensor, documents: Tensor, block: DocumentBlock) -> None:
+        """Log the recall against the exact ranking of some queries."""
+        rows = np.unique(np.linspace(0, len(queries) - 1, _CHECKED).astype(np.int64))
+        exact = TopK([best.query_ids[row] for row in rows], best.doc_ids, best.k)
+        add_nearest(exact, queries[rows.tolist()], documents, block.numbers, block.hidden.tocsr()[rows])
+        found, wanted = best.run().rows(rows).docs, exact.run().docs
+        pairs = [(one[one >= 0], other) for one, other in zip(wanted, found, strict=True) if (one >= 0).any()]
+        share = np.mean([np.isin(one, other).mean() for one, other in pairs])
+        message = "recall@%d of the approximate search (%s): %.4f of the exact ranking, "
+        message += "on %d of %d queries and %d documents"
+        logger.warning(message, best.k, self.way, share, len(rows), len(queries), len(documents))
+
+
+def _inverted(documents: NDArray[np.float32], probes: int) -> Any:
+    """Inverted file over the documents, by inner product."""
+    import faiss
+
+    count, width = documents.shape
+    centres = max(1, min(int(_CENTRES * count**0.5), count))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, centres, faiss.METRIC_INNER_PRODUCT)
+    index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, _TRAINED_ON
+    index.train(documents)
+    index.add(documents)
+    index.nprobe = min(probes, centres)
+    return index

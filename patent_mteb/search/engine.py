@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
-from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchEncoderWrapper, SearchProtocol
+from datasets import Dataset
+from mteb.models import (
+    CrossEncoderProtocol,
+    MTEBModels,
+    SearchCrossEncoderWrapper,
+    SearchEncoderWrapper,
+    SearchProtocol,
+)
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
 from patent_mteb.data.roots import switched_on
@@ -16,10 +23,6 @@ from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.run import Results, Run
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import Checked, is_encoder
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.models import MTEBModels
 
 FAST_VARIABLE = "PATENT_MTEB_FAST"
 _DEEPER = 8

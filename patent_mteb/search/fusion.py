@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from datasets import Dataset
+from mteb.models import MTEBModels
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
@@ -31,10 +33,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.models import MTEBModels
+from patent_mteb.search.vectors import slices_of
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,6 @@ def min_max(run: Run) -> NDArray[np.float64]:
 
 
 def check_same(first: Run, second: Run) -> None:
-    """Refuse runs that cannot be fused."""
     same_corpus = first.doc_ids is second.doc_ids or first.doc_ids == second.doc_ids
     if first.query_ids != second.query_ids or not same_corpus:
         raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
@@ -110,7 +108,6 @@ class Matched:
 
     @classmethod
     def of(cls, first: Run, second: Run) -> Matched:
-        """Match two runs."""
         check_same(first, second)
         absent, ours, theirs = second.depth, first.docs.astype(np.intp), second.docs.astype(np.intp)
         at = np.full(ours.shape, absent, np.intp)
@@ -184,8 +181,7 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
     docs = np.full((len(pair.docs), kept), -1, np.int32)
     scores = np.zeros(docs.shape, np.float32)
 
-    def rank(start: int) -> None:
-        rows = slice(start, start + _ROWS_AT_ONCE)
+    def rank(rows: slice) -> None:
         keys = np.empty((len(docs[rows]), width), "<i8")  # upper half: bits of the score; lower half: inverted number
         np.subtract(_LAST, pair.docs[rows], out=keys.view("<i4")[:, ::2])
         keys.view("<f4")[:, 1::2] = fused(rows)
@@ -199,7 +195,7 @@ def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
             np.putmask(scores[rows], best < 0, 0.0)
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)))
+        list(pool.map(rank, slices_of(len(docs), _ROWS_AT_ONCE)))
     return Run(pair.first.query_ids, pair.first.doc_ids, docs, scores).trimmed()
 
 
@@ -213,7 +209,6 @@ def sweep(
 
 
 def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
-    """Fuse two runs under one setting; see :func:`sweep`."""
     return next(sweep(first, second, [setting], top_k))
 
 

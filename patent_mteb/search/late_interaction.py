@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.abs_encoder import AbsEncoder, get_prompt
 from mteb.models.model_meta import ModelMeta, ScoringFunction
-from mteb.types import PromptType
+from mteb.types import Array, BatchedInput, PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -41,8 +42,6 @@ from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
-    from mteb.types import Array, BatchedInput
     from torch.utils.data import DataLoader
 
     from patent_mteb.store import EmbeddingStore
@@ -64,12 +63,12 @@ class TokenStore:
         texts: list[str],
         prompt: str,
         role: str,
-        changed: str,
+        meta: ModelMeta,
         step: int,
         encode: Callable[[list[str]], list[NDArray[np.float32]]],
     ) -> list[NDArray[np.float32]]:
-        """Token vectors of each text; missing ones are made by ``encode``."""
-        codec = self.codec
+        """Token vectors of each text under the settings of ``meta``; missing ones are made by ``encode``."""
+        codec, changed = self.codec, str((meta.experiment_kwargs or {}).get("settings") or "")
         apart = ({"changed": changed} if changed else {}) | (dict(codec.settings) if codec else {})
         space = self.store.space({**self.identity, **apart}, "int8" if codec else self.dtype, ragged=True)
         keys = hash_texts(texts, prompt, role)
@@ -207,9 +206,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
         if self._token_store is None:
             found = encode(list(texts))
             return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
-        changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
-        role = "query" if is_query else "document"
-        return self._token_store.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
+        role, step = "query" if is_query else "document", self._documents_per_chunk()
+        return self._token_store.tokens(list(texts), prompt, role, self.mteb_model_meta, step, encode)
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model with its token vectors in a store.
@@ -313,7 +311,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
 
 def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
-    """Batch size and progress bar in mteb's encode_kwargs."""
     if kwargs.get("precision") not in (None, "float32"):
         remedy = "leave it out; dtype='bfloat16' of the model makes the search faster"
         raise ModelError(f"late interaction has no precision={kwargs['precision']!r}. Remedy: {remedy}.")

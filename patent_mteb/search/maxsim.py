@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.vectors import slices_of
 from patent_mteb.store.space import slices, spread
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import NDArray
 
 ScoreDtype = Literal["float32", "bfloat16"]
 MEMORY_BUDGET = 1 << 30  # default bytes of a search: document tokens, products, scores
@@ -151,8 +152,7 @@ class Scorer:
         size = len(queries) if chosen is None else len(chosen)
         best = torch.empty((count, size), dtype=self._dtype, device=self.device)
         width = self.width(count * length)
-        for start in range(0, size, width):
-            part = slice(start, min(start + width, size))
+        for part in slices_of(size, width):
             block = queries[part] if chosen is None else queries[chosen[part]]
             similarities = self._view(count * length, len(block))
             torch.mm(documents.view(-1, dimension), block.T, out=similarities)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import xxhash
+from mteb.models import MTEBModels
 
 from patent_mteb.search.run import Run
 from patent_mteb.search.vectors import checked_vectors, is_encoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.encoder import StoredEncoder
-
-if TYPE_CHECKING:
-    from mteb.models import MTEBModels
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.vectors import slices_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -132,14 +133,11 @@ Scorer = Single | Half
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:
-    """Values of the bits of bfloat16."""
     return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
 
 
 def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    for start in range(0, len(vectors), DOCUMENTS_AT_ONCE):
-        part = slice(start, min(start + DOCUMENTS_AT_ONCE, len(vectors)))
-        yield part, vectors[part]
+    return ((part, vectors[part]) for part in slices_of(len(vectors), DOCUMENTS_AT_ONCE))
 
 
 def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
@@ -191,7 +189,6 @@ _LARGEST = 1e38
 
 
 def has_fast_bfloat16() -> bool:
-    """Whether the processor has bfloat16 units."""
     import torch
 
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
@@ -333,8 +330,7 @@ class _Search:
 
     def _rank(self, rows: slice, found: Pairs, scores: NDArray[np.float32]) -> None:
         filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
-        for first in range(0, len(filled), _RANKED_AT_ONCE):
-            part = slice(first, min(first + _RANKED_AT_ONCE, len(filled)))
+        for part in slices_of(len(filled), _RANKED_AT_ONCE):
             where = slice(rows.start + part.start, rows.start + part.stop)
             self.best.add(where, values[part], self.numbers[documents[part]], filled[part])
 
@@ -388,8 +384,8 @@ def add_nearest(
     seen = np.full(len(queries), len(documents)) if seen is None else seen
     search = _Search(best, queries, documents, numbers, hidden, has_fast_bfloat16() if half is None else half, seen)
     with ThreadPoolExecutor(search.threads) as pool:
-        for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            search.add(pool, slice(start, min(start + _QUERIES_AT_ONCE, len(queries))))
+        for rows in slices_of(len(queries), _QUERIES_AT_ONCE):
+            search.add(pool, rows)
 
 
 def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:

@@ -24,9 +24,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from datasets import Dataset
+from mteb.models import EncoderProtocol, MTEBModels
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
@@ -40,12 +42,8 @@ from patent_mteb.search.dense import encoded, score_array
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import is_encoder
+from patent_mteb.search.vectors import is_encoder, slices_of
 from patent_mteb.store.batches import text_loader
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.models import EncoderProtocol, MTEBModels
 
 logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
@@ -314,8 +312,7 @@ class _Dense:
         for chunk in chunks:
             vectors = vectors_of(chunk.passages, PromptType.document)
             step = max(1, int(self.score_mb * 1e6 / 4 / len(chunk.passages)))
-            for start in range(0, len(task.texts), step):
-                rows = slice(start, min(start + step, len(task.texts)))
+            for rows in slices_of(len(task.texts), step):
                 task.take(rows, score_array(self.encoder.similarity(queries[rows], vectors)), chunk)
 
 
@@ -348,12 +345,11 @@ class _Lexical:
         index = self._index
         step = max(1, int(self.score_mb * 1e6 / 4 / max(index.weights.n_docs, 1) / self.model.threads))
 
-        def score(start: int) -> None:
-            rows = slice(start, min(start + step, len(task.texts)))
+        def score(rows: slice) -> None:
             task.take(rows, index.scores(task.texts[rows]).toarray(), self._documents, positive_only=True)
 
         with ThreadPoolExecutor(self.model.threads) as pool:
-            list(pool.map(score, range(0, len(task.texts), step)))
+            list(pool.map(score, slices_of(len(task.texts), step)))
 
 
 @dataclass(frozen=True)

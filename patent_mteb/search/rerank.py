@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mteb.models import CrossEncoderProtocol, CrossEncoderWrapper, SearchCrossEncoderWrapper
+from datasets import Dataset
+from mteb.models import CrossEncoderProtocol, CrossEncoderWrapper, MTEBModels, SearchCrossEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
@@ -24,8 +25,6 @@ from patent_mteb.search.run import FirstStage, Results, Run
 from patent_mteb.store.pair_scores import StoredPairs, one_score
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-    from mteb.models import MTEBModels
     from sentence_transformers import CrossEncoder
 
 _LENGTH_NAMES = ("max_seq_length", "max_length")
@@ -130,11 +129,11 @@ class Reranked(ArraySearch):
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Rank the first stage once, and score each pair of either ranking once."""
+        if not context.hidden:
+            run = self.search_run(queries, top_k, context)
+            return run, run
         self._first.ensure_indexed(self.corpus, context)
         seen, unfiltered = self._first.rank_both(queries, self.k, context)
-        if not context.hidden:
-            run = self._with_tie_order(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
-            return run, run
         found = seen.to_dict(), unfiltered.to_dict()
         either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
         scored = self._reranked(queries, either, 2 * self.k, context, seen)

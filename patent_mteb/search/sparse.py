@@ -22,6 +22,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext, document_text, q
 from patent_mteb.search.late_interaction import TokenStore
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.search.timing import phase
+from patent_mteb.search.vectors import slices_of
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.resolve import facts_of
 from patent_mteb.store.settings import LiveIdentity, note
@@ -89,10 +90,10 @@ class SparseSearch(LiveIdentity, ArraySearch):
 
         if self._token_store is None:
             return encode(texts) if texts else []
-        changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         prompts = getattr(self.model, "model_prompts", None) or {}
-        prompt = self.model.get_prompt(context.task_metadata, role) if prompts else ""
-        return self._token_store.tokens(texts, prompt or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
+        prompt = (self.model.get_prompt(context.task_metadata, role) if prompts else "") or ""
+        meta = self.mteb_model_meta
+        return self._token_store.tokens(texts, prompt, role.value, meta, _DOCUMENTS_AT_ONCE, encode)
 
     def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
         """Split the model's output by text; an empty one is term 0 with weight 0, as a store has no empty lists."""
@@ -118,14 +119,12 @@ class SparseSearch(LiveIdentity, ArraySearch):
         best = TopK(query_ids, self.doc_ids, top_k)
         visible = context.visible(query_ids, self.doc_ids)
         self.vector_bytes = 0
-        for start in range(0, len(numbers), _DOCUMENTS_AT_ONCE):
-            chunk = range(start, min(start + _DOCUMENTS_AT_ONCE, len(numbers)))
-            texts = [document_text(row) for row in self.corpus.select(chunk)]
+        for chunk in slices_of(len(numbers), _DOCUMENTS_AT_ONCE):
+            texts = [document_text(row) for row in self.corpus.select(range(chunk.start, chunk.stop))]
             documents = self.vectors(texts, context, PromptType.document)
             self.vector_bytes += documents.data.nbytes + documents.indices.nbytes
-            shown = numbers[start : chunk.stop]
-            for first in range(0, len(query_ids), _QUERIES_AT_ONCE):
-                rows = slice(first, min(first + _QUERIES_AT_ONCE, len(query_ids)))
+            shown = numbers[chunk]
+            for rows in slices_of(len(query_ids), _QUERIES_AT_ONCE):
                 scores = (query_vectors[rows] @ documents.T).toarray()
                 best.add(rows, scores, shown, visible and visible(rows, shown))
         return best.run()

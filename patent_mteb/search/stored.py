@@ -12,9 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
@@ -22,9 +23,6 @@ from patent_mteb.identity import compose_meta
 from patent_mteb.search import fusion, trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run, TopK
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +113,6 @@ class StoredRun(ArraySearch):
         if not self._results:
             remedy = "name a run in TREC form: query Q0 document rank score tag"
             raise DataError("it has no ranking", path=path, remedy=remedy)
-        self._found: tuple[Any, Run] | None = None
         self._read: tuple[Any, Run] | None = None
         called = re.sub(r"[^A-Za-z0-9._-]+", "-", name or path.stem).strip("-.") or "run"
         settings = {"missing": "nothing found"} if allow_missing else {}
@@ -126,17 +123,13 @@ class StoredRun(ArraySearch):
         self.mteb_model_meta = ModelMeta.create_empty(overwrites={**about, "revision": revision})
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        query_ids = queries["id"][:]
-        request = query_ids, self.doc_ids, context.hidden, context.gate
-        if self._found is None or self._found[0] != request:
-            found = self._rankings(query_ids)
-            seen = found.without(context.hidden)
-            self._warn_of_removed(found, seen, "hidden from their query (its own family)")
-            if context.gate is not None:
-                found, seen = seen, context.gate.filter(seen)
-                self._warn_of_removed(found, seen, "that were not public before the priority date of their query")
-            self._found = request, replace(seen, effort=self.effort)
-        return self._found[1].top(top_k)
+        found = self._rankings(queries["id"][:])
+        seen = found.without(context.hidden)
+        self._warn_of_removed(found, seen, "hidden from their query (its own family)")
+        if context.gate is not None:
+            found, seen = seen, context.gate.filter(seen)
+            self._warn_of_removed(found, seen, "that were not public before the priority date of their query")
+        return replace(seen, effort=self.effort).top(top_k)
 
     def _warn_of_removed(self, before: Run, after: Run, which: str) -> None:
         if removed := int((before.docs >= 0).sum() - (after.docs >= 0).sum()):
@@ -144,7 +137,8 @@ class StoredRun(ArraySearch):
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """As for a model, with the hidden documents of the file counted."""
-        return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
+        seen = self.rank(queries, top_k, context)
+        return seen, self.rank(queries, top_k, replace(context, hidden={})) if context.hidden else seen
 
     def _rankings(self, query_ids: list[str]) -> Run:
         """Rankings of the queries with hidden documents; computed once for both rankings."""

@@ -171,7 +171,6 @@ def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write judgements."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         for query, judged in qrels.items():
             _check(query, *judged)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 from mteb.models import EncoderProtocol, SearchProtocol
+from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 
 if TYPE_CHECKING:
-    from mteb.models.model_meta import ModelMeta
     from torch import Tensor
 
 logger = logging.getLogger(__name__)
@@ -33,10 +33,14 @@ def is_plain(vectors: Any) -> bool:
     return isinstance(vectors, torch.Tensor) and vectors.ndim == 2 and vectors.layout is torch.strided
 
 
+def slices_of(size: int, step: int) -> Iterator[slice]:
+    """Consecutive slices of at most ``step`` positions."""
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
+
 def parts(vectors: Any) -> Iterator[Any]:
     """Blocks of a few thousand rows."""
-    for start in range(0, len(vectors), _ROWS_AT_ONCE):
-        yield vectors[start : start + _ROWS_AT_ONCE]
+    return (vectors[part] for part in slices_of(len(vectors), _ROWS_AT_ONCE))
 
 
 def as_tensor(vectors: Any) -> Tensor:

@@ -88,6 +88,14 @@ def text_loader(texts: list[str], batch_size: int) -> Any:
     return DataLoader(rows, batch_size=batch_size)
 
 
+def as_array(found: Any) -> NDArray[Any]:
+    """Output of a model as a NumPy array, from NumPy or torch in any precision."""
+    if hasattr(found, "detach"):
+        found = found.detach()
+        found = (found.to_dense() if found.is_sparse else found).float().cpu().numpy()
+    return np.asarray(found)
+
+
 def token_lengths(encoder: Any, texts: Sequence[str]) -> NDArray[np.int64]:
     """Number of tokens that a sentence-transformers model reads of each text."""
     core = getattr(encoder, "model", None)

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.identity import digest
-from patent_mteb.store.batches import text_loader
+from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import components, effective_kwargs, leaves, live_settings, model_facts
 
@@ -120,17 +120,11 @@ def drift_between(first: ArrayLike, second: ArrayLike) -> Drift:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Sketch of a model's vectors of the fixed texts, small enough for every result.
+    """Sketch of a model's vectors of the fixed texts, small enough for every result."""
 
-    Attributes:
-        width: dimensions of the vectors; 0 for scores of pairs.
-        sketch: [texts, 17] norm of each vector and its products with 16 fixed random directions, float32.
-        tolerance: relative distance that is rounding for the number type of the model.
-    """
-
-    width: int
-    sketch: NDArray[np.float32]
-    tolerance: float
+    width: int  # dimensions of the vectors; 0 for scores of pairs
+    sketch: NDArray[np.float32]  # [texts, 17] norm of each vector, its products with 16 fixed random directions
+    tolerance: float  # relative distance that is rounding for the number type of the model
 
     @classmethod
     def of(cls, vectors: NDArray[Any], tolerance: float, *, scores: bool = False) -> Behaviour:
@@ -266,7 +260,7 @@ def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     where = {**options, **_WHERE, "task_metadata": _METADATA}
     found = []
     for role in _ROLES:
-        found.append(_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
+        found.append(as_array(model.encode(text_loader(list(TEXTS), size), prompt_type=role, **where)))
         if len(found[-1]) != len(TEXTS):
             raise ValueError(f"{len(found[-1])} vectors for {len(TEXTS)} texts")
     return np.concatenate(found)
@@ -276,26 +270,18 @@ def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
     """[pairs, 1] scores of pairs of a short and a long text."""
     sides = [text_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
     where = {**options, **_WHERE, "task_metadata": _metadata("Reranking")}
-    return _array(model.predict(*sides, **where)).reshape(_PAIRS, 1)
+    return as_array(model.predict(*sides, **where)).reshape(_PAIRS, 1)
 
 
 def _pairs(n: int) -> tuple[list[str], list[str]]:
-    """Return the short and the long texts of n pairs."""
     return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
-
-
-def _array(found: Any) -> NDArray[Any]:
-    if hasattr(found, "detach"):
-        found = found.detach()
-        found = (found.to_dense() if found.is_sparse else found).float().cpu().numpy()
-    return np.asarray(found)
 
 
 class Canaries:
     """Watch the encoders inside a model during a run; one with lazy weights from when they are loaded."""
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-        self._encoders = list({id(one): one for one in _encoders(model)}.values())
+        self._encoders = list({id(one): one for one in encoders(model)}.values())
         self._options = dict(encode_kwargs or {})
         self._first: dict[int, tuple[Any, float]] = {}
 
@@ -324,14 +310,14 @@ class Canaries:
                 _judge(encoder, fresh, stored, tolerance, tolerance, place, why)
 
 
-def _encoders(model: Any) -> Iterator[Any]:
+def encoders(model: Any) -> Iterator[Any]:
     """Yield the encoders inside a model; one with a store as a whole."""
     if isinstance(model, StoredEncoder):
         yield model
         return
     inside = components(model)
     for part in inside:
-        yield from _encoders(part)
+        yield from encoders(part)
     if not inside and isinstance(model, EncoderProtocol):
         yield model
 

@@ -53,19 +53,12 @@ LOG_SECONDS = 60.0
 
 @dataclass
 class Stats:
-    """Counts of an encoder.
+    """Counts of an encoder."""
 
-    Attributes:
-        texts: texts that tasks requested.
-        encoded: texts that the model encoded.
-        characters: characters of the encoded texts, without prompts.
-        passed_through: calls that bypassed the store (images, sound, precisions that only the model can compute).
-    """
-
-    texts: int = 0
-    encoded: int = 0
-    characters: int = 0
-    passed_through: int = 0
+    texts: int = 0  # that tasks requested
+    encoded: int = 0  # texts that the model encoded
+    characters: int = 0  # of the encoded texts, without prompts
+    passed_through: int = 0  # calls that bypassed the store (images, sound, precisions that only the model can compute)
 
     @property
     def reused(self) -> int:
@@ -84,7 +77,6 @@ _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_availabl
 
 
 def as_encoder(model: Any) -> Any:
-    """Return the model as an mteb encoder."""
     if not hasattr(model, "mteb_model_meta"):
         from sentence_transformers import SentenceTransformer
 
@@ -134,23 +126,18 @@ _WHERE = ("task_metadata", "hf_split", "hf_subset", "prompt_type")
 
 @dataclass(frozen=True)
 class Plan:
-    """One call of ``encode``.
-
-    Attributes:
-        where, kwargs: its arguments: task, split, subset and role, and all others.
-        keys, first, stored: keys of its texts, first positions of distinct ones, and which of these are stored.
-    """
+    """One call of ``encode``."""
 
     inputs: Any
     texts: list[str]
-    where: Mapping[str, Any]
-    kwargs: Mapping[str, Any]
+    where: Mapping[str, Any]  # task, split, subset and role
+    kwargs: Mapping[str, Any]  # all other arguments
     facts: Facts
     prompt: Prompt
     space: Space
-    keys: Keys
-    first: NDArray[np.int64]
-    stored: NDArray[np.bool_]
+    keys: Keys  # of its texts
+    first: NDArray[np.int64]  # first positions of distinct texts
+    stored: NDArray[np.bool_]  # which of these are stored
 
 
 def stored(

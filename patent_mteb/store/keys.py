@@ -32,7 +32,6 @@ def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Key
 
 
 def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the two 64-bit halves of each key."""
     if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_BYTES:
         raise ValueError(f"keys must be an [n, {KEY_BYTES}] array of uint8, got {keys.dtype} {keys.shape}")
     pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)

@@ -152,9 +152,8 @@ def _refusal(shard: Shard, document: Mapping[str, Any], problem: str) -> DataErr
         "keep the stores apart, or encode the texts of one of them again; a model with other weights needs a revision"
         " of its own"
     )
-    return DataError(
-        f"{model}: {problem}; nothing of this store was copied", path=shard.rows_path.parent, remedy=remedy
-    )
+    problem = f"{model}: {problem}; nothing of this store was copied"
+    return DataError(problem, path=shard.rows_path.parent, remedy=remedy)
 
 
 def _tolerance(document: Mapping[str, Any]) -> float:
@@ -176,6 +175,5 @@ def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: M
         return
     space.append(new.keys, new.rows(shard), new.lengths if space.ragged else None)
     if space.unwritten_bytes:
-        raise DataError(
-            "the store cannot be written", path=space.directory, remedy="free space on the disk, then merge again"
-        )
+        remedy = "free space on the disk, then merge again"
+        raise DataError("the store cannot be written", path=space.directory, remedy=remedy)

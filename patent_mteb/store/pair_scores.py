@@ -23,7 +23,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.store.batches import text_loader
+from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.encoder import progress_bar, stored
 from patent_mteb.store.resolve import qualified
 from patent_mteb.store.settings import LiveIdentity
@@ -49,8 +49,7 @@ def stored_pairs(model: CrossEncoderProtocol, path: Path | str | None = None) ->
 
 def one_score(scores: Any, name: str | None) -> NDArray[np.float64]:
     """Convert the output of a cross-encoder to one number a pair."""
-    scores = scores.detach().float().cpu() if hasattr(scores, "detach") else scores
-    values = np.asarray(scores, dtype=np.float64)
+    values = np.asarray(as_array(scores), dtype=np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

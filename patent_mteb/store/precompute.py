@@ -24,21 +24,13 @@ from patent_mteb.store.keys import Keys, distinct
 
 @dataclass
 class Counts:
-    """Numbers of texts.
+    """Numbers of texts."""
 
-    Attributes:
-        requested: requested by tasks.
-        distinct: of these, not requested before under the same prompt.
-        stored: of the distinct ones, found in the store.
-        ours: of the missing ones, in a batch of this share.
-        encoded: of these, encoded now; fewer where another process encoded some meanwhile.
-    """
-
-    requested: int = 0
-    distinct: int = 0
-    stored: int = 0
-    ours: int = 0
-    encoded: int = 0
+    requested: int = 0  # by tasks
+    distinct: int = 0  # of these, not requested before under the same prompt
+    stored: int = 0  # of the distinct ones, found in the store
+    ours: int = 0  # of the missing ones, in a batch of this share
+    encoded: int = 0  # of these, encoded now; fewer where another process encoded some meanwhile
 
 
 class PrecomputeEncoder:

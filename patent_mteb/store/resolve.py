@@ -67,17 +67,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a loaded model that replace loading it again.
+    """Facts about a loaded model that replace loading it again."""
 
-    Attributes:
-        kind: how it resolves prompts (:func:`kind_of`).
-        settings: what determines its vectors.
-        core: prompts and similarity of the sentence-transformers model inside, None if there is none.
-    """
-
-    kind: str
-    settings: Mapping[str, Any]
-    core: Mapping[str, Any] | None
+    kind: str  # how it resolves prompts (kind_of)
+    settings: Mapping[str, Any]  # what determines its vectors
+    core: Mapping[str, Any] | None  # prompts and similarity of the sentence-transformers model inside, if there is one
 
     @property
     def max_tokens(self) -> str:
@@ -152,7 +146,6 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 
 
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
-    """Return the facts about a loaded encoder."""
     kind = kind_of(encoder)
     takes_prompts = kind in ("sentence-transformer", "instruction")
     unrelated = _NEUTRAL_KWARGS | _PROMPT_KWARGS if takes_prompts else _NEUTRAL_KWARGS

@@ -219,7 +219,6 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def _digests(model: Any, network: Any) -> dict[str, str]:
-    """Digests of weights, modules and tokenizer."""
     tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
     volatile = getattr(getattr(model, "_encoder", None), "volatile", ())  # PyLate sets the length by role
     found = (weights_digest(network), modules_digest(network, volatile), tokenizer_digest(tokenizer))
@@ -236,7 +235,6 @@ def _reachable_prompts(core: Mapping[str, Any], wrapper: Mapping[str, Any]) -> d
 
 
 def live_settings(model: Any) -> list[dict[str, Any]]:
-    """Current settings and digests of a single model."""
     return [settings for _, settings in _live(model)]
 
 
@@ -323,20 +321,14 @@ def _with_changes(meta: ModelMeta, model: Any) -> ModelMeta:
 
 
 def live_meta(model: Any) -> ModelMeta:
-    """Metadata of a model with its current settings."""
     return _with_changes(model.mteb_model_meta, model)
 
 
 class LiveIdentity:
-    """A model whose ``mteb_model_meta`` follows its settings; the first base class.
+    """A model whose ``mteb_model_meta`` follows its settings; the first base class."""
 
-    Attributes:
-        usual_settings: see :func:`~patent_mteb.identity.unambiguous_settings`.
-        loaded_revision: revision of the loaded files, whatever the metadata say; None if unknown.
-    """
-
-    usual_settings: ClassVar[Mapping[str, Any]] = {}
-    loaded_revision: str | None = None
+    usual_settings: ClassVar[Mapping[str, Any]] = {}  # see identity.unambiguous_settings
+    loaded_revision: str | None = None  # of the loaded files, whatever the metadata say; None if unknown
 
     @property
     def mteb_model_meta(self) -> ModelMeta:

@@ -48,7 +48,6 @@ def checksum(data: Any) -> int:
 
 
 def row_type(document: Mapping[str, Any]) -> np.dtype[Any]:
-    """Number type of the rows of a space."""
     kind: np.dtype[Any] = np.dtype(document["dtype"]).newbyteorder("<")
     return kind
 

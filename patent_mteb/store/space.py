@@ -105,31 +105,28 @@ def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
 _SLICE_BYTES = 16 << 20
 
 
-@dataclass(frozen=True)
-class Located:
-    """Positions of vectors at one moment, unaffected by later changes of the space.
+def copy_rows(
+    entries: Table,
+    sources: Sequence[Shard | Unwritten],
+    numbers: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    out: NDArray[Any],
+) -> None:
+    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``, shard by shard in the order of rows.
 
-    ``source`` is the number of the source (shard or unwritten rows) of each entry.
+    They are in ``sources[numbers[i]]``.
     """
-
-    entries: Table
-    sources: list[Shard | Unwritten]
-    source: NDArray[np.int64]
-
-
-def copy_rows(found: Located, offsets: NDArray[np.int64], out: NDArray[Any]) -> None:
-    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``, shard by shard in the order of rows."""
     targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
     one_each = bool((lengths == 1).all())
-    rows = found.entries.row.astype(np.int64)
-    order = np.argsort((found.source << 32) | rows)
+    rows = entries.row.astype(np.int64)
+    order = np.argsort((numbers << 32) | rows)
     row_bytes = max(1, out.shape[1] * out.itemsize)
     ends = np.cumsum(lengths[order])
     last_rows = rows + lengths
-    for first, last in runs(found.source[order]):
-        source = found.sources[int(found.source[order[first]])]
+    for first, last in runs(numbers[order]):
+        source = sources[int(numbers[order[first]])]
         view = source.map()
         if len(view) < last_rows[order[first:last]].max():
             raise FileNotFoundError(f"rows of {source} have been cut off")
@@ -304,11 +301,15 @@ class Space:
                 positions = self._locate(keys)
                 if missing := int((positions < 0).sum()):
                     raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
-                width, found = self._width(), self._found(positions)
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.entries.length, dtype=np.int64)])
+                width, entries = self._width(), self._table.take(positions)
+                blocks, of_block = np.unique(entries.block, return_inverse=True)
+                owners = [self._blocks[number][0] for number in blocks.tolist()]
+            sources = list(dict.fromkeys(owners))
+            numbers = np.array([sources.index(owner) for owner in owners], np.int64)[of_block]
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(entries.length, dtype=np.int64)])
             with contextlib.suppress(FileNotFoundError):  # another process removed a shard; the next attempt notices
                 out = self._store.allocate((int(offsets[-1]), width), dtype)
-                copy_rows(found, offsets, out)
+                copy_rows(entries, sources, numbers, offsets, out)
                 return out, offsets
         raise KeyError(f"shards of {self.directory} vanish while they are read")
 
@@ -409,13 +410,6 @@ class Space:
             if not damaged:
                 return positions
             self._table = self._table.take(~np.isin(self._table.block, damaged))
-
-    def _found(self, positions: NDArray[np.int64]) -> Located:
-        entries = self._table.take(positions)
-        numbers, block = np.unique(entries.block, return_inverse=True)
-        sources = list(dict.fromkeys(self._blocks[number][0] for number in numbers.tolist()))
-        source = np.array([sources.index(self._blocks[number][0]) for number in numbers.tolist()], np.int64)
-        return Located(entries, sources, source[block])
 
     def _check(self, numbers: NDArray[np.intp]) -> list[int]:
         """Return the blocks with a wrong checksum."""

@@ -50,25 +50,17 @@ _DIGEST_LENGTH = 32
 
 @dataclass(frozen=True)
 class SpaceInfo:
-    """Description of a space.
-
-    Attributes:
-        texts: distinct texts with intact records (``verify`` reads their rows).
-        rows: vectors, more than texts in ragged spaces, where a text has several.
-        width: dimensions, 0 for an empty space.
-        nbytes: size on disk.
-        last_used: when a process last opened or wrote it, seconds since the epoch.
-    """
+    """Description of a space."""
 
     directory: Path
     identity: Mapping[str, Any]
     dtype: str
     ragged: bool
-    width: int
-    texts: int
-    rows: int
-    nbytes: int
-    last_used: float
+    width: int  # dimensions, 0 for an empty space
+    texts: int  # distinct texts with intact records (``verify`` reads their rows)
+    rows: int  # vectors, more than texts in ragged spaces, where a text has several
+    nbytes: int  # size on disk
+    last_used: float  # when a process last opened or wrote it, seconds since the epoch
 
     @property
     def model(self) -> str:
@@ -144,11 +136,8 @@ class EmbeddingStore:
         try:
             self._check(create)
         except OSError as error:
-            raise DataError(
-                f"the embedding store cannot be opened or made here ({error.strerror or error})",
-                path=self.path,
-                remedy=_ELSEWHERE,
-            ) from error
+            problem = f"the embedding store cannot be opened or made here ({error.strerror or error})"
+            raise DataError(problem, path=self.path, remedy=_ELSEWHERE) from error
 
     def _check(self, create: bool) -> None:
         """Refuse a folder that is not a store of this format; make a new store."""
@@ -160,13 +149,11 @@ class EmbeddingStore:
             ours = ("spaces", "models", "tmp")
             strange = [name for name in names if name not in ours and not name.startswith((_MARKER, f".{_MARKER}"))]
             if strange and not marker.exists():
-                raise DataError(
-                    "directory is not empty and not an embedding store", path=self.path, remedy="give another directory"
-                )
+                problem = "directory is not empty and not an embedding store"
+                raise DataError(problem, path=self.path, remedy="give another directory")
             if not create and not (self.path / "spaces").is_dir():
-                raise DataError(
-                    "there is no embedding store", path=self.path, remedy="give the directory of one with --store"
-                )
+                remedy = "give the directory of one with --store"
+                raise DataError("there is no embedding store", path=self.path, remedy=remedy)
             self.path.mkdir(parents=True, exist_ok=True)
             try:
                 write_json(marker, {"format": _FORMAT})
@@ -180,14 +167,10 @@ class EmbeddingStore:
             return
         later = description.get("format") if isinstance(description, dict) else None
         if isinstance(later, int) and later > _FORMAT:
-            raise DataError(
-                f"embedding store of format {later}, this version writes {_FORMAT}",
-                path=self.path,
-                remedy=(
-                    "use the version of patent-mteb that wrote it, or another directory; if no later version did,"
-                    f" delete {marker}, which holds the format only: the embeddings stay"
-                ),
-            )
+            problem = f"embedding store of format {later}, this version writes {_FORMAT}"
+            remedy = "use the version of patent-mteb that wrote it, or another directory; if no later version did,"
+            remedy += f" delete {marker}, which holds the format only: the embeddings stay"
+            raise DataError(problem, path=self.path, remedy=remedy)
         logger.warning("%s is damaged and is written again; it holds the format only, so nothing is lost", marker)
         self.write_document(marker, {"format": _FORMAT})
 
@@ -365,11 +348,8 @@ class EmbeddingStore:
                 rows = shard.map()[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
                 space.append(keyed.keys, rows, keyed.lengths if space.ragged else None)
             if space.unwritten_bytes:
-                raise DataError(
-                    "intact blocks cannot be saved, so nothing was removed",
-                    path=shard.rows_path,
-                    remedy="free space on the disk",
-                )
+                problem = "intact blocks cannot be saved, so nothing was removed"
+                raise DataError(problem, path=shard.rows_path, remedy="free space on the disk")
             shard.index_path.unlink(missing_ok=True)
             shard.rows_path.unlink(missing_ok=True)
         space.close()
@@ -400,7 +380,6 @@ def _info(directory: Path) -> SpaceInfo:
 
 
 def directories(store: Path) -> list[Path]:
-    """Folders of the spaces of a store."""
     spaces = store / "spaces"
     return sorted(entry for entry in spaces.iterdir() if len(entry.name) == _DIGEST_LENGTH) if spaces.is_dir() else []
 

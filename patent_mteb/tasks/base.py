@@ -31,8 +31,7 @@ from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.published import stated
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
-from patent_mteb.tasks.cost import measured
-from patent_mteb.tasks.evidence import KEY, data_digest, texts_record, with_evidence
+from patent_mteb.tasks.evidence import KEY, data_digest, measured, texts_record, with_evidence
 from patent_mteb.tasks.own_data import own_data_task
 
 logger = logging.getLogger(__name__)
@@ -341,7 +340,6 @@ _Task = TypeVar("_Task", bound=PatentTask)
 
 
 def class_name(task_name: str) -> str:
-    """Return the Python class name of a task name."""
     return task_name.replace(".", "_")
 
 

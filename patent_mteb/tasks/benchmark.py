@@ -142,11 +142,6 @@ class PatentBenchmark(Benchmark):
         ('Pair', 2)
     """
 
-    facts: Facts
-    groups: Mapping[str, Sequence[type[PatentTask]]]
-    columns: Mapping[str, Sequence[type[AbsTask]]]
-    macro: bool
-
     def __init__(
         self,
         facts: Facts,

@@ -93,14 +93,18 @@ def log_counts(place: Path, counts: Mapping[str, int]) -> None:
             logger.warning("%s: %d %s", place, number, what)
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Whether the values of a column are strings, or all null."""
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
 def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> list[str]:
     """Return a column of ids, strings or integers, as strings."""
     kind = table.schema.field(name).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    types = pa.types
-    known = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_null)
-    if not any(is_kind(kind) for is_kind in known):
+    if not (is_text(kind) or pa.types.is_integer(kind)):
         problem = f"the ids of column '{name}' have type {kind}"
         raise DataError(problem, path=path, remedy="write strings, or download the file again")
     values = ["" if value is None else str(value) for value in table[name].to_pylist()]

@@ -33,7 +33,7 @@ from patent_mteb.search.base import document_text
 from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import ids_of, log_counts, read_unique, refuse_truncated, refuse_unscorable
+from patent_mteb.tasks.checks import ids_of, is_text, log_counts, read_unique, refuse_truncated, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
 logger = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class Tables:
 
 def _without_text(column: pa.ChunkedArray) -> int:
     """Count the rows that are null or empty, without creating Python strings."""
-    if not _is_text(column.type) or pa.types.is_null(column.type):
+    if not is_text(column.type) or pa.types.is_null(column.type):
         return int(column.null_count)
     plain = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
     return int(column.null_count + (pc.sum(pc.equal(pc.binary_length(plain), 0)).as_py() or 0))
@@ -144,7 +144,6 @@ def _without_text(column: pa.ChunkedArray) -> int:
 
 @lru_cache(maxsize=1)
 def read_tables(source: Source) -> Tables:
-    """Read and check the tables of a source."""
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
     corpus, documents_again = read_unique(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
     queries, queries_again = read_unique(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
@@ -206,7 +205,6 @@ Compose = Callable[[pa.Table, str], list[str]]
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
-    """Return the text of a view for each row."""
     if view == "Keywords":
         column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
         if column is None:
@@ -214,7 +212,7 @@ def texts(table: pa.Table, view: str) -> list[str]:
             raise DataError(problem, remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy")
         kind = table.schema.field(column).type
         listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-        if not _is_text(kind.value_type if listed else kind):
+        if not is_text(kind.value_type if listed else kind):
             remedy = "write it as strings, or lists of strings, in a local copy"
             raise DataError(f"column '{column}' has type {kind}", remedy=remedy)
         lists = ([value or ""] if not isinstance(value, list) else value for value in table[column].to_pylist())
@@ -297,7 +295,6 @@ class DAPFAMRetrieval(PatentRetrieval):
         return replace(self.tables, corpus=corpus, queries=queries)
 
     def _texts(self, of_documents: Compose, of_queries: Compose) -> tuple[Texts, Texts]:
-        """Return the texts of the corpus and of the queries."""
         corpus = self._composed("corpus.parquet", "relevant_id", self.pair.corpus, of_documents)
         return corpus, self._composed("queries.parquet", "query_id", self.pair.query, of_queries)
 
@@ -321,17 +318,12 @@ class DAPFAMRetrieval(PatentRetrieval):
         return judged, {name: parts[name] for name in ("in", "out") if name in parts}
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(test(kind) for test in tests)
-
-
 def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
     """Return IPC codes by id; empty, with a warning, if the column is not text: only InScope reads them."""
     if "ipcr_codes_str" not in table.column_names:
         return {}
     kind = table.schema.field("ipcr_codes_str").type
-    if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+    if not is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
         logger.warning("DAPFAM: column 'ipcr_codes_str' has type %s, not string: no IPC codes are known", kind)
         return {}
     return {

@@ -12,7 +12,7 @@ The scores of every task of the suite contain, under :data:`KEY`,
 ``effort``       rerankers and scored runs: pairs, calls, tokens, seconds and cost of the ranking; the answering models
 ``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
 ``predictions``  tasks on pairs: number and digest of the similarities
-``cost``         seconds by phase, texts, tokens and memory (:mod:`patent_mteb.tasks.cost`)
+``cost``         see below
 ``model``        name, revision, settings, digests of weights, modules and tokenizer, device, number type, and
                  ``behaviour``: the vectors of its encoders for fixed texts (:mod:`patent_mteb.store.canaries`)
 ``seal``         checksum of all numbers of the entry and of this record
@@ -20,14 +20,33 @@ The scores of every task of the suite contain, under :data:`KEY`,
 
 Reports verify the record (:mod:`patent_mteb.tasks.verification`). Digests (XXH3, 128 bits) are not signatures: they
 detect results that were edited, exchanged or overwritten, and differences between two equal runs.
+
+The cost of a score contains
+
+=====================  =================================================================================================
+``seconds``            of the evaluation, without reading the data; ``processor_seconds`` of all threads of the process
+``phases``             seconds of ``encode``, ``index`` (BM25), ``split`` (passages), and of the ``rest``: search and
+                       scores
+``encoded``            texts that the model encoded, with their ``characters``; the others came from the store
+``tokens``             that the model read, prompts included; ``padding`` is the share of padding in its computation
+``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the GPU, in this
+                       evaluation
+``index_mb``           of the index in memory: vectors in single precision, term weights; not of passages and late
+                       interaction
+=====================  =================================================================================================
+
+An unknown number is omitted: the texts of an encoder without a store, the tokens of other than sentence-transformers
+models.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
@@ -40,16 +59,21 @@ from numpy.typing import NDArray
 
 from patent_mteb.identity import version
 from patent_mteb.patents.corpus import release_pages
-from patent_mteb.search.base import document_text
+from patent_mteb.search import base
 from patent_mteb.search.run import Run
-from patent_mteb.store.canaries import behaviours, has_search_models
+from patent_mteb.search.timing import timed
+from patent_mteb.store.canaries import behaviours, encoders, has_search_models
+from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import model_facts
 
 KEY = "evidence"
 """Key of the record in the scores."""
+COST = "cost"
+"""Key of the cost in the evidence."""
 _CHECKSUM = "seal"
 _ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})  # after the evaluation
 _DIGITS = 6  # decimals of the numbers in a digest, more than mteb writes
+_DECIMALS = 4  # of the cost
 _ROWS_AT_ONCE = 1000
 _Item = TypeVar("_Item")
 
@@ -74,7 +98,6 @@ def set_record(strings: Iterable[str]) -> dict[str, Any]:
 
 
 def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Return number and digest of the distinct texts of each role."""
     return {role: set_record(texts) for role, texts in roles.items()}
 
 
@@ -220,11 +243,70 @@ def with_evidence(scores: Mapping[str, Any], model: Any, data: Mapping[str, str]
 
 def document_texts(corpus: Any) -> Iterator[str]:
     """Yield the texts of a corpus as search systems read them: documents, or their sections."""
-    for some in corpus.iter(_ROWS_AT_ONCE):
-        if "sections" in some:
-            yield from chain.from_iterable(some["sections"])
-        else:
-            names = [name for name in ("title", "text") if name in some]
-            rows = zip(*(some[name] for name in names), strict=True)
-            yield from (document_text(dict(zip(names, row, strict=True))) for row in rows)
+    if "sections" not in corpus.column_names:
+        yield from base.document_texts(corpus)
+        return
+    for some in corpus.select_columns(["sections"]).iter(_ROWS_AT_ONCE):
+        yield from chain.from_iterable(some["sections"])
         release_pages()
+
+
+def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the scores that ``work`` computes, with their cost in the evidence."""
+    stores = [one for one in encoders(model) if isinstance(one, StoredEncoder)]
+    before = {name: sum(getattr(store.stats, name) for store in stores) for name in ("encoded", "characters")}
+    if gpu := _gpu():
+        gpu.reset_peak_memory_stats()
+    started, processor = time.perf_counter(), time.process_time()
+    with timed() as phases, _counting(stores) as tokens:
+        scores = work()
+    seconds, processor = time.perf_counter() - started, time.process_time() - processor
+    found: dict[str, Any] = {"seconds": round(seconds, _DECIMALS), "processor_seconds": round(processor, _DECIMALS)}
+    rest = max(0.0, seconds - sum(phases.values()))
+    found["phases"] = {name: round(value, _DECIMALS) for name, value in {**phases, "rest": rest}.items()}
+    for name in ("encoded", "characters") if stores else ():
+        found[name] = sum(getattr(store.stats, name) for store in stores) - before[name]
+    if tokens["computed"]:
+        found |= {"tokens": tokens["read"], "padding": round(1 - tokens["read"] / tokens["computed"], _DECIMALS)}
+    with suppress(ImportError):  # Windows
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        found["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
+    if gpu := _gpu():
+        found["peak_device_mb"] = round(gpu.max_memory_allocated() / 1e6, 1)
+    evidence = scores.get(KEY, {})
+    return {**scores, KEY: {**evidence, COST: {**found, **evidence.get(COST, {})}}}
+
+
+def _gpu() -> Any:
+    """Return ``torch.cuda`` if torch is loaded and there is a GPU; BM25 needs no torch."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch and torch.cuda.is_available() else None
+
+
+@contextmanager
+def _counting(stores: list[StoredEncoder]) -> Iterator[dict[str, int]]:
+    """Count the tokens that loaded sentence-transformers models read, and compute with padding."""
+    counts = {"read": 0, "computed": 0}
+
+    def count(_: Any, given: tuple[Any, ...]) -> None:
+        mask = given[0].get("attention_mask") if given and isinstance(given[0], Mapping) else None
+        if mask is not None:
+            counts["read"] += int(mask.sum())
+            counts["computed"] += mask.numel()
+
+    with ExitStack() as hooks:
+        for network in filter(None, map(_network, stores)):
+            hooks.callback(next(iter(network)).register_forward_pre_hook(count).remove)
+        yield counts
+
+
+def _network(store: StoredEncoder) -> Any:
+    """Return the wrapped sentence-transformers model, if it is loaded."""
+    from sentence_transformers import SentenceTransformer
+
+    model = store.model if store.loaded else None
+    while model is not None and not isinstance(model, SentenceTransformer):
+        model = getattr(model, "model", None)
+    return model

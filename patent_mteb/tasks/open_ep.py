@@ -56,7 +56,6 @@ class LanguageSpec(Spec):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the documents."""
         return (self.document_language,) if self.document_language else recipe.LANGUAGES
 
 
@@ -149,7 +148,6 @@ def _task(spec: LanguageSpec) -> type[LanguageRetrieval]:
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """Return the names of the tasks whose files are present."""
     names = names_in(FACTS, MONOLINGUAL, files)
     for spec in CROSS if "claims/qrels/test.tsv" in files else ():
         if any(f"{recipe.text_folder(spec.document, one)}/corpus.jsonl" in files for one in spec.languages):

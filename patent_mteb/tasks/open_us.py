@@ -120,7 +120,6 @@ class OpenRetrieval(PatentRetrieval):
         )
 
     def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
-        """Return queries, documents and judgements."""
         spec, (folder, _) = self.spec, read_folder(place, self.source.revision)
         if spec.document == "Passage":
             passages = layout.read_subset(layout.subset_folder(place, layout.PASSAGES), place / layout.CLAIMS)
@@ -249,7 +248,6 @@ GRANTS_FACTS = replace(
 def open_tasks(
     facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it"
 ) -> tuple[type[OpenRetrieval], ...]:
-    """Return the tasks of an open benchmark."""
     tasks = []
     for spec in specs:
         described = (spec.name(facts.name), "Retrieval", spec.description(cited), "ndcg_at_10")

@@ -34,7 +34,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +125,8 @@ def claim_of(claims: Sequence[str], number: int) -> str:
     return claim_in_full([Claim(one, found[one], referred_claims(found[one], one, known)) for one in known], number)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A question; an option has key, document id and text, and grades are by key."""
-
-    query: str
-    claim: str
-    options: tuple[tuple[str, str, str], ...]
-    grades: dict[str, int]
+_Option = tuple[str, str, str]
+"""Key, document id and text."""
 
 
 def _text(*parts: str) -> str:
@@ -146,8 +139,7 @@ def _strings(value: Any, what: str, path: Path, row: int) -> list[str]:
     raise DataError(f"{what} is not a list of texts", path=path, row=row, remedy=_REMEDY)
 
 
-def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row: int) -> Iterator[tuple[str, str, str]]:
-    """Yield key, document id and text of each option."""
+def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row: int) -> Iterator[_Option]:
     for key in sorted(given, key=lambda one: (len(one), one)):
         option = given[key]
         if folder == "PI4PC":
@@ -162,8 +154,8 @@ def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row:
         yield key, str(document["patent_id"]), _text(document["title"], document["abstract"], *claims)
 
 
-def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
-    """Yield the questions of a file."""
+def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[tuple[str, str, list[_Option], dict[str, int]]]:
+    """Yield the questions of a file: id, claim, options, and grades by key."""
     answers = {"gold_answers": GOLD, "silver_answers": SILVER, "negative_answers": 0}
     needed = ("application_number", "claim_number", "context", "options", *answers)
     table = files.read_parquet(path, needed if folder == "PAR4PC" else (*needed, "prior_art_specification"))
@@ -180,7 +172,7 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
         if not text:
             counts["questions whose claim the application does not have (skipped)"] += 1
             continue
-        options = tuple(_options(folder, _mapping(fields["options"], "options", path, row), query, path, row))
+        options = list(_options(folder, _mapping(fields["options"], "options", path, row), query, path, row))
         grades: dict[str, int] = {}
         for column, grade in answers.items():
             for key in keys_of(fields[column]):
@@ -193,7 +185,7 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
         if GOLD not in grades.values():
             counts["questions without a gold answer (skipped)"] += 1
             continue
-        yield _Row(query, text, options, grades)
+        yield query, text, options, grades
 
 
 class PanoramaReranking(PatentRetrieval):
@@ -207,15 +199,15 @@ class PanoramaReranking(PatentRetrieval):
         corpus: dict[str, str] = {}
         queries: dict[str, str] = {}
         qrels: dict[str, dict[str, int]] = {}
-        for row in _rows(self.folder, path, counts):
+        for query, claim, options, grades in _rows(self.folder, path, counts):
             judged: dict[str, int] = {}
-            for key, document, text in row.options:
+            for key, document, text in options:
                 if document in judged:
                     counts["options that repeat a document of the same question (used once)"] += 1
                 elif corpus.setdefault(document, text) != text:
                     counts["options with another text of a known document (the first is used)"] += 1
-                judged[document] = max(row.grades.get(key, 0), judged.get(document, 0))
-            queries[row.query], qrels[row.query] = row.claim, judged
+                judged[document] = max(grades.get(key, 0), judged.get(document, 0))
+            queries[query], qrels[query] = claim, judged
         log_counts(path, counts)
         refuse_unscorable(qrels, path, "no question has a gold answer")
         return RetrievalTables(corpus, queries, qrels)

@@ -187,7 +187,6 @@ class CitationRetrieval(PatentRetrieval):
     (sentence-transformers' ``InformationRetrievalEvaluator``) does not exclude it: ``paper_ndcg_at_10`` is its score.
     """
 
-    facts = FACTS
     spec: Spec
     slice_measures = ("ndcg@10",)
 
@@ -225,7 +224,6 @@ class FragmentRetrieval(PatentRetrieval):
     by the query's first IPC3 class, if the data have it.
     """
 
-    facts = FACTS
     spec: Spec
     slice_measures = ("ndcg@10",)
 
@@ -282,7 +280,6 @@ class Classification(FrozenTask):
     """
 
     scoring = "classification 1"
-    facts = FACTS
     spec: Spec
 
     def load_split(self) -> LabelledRows:
@@ -348,7 +345,6 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     """
 
     scoring = "similarity 1"
-    facts = FACTS
     spec: Spec
     min_score = 0
     max_score = 1
@@ -400,7 +396,6 @@ class Clustering(FrozenTask):
     """
 
     scoring = "clustering 1"
-    facts = FACTS
     spec: Spec
 
     def load_split(self) -> LabelledRows:
@@ -428,7 +423,7 @@ def _tasks(specs: Iterable[Spec], base: type[PatentTask], kind: str, main_score:
         instruction = INSTRUCTIONS[spec.table]
         more = {"prompt": {"query": instruction} if kind == "Retrieval" else instruction, "text_parts": spec.parts}
         metadata = task_metadata(FACTS, spec.data, spec.name, kind, DESCRIPTIONS[spec.table], main_score, **more)
-        tasks.append(make_task(base, __name__, metadata, data=spec.data, spec=spec))
+        tasks.append(make_task(base, __name__, metadata, data=spec.data, facts=FACTS, spec=spec))
     return tuple(tasks)
 
 

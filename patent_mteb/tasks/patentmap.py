@@ -88,7 +88,6 @@ class Search:
 
 @lru_cache(maxsize=1)
 def read_search(source: Source) -> Search:
-    """Read and check the tables of a source."""
     checks.need_part(source, PERF)
     documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
     for name, patents in (("documents", documents), ("queries", queries)):
@@ -291,7 +290,6 @@ class ClassificationData:
 
 @lru_cache(maxsize=1)
 def read_classification(source: Source) -> dict[str, list[Labelled]]:
-    """Read the patents of the training and the test part."""
     checks.need_part(source, FOLDER)
     return {part: read_labelled(source.path(f"{FOLDER}/{name}")) for part, name in FILES.items()}
 

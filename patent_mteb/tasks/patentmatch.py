@@ -82,7 +82,6 @@ class Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read the pairs of a file."""
     reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     pairs: list[Pair] = []
     try:

@@ -16,9 +16,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, write_parquet
@@ -27,10 +29,6 @@ from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search import trec
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.evidence import ranking_digest
-
-if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
-    from mteb.models.model_meta import ModelMeta
 
 logger = logging.getLogger(__name__)
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
@@ -64,11 +62,9 @@ class Evaluation:
 
     @cached_property
     def ranking(self) -> str:
-        """The digest of the ranking."""
         return ranking_digest(self.run)
 
     def table(self) -> pa.Table:
-        """Return the table of the file."""
         values = self.per_query
         columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
         main = self.task.main_score.replace("_at_", "@")

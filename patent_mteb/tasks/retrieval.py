@@ -42,8 +42,7 @@ from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.cost import COST
-from patent_mteb.tasks.evidence import KEY, document_texts
+from patent_mteb.tasks.evidence import COST, KEY, document_texts
 from patent_mteb.tasks.perquery import Evaluation, publish
 
 logger = logging.getLogger(__name__)
@@ -191,7 +190,6 @@ def gated(tables: RetrievalTables) -> RetrievalTables:
 
 
 def without_self(qrels: Qrels) -> Qrels:
-    """Return the judgements without those of a query on itself."""
     return {
         query: {document: gain for document, gain in judged.items() if document != query}
         for query, judged in qrels.items()

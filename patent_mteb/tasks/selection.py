@@ -77,18 +77,12 @@ def limited(tasks: Sequence[AbsTask], queries: int) -> list[AbsTask]:
 
 def task_named(name: str) -> AbsTask:
     """Return mteb's task of this name."""
-    known = _mteb.registered("tasks")
-    if name not in known:
-        problem = f"there is no task '{name}'{did_you_mean(name, known)}"
-        raise DataError(problem, remedy="see 'patent-mteb list' for the names")
+    _refuse_unknown("task", [name], _mteb.registered("tasks"), "see 'patent-mteb list' for the names")
     return mteb.get_task(name)
 
 
 def _benchmark(name: str) -> Benchmark:
-    known = _mteb.registered("benchmarks")
-    if name not in known:
-        problem = f"there is no benchmark '{name}'{did_you_mean(name, known)}"
-        raise DataError(problem, remedy="see 'patent-mteb list benchmarks'")
+    _refuse_unknown("benchmark", [name], _mteb.registered("benchmarks"), "see 'patent-mteb list benchmarks'")
     return mteb.get_benchmark(name)
 
 
@@ -101,11 +95,11 @@ def _among(name: str, tasks: Sequence[AbsTask]) -> list[AbsTask]:
     return found
 
 
-def _refuse_unknown(what: str, words: Sequence[str], known: Collection[str]) -> None:
+def _refuse_unknown(what: str, words: Sequence[str], known: Collection[str], remedy: str = "") -> None:
     for word in words:
         if word not in known:
             problem = f"there is no {what} '{word}'{did_you_mean(word, known)}"
-            raise DataError(problem, remedy=f"choose among {_few(known)}")
+            raise DataError(problem, remedy=remedy or f"choose among {_few(known)}")
 
 
 def _few(words: Collection[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -95,17 +95,10 @@ PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": (
 """Representations with one section of the patent."""
 
 
-@dataclass(frozen=True)
-class SophiaFolder(Folder):
-    """The benchmark's directory; ``representations`` are the columns of ``queries.parquet``, read one at a time."""
-
-    representations: tuple[str, ...] = ()
-
-
 @lru_cache(maxsize=1)
-def read_folder(folder: Path, revision: str) -> SophiaFolder:
+def read_folder(folder: Path, revision: str) -> Folder:
     """Read and check the benchmark's directory; ``revision`` distinguishes two states of one directory."""
-    found, counts = SophiaFolder.read(folder)
+    found, counts = Folder.read(folder)
     path = folder / "queries.parquet"
     names = files.parquet_schema(path).names
     columns = {name: pa.string() for name in REPRESENTATIONS if name in names}
@@ -117,7 +110,7 @@ def read_folder(folder: Path, revision: str) -> SophiaFolder:
     counts["queries without a row in queries.parquet"] = len(found.tables.queries) - len(keys)
     parts, unformed = _slices(folder, slices.positive(found.tables.qrels), found.rows, counts)
     log_counts(folder, counts)
-    return replace(found, representations=tuple(names), slices=parts, unformed=unformed)
+    return replace(found, slices=parts, unformed=unformed)
 
 
 def _slices(
@@ -220,12 +213,12 @@ class SophiaRetrieval(PatentRetrieval):
         formed = {name: part for name, part in parts.items() if part}
         return replace(tables, qrels=restricted(folder.tables.qrels), slices=formed)
 
-    def _queries(self, folder: SophiaFolder, path: Path) -> Texts:
+    def _queries(self, folder: Folder, path: Path) -> Texts:
         name, task = self.representation, self.metadata.name
         judged = [query for query, found in folder.tables.qrels.items() if any(gain > 0 for gain in found.values())]
         if name == "Tacd":
             texts = folder.tables.queries
-        elif name in folder.representations:
+        elif name in files.parquet_schema(path).names:
             batches = files.read_batches(path, ["_id", name])
             rows = chain.from_iterable(
                 zip(*(batch[column].to_pylist() for column in ("_id", name)), strict=True) for batch in batches

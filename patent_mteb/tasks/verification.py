@@ -59,8 +59,7 @@ class Place:
 
 def evidence_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the evidence in scores; empty if there is none."""
-    found = entry.get(KEY)
-    return found if isinstance(found, dict) else {}
+    return part_of(entry, KEY)
 
 
 def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:

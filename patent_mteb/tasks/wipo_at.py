@@ -453,11 +453,7 @@ def _retrieval_task(cell: Cell) -> type[CitationRetrieval]:
 
 
 RETRIEVAL_TASKS = tuple(map(_retrieval_task, CELLS))
-VARIANTS: dict[str, tuple[str, ...]] = {
-    "": (*DWPI_FIELDS, *PUBLIC_FIELDS),
-    ".DWPIOnly": DWPI_FIELDS,
-    ".NoDWPI": PUBLIC_FIELDS,
-}
+VARIANTS: dict[str, tuple[str, ...]] = {"": _FIELDS, ".DWPIOnly": DWPI_FIELDS, ".NoDWPI": PUBLIC_FIELDS}
 """Text fields by suffix of the task name (§3.6): Combined, DWPIonly and noDWPI."""
 
 _LABEL_KINDS: dict[str, tuple[type[LabelTask], str, str]] = {

@@ -69,7 +69,6 @@ def open_model(
 
 
 def check_weights(model: nn.Module, who: str, remedy: str) -> None:
-    """Raise ModelError if a weight is NaN or infinite."""
     for name, weight in model.named_parameters():
         if invalid := int((~weight.detach().isfinite()).sum()):
             which = f"{invalid} of {weight.numel()} in {name}"
@@ -144,10 +143,8 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
     found = next((str(module.pooling_mode) for module in model if isinstance(module, Pooling)), "")
     if settings.pooling not in ("any", found):
         pools = f"pools by {found}" if found else "has no pooling of tokens"
-        raise DataError(
-            f"the base {name} {pools}, and recipe {recipe} trains {settings.pooling} pooling",
-            remedy="choose another base, or --set pooling=any",
-        )
+        problem = f"the base {name} {pools}, and recipe {recipe} trains {settings.pooling} pooling"
+        raise DataError(problem, remedy="choose another base, or --set pooling=any")
     if settings.max_length is not None and not is_static(model):
         limit = model.get_max_seq_length()
         model.max_seq_length = min(settings.max_length, limit) if limit else settings.max_length

@@ -62,7 +62,6 @@ class Change:
 
 
 def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mean: float | None = None) -> Change:
-    """Compute the change of one measure."""
     average = np.mean(after, axis=0)
     both = bootstrap(np.column_stack([before, average]))
     differences = both.resampled[:, 1] - both.resampled[:, 0]
@@ -124,7 +123,6 @@ def scores_of(rows: Iterable[NDArray[Any]], pairs: Sequence[Pair]) -> dict[str, 
 
 
 def test_queries(corpus: Corpus) -> frozenset[str]:
-    """The publications of the test families."""
     return frozenset(patent.publication_number for patent in corpus.members("test"))
 
 
@@ -153,11 +151,9 @@ def compare_tasks(
         base, *others = (_by_query(path, task, meta) for path, meta in paths)
         for one in others:
             if one.data != base.data or one.scores.keys() != base.scores.keys():
-                raise DataError(
-                    f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})",
-                    path=one.path,
-                    remedy="delete the older result and train again: finished checkpoints are used again",
-                )
+                problem = f"scores and base use different data or queries ({one.data[0]} and {base.data[0]})"
+                remedy = "delete the older result and train again: finished checkpoints are used again"
+                raise DataError(problem, path=one.path, remedy=remedy)
         chosen = [query for query in base.scores if members is None or query in members]
         if chosen:
             what = task if members is None else f"{task}, test families"
@@ -167,7 +163,6 @@ def compare_tasks(
 
 
 def _by_query(path: Path, task: str, meta: ModelMeta) -> _Scores:
-    """Read the scores by query of a task."""
     table = pq.read_table(path)
     header = json.loads((table.schema.metadata or {}).get(b"patent_mteb", b"{}"))
     expected = {"task": task, "model": meta.name, "model_revision": meta.revision, "experiment": meta.experiment_name}

@@ -55,7 +55,6 @@ class Corpus:
         return (patent for patent in self.patents if self.split.get(patent.family_id) == split)
 
     def sizes(self) -> dict[str, int]:
-        """Number of families in each split."""
         counts = Counter(self.split.values())
         return {name: counts[name] for name in SPLITS}
 
@@ -95,7 +94,6 @@ def _metadata(folder: Path) -> list[dict[str, Any]]:
 
 
 def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
-    """Make a corpus of records, and split it."""
     patents, left_out = _without_duplicates([clean_patent(patent) for patent in collection.patents])
     split = split_families(patents, seed, shares)
     revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
@@ -158,7 +156,6 @@ def _document(
 
 
 def _fine_labels(folder: Path, families: Mapping[str, str]) -> dict[str, tuple[Label, ...]]:
-    """Read the fine labels of each document."""
     names = label_names(folder) if (folder / "labels").is_dir() else []
     # The name of a set of fine labels starts with the name of another set. If there are none, all sets count.
     fine = [name for name in names if any(name != other and name.startswith(other) for other in names)] or names

@@ -54,9 +54,8 @@ def development_evaluator(
     chosen = set(sorted(candidates, key=lambda family: (random_key(seed, "development", family), family))[:queries])
     relevant = {family: linked[family] - chosen for family in sorted(chosen) if linked[family] - chosen}
     if not relevant:
-        raise DataError(
-            "no citation connects a family of the validation split with another one", path=data, remedy="add citations"
-        )
+        problem = "no citation connects a family of the validation split with another one"
+        raise DataError(problem, path=data, remedy="add citations")
     return InformationRetrievalEvaluator(
         {family: text_of[family] for family in relevant},
         {family: text for family, text in text_of.items() if family not in chosen},

@@ -67,10 +67,8 @@ def student_layers(depth: int, wanted: Sequence[int]) -> tuple[int, ...]:
     if depth == _PAPER_DEPTH:
         return tuple(wanted)
     if not wanted or depth % len(wanted):
-        raise DataError(
-            f"{len(wanted)} layers at regular distances cannot be chosen from a teacher of {depth} layers",
-            remedy="choose another patembed-distill recipe",
-        )
+        problem = f"{len(wanted)} layers at regular distances cannot be chosen from a teacher of {depth} layers"
+        raise DataError(problem, remedy="choose another patembed-distill recipe")
     return tuple(range(0, depth, depth // len(wanted)))
 
 
@@ -124,14 +122,11 @@ def _layers(model: SentenceTransformer) -> tuple[nn.Module, str]:
         parent: Any = getattr(inner, path, None) if path else inner
         if isinstance(getattr(parent, name, None), nn.ModuleList):
             return parent, name
-    raise DataError(
-        "the teacher's layers are not found among its modules",
-        remedy="distil from a BERT-like or ModernBERT-like encoder",
-    )
+    problem = "the teacher's layers are not found among its modules"
+    raise DataError(problem, remedy="distil from a BERT-like or ModernBERT-like encoder")
 
 
 def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Matrix]]:
-    """Yield texts with the teacher's vectors, in blocks."""
     while block := list(islice(texts, _AT_ONCE)):
         batches: Any = DataLoader([{"text": text} for text in block], batch_size=32)  # type: ignore[arg-type]
         vectors = teacher.encode(
@@ -170,17 +165,14 @@ class _Teacher:
 
 
 def _load_teacher(job: Job, prepared: Prepared) -> _Teacher:
-    """Load the teacher and fit the projection."""
     teacher = load_base(job.base, job.settings, job.recipe.name, job.device)
     parent, name = _layers(teacher)
     depth = len(getattr(parent, name))
     layers = student_layers(depth, job.settings.layers)
     width = teacher.get_embedding_dimension() or 0
     if not job.settings.width or job.settings.width > width:
-        raise DataError(
-            f"a student of {job.settings.width} dimensions is not possible: the teacher has {width}",
-            remedy=f"--set width={max(1, width // 2)}",
-        )
+        problem = f"a student of {job.settings.width} dimensions is not possible: the teacher has {width}"
+        raise DataError(problem, remedy=f"--set width={max(1, width // 2)}")
     options: dict[str, Any] = {} if stored_type(job.base) == "float32" else {"model_kwargs": {"dtype": "float32"}}
     encoder: Any = load(job.base, device=job.device, **options)
     encoder.model.max_seq_length = teacher.max_seq_length

@@ -57,10 +57,8 @@ class GeometryLog(TrainerCallback):
     def __init__(self, model: SentenceTransformer, corpus: Corpus, folder: Path, every: int) -> None:
         patents = [one for one in corpus.members("validation") if VIEWS["TA"](one) and VIEWS["Claim1"](one)][:_MOST]
         if len(patents) < 2:
-            raise DataError(
-                "the geometry needs two or more validation patents with abstract and claims",
-                remedy="leave out --geometry",
-            )
+            problem = "the geometry needs two or more validation patents with abstract and claims"
+            raise DataError(problem, remedy="leave out --geometry")
         self.model, self.path, self.every = model, folder / "geometry.csv", every
         self.texts = [VIEWS["TA"](one) for one in patents]
         self.claims = [VIEWS["Claim1"](one) for one in patents]

@@ -67,12 +67,7 @@ class _RecordJob(TrainerCallback):
 
 
 def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
-    """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed.
-
-    Raises:
-        DataError: before training, if options, data, base or folder do not fit the recipe, or if pairs leak.
-        ModelError: the base cannot be loaded; a weight, loss, gradient or vector is NaN or infinite; vectors are equal.
-    """
+    """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed."""
     _check_options(job)
     with folder_lock(job.out, writer="training"):
         open_folder(job, corpus)
@@ -110,9 +105,8 @@ def _check_options(job: Job) -> None:
         problem = f"{recipe.name} has no separate teacher"
         raise DataError(problem, remedy="leave out --teacher; the base of patembed-distill-* is the teacher")
     if job.paraphrases and recipe.signal != "paraphrase":
-        raise DataError(
-            f"{recipe.name} does not use paraphrases", remedy="leave out --paraphrases, or train patentmap-paraphrase"
-        )
+        problem = f"{recipe.name} does not use paraphrases"
+        raise DataError(problem, remedy="leave out --paraphrases, or train patentmap-paraphrase")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
@@ -120,7 +114,6 @@ def _check_options(job: Job) -> None:
 def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
-    """Train and save a model with one seed."""
     trainee_of, _ = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
     trainee = trainee_of(job, corpus, prepared, seed)
     run = run_seed(job, seed, trainee, callbacks, quiet)
@@ -148,7 +141,6 @@ def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee
 
 
 def _deviations_of(job: Job) -> list[str]:
-    """List the differences of a job from its recipe."""
     default, chosen = asdict(job.recipe.settings), asdict(job.settings)
     found = [f"{name}={chosen[name]} instead of {default[name]}" for name in default if default[name] != chosen[name]]
     if (precision := precision_of(job)) != job.settings.precision:

@@ -39,15 +39,11 @@ def check_base(job: Job) -> None:
     try:
         import sentence_transformers.multi_vector_encoder  # noqa: F401
     except ImportError as error:
-        raise DataError(
-            "training of late interaction needs sentence-transformers 6 or later",
-            remedy="pip install -U sentence-transformers",
-        ) from error
+        problem = "training of late interaction needs sentence-transformers 6 or later"
+        raise DataError(problem, remedy="pip install -U sentence-transformers") from error
     if not is_late_interaction(job.base):
-        raise DataError(
-            f"the base {job.base} is not a late-interaction checkpoint",
-            remedy="name one, such as colbert-ir/colbertv2.0",
-        )
+        problem = f"the base {job.base} is not a late-interaction checkpoint"
+        raise DataError(problem, remedy="name one, such as colbert-ir/colbertv2.0")
     if job.recipe.loss == "late-distillation" and not job.teacher:
         raise DataError("distillation needs a teacher", remedy="name an encoder with --teacher MODEL")
     _open(job.base, job)

@@ -90,7 +90,6 @@ _BUCKET = 8
 
 
 def normal_form(text: str) -> str:
-    """Normalise the spelling of a text for comparisons."""
     text = " ".join(plain_lines(_LINE_BREAK_HYPHEN.sub("", text)))
     if not text.isascii():
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
@@ -176,7 +175,6 @@ class Shingled:
         return cls(keys, fields)
 
     def without(self, common: NDArray[np.uint32]) -> Shingled:
-        """Remove the shingles of a sorted array."""
         if not len(common):
             return self
         positions = np.minimum(np.searchsorted(common, self.keys), len(common) - 1)
@@ -482,7 +480,6 @@ def examined(items: Iterable[Item]) -> list[Trained]:
 
 
 def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
-    """Return families by normalised publication number."""
     return {_number(number)[0]: known for number, family in families.items() if (known := _family(family))}
 
 

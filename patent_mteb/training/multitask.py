@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -23,17 +22,7 @@ from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
-from patent_mteb.recipes.patenteb.tables import (
-    bloom_labels,
-    bloom_rows,
-    fragment_rows,
-    old_new_rows,
-    paraphrase_rows,
-    released,
-    retrieval_rows,
-    schema,
-    text2ipc3_rows,
-)
+from patent_mteb.recipes.patenteb.tables import CLASSES, released, schema, task_rows
 from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
@@ -64,25 +53,9 @@ def world_of(corpus: Corpus) -> TableData:
 
 
 def _rows_of(world: TableData, task: str, split: str) -> list[Row]:
-    """Return the rows of a task in a split."""
-    kind, _, name = task.partition("_")
-    role: Any = name
-    if kind == "retrieval":
-        return retrieval_rows(world, name, split)
-    if kind == "para":
-        return paraphrase_rows(world, task, role, split)
-    if kind != "class":
-        query: Any
-        target: Any
-        query, target = task.split("2")
-        return fragment_rows(world, task, query, None if target == "full" else target, split)
-    if task == "class_text2ipc3":
-        rows = text2ipc3_rows(world, split)
-    elif task == "class_bloom":
-        rows = bloom_rows(world, bloom_labels(world), split)
-    else:
-        rows = old_new_rows(world, split)
-    return released(world, task, rows) if split == "train" and world.params.released_train < 1 else rows
+    """Return the rows of a task in a split; of classes, the share that PatenTEB releases."""
+    rows, share = task_rows(world, task, split), world.params.released_train
+    return released(world, task, rows) if task in CLASSES and split == "train" and share < 1 else rows
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:

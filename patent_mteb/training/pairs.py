@@ -74,7 +74,6 @@ PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
-    """Write pairs and return their number."""
     number = 0
 
     def rows() -> Iterator[dict[str, str]]:
@@ -88,7 +87,6 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """Read the pairs of a table lazily."""
     return (Pair(**row) for table in read_batches(path) for row in table.to_pylist())
 
 
@@ -149,10 +147,8 @@ def co_labelled(corpus: Corpus, split: str, left_out: Counts, settings: Settings
         for name in sorted({f"{label.landscape}/{label.coarse}/{label.fine}" for label in patent.labels if label.fine}):
             groups[name].append(patent)
     if not groups:
-        raise DataError(
-            f"no publication of the {split} split has a fine label, as R1 requires",
-            remedy="give records with labels, or train wipo-r3",
-        )
+        problem = f"no publication of the {split} split has a fine label, as R1 requires"
+        raise DataError(problem, remedy="give records with labels, or train wipo-r3")
     yield from _partners("co-label", dict(sorted(groups.items())), VIEWS["TAC"], settings.pair_seed, left_out)
 
 
@@ -180,10 +176,8 @@ def citing_and_cited(
             yield _pair("citations", citing, cited, VIEWS["TAC"](citing), VIEWS["TAC"](cited))
     if not seen:
         counts = ", ".join(f"{number} {what}" for what, number in left_out.items()) or "no citations at all"
-        raise DataError(
-            f"no citation connects two families of the {split} split ({counts})",
-            remedy="add citations, or train wipo-r3",
-        )
+        problem = f"no citation connects two families of the {split} split ({counts})"
+        raise DataError(problem, remedy="add citations, or train wipo-r3")
 
 
 def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts, settings: Settings = DEFAULT) -> Iterator[Pair]:
@@ -329,10 +323,8 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
         else:
             left_out["publications without an IPC subgroup"] += 1
     if all(len({patent.family_id for patent in members}) < 2 for members in groups.values()):
-        raise DataError(
-            f"no two families of the {split} split share their IPC subgroups",
-            remedy="give more records, or another policy",
-        )
+        problem = f"no two families of the {split} split share their IPC subgroups"
+        raise DataError(problem, remedy="give more records, or another policy")
     for pair in _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out):
         if settings.swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2:
             ends = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}

@@ -175,11 +175,8 @@ def open_folder(job: Job, corpus: Corpus) -> None:
     if not path.is_file():
         for folder in (job.out / "pairs", job.out / "tables"):
             if folder.exists() and not (job.out / _BEGUN).is_file():
-                raise DataError(
-                    "the training would overwrite a folder that no training has written",
-                    path=folder,
-                    remedy="choose another --out",
-                )
+                problem = "the training would overwrite a folder that no training has written"
+                raise DataError(problem, path=folder, remedy="choose another --out")
             shutil.rmtree(folder, ignore_errors=True)
         write_json(job.out / _BEGUN, identity)
         return
@@ -236,10 +233,8 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
             left_out[split] |= _with_negatives(job, corpus, split)
     one = with_row_counts(folder, TrainSet("pairs", "ranking", columns, "train.parquet", "validation.parquet"))
     if one.rows < job.settings.batch:
-        raise DataError(
-            f"{one.rows} training pairs ({one.name}) are fewer than one batch of {job.settings.batch}",
-            remedy=f"give more records, or --set batch={max(2, one.rows // 4)}",
-        )
+        problem = f"{one.rows} training pairs ({one.name}) are fewer than one batch of {job.settings.batch}"
+        raise DataError(problem, remedy=f"give more records, or --set batch={max(2, one.rows // 4)}")
     counts |= {"train": one.rows, "validation": one.validation_rows}
     return Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks)
 

@@ -22,7 +22,7 @@ from patent_mteb.search.base import Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch
 
 pytest.importorskip("faiss", reason="the extra ann (faiss-cpu) is not installed")
-from patent_mteb.search.approximate import Approximate
+from patent_mteb.search.dense import Approximate
 
 DRAWN = np.random.default_rng(0).standard_normal((430, 8)).astype(np.float32)
 CORPUS = Dataset.from_dict({"id": [f"d{row:03d}" for row in range(400)], "text": [str(row) for row in range(400)]})

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from patent_mteb.models import Hybrid, bm25
 from patent_mteb.search.timing import phase, timed
 from patent_mteb.store import stored
-from patent_mteb.tasks.cost import measured
+from patent_mteb.tasks.evidence import measured
 
 PLACE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 

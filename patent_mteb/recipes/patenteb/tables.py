@@ -13,7 +13,7 @@ import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import pyarrow as pa
 
@@ -106,8 +106,9 @@ def bloom_labels(data: TableData) -> dict[str, str]:
     return labels
 
 
-def bloom_rows(data: TableData, labels: Mapping[str, str], split: str) -> list[Row]:
+def bloom_rows(data: TableData, split: str) -> list[Row]:
     """Return the early and late families of a split, and a sample of the others."""
+    labels = bloom_labels(data)
     members = [name for name in data.members(split) if name in labels]
     sizes = Counter(labels[name] for name in members)
     normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
@@ -341,34 +342,37 @@ SMALL = {
 """The setting with which a small set has rows of a table."""
 
 
+CLASSES: Mapping[str, Callable[[TableData, str], list[Row]]] = {
+    "class_text2ipc3": text2ipc3_rows,
+    "class_bloom": bloom_rows,
+    "class_nli_oldnew": old_new_rows,
+}
+"""Tasks with training rows, of which a share is released."""
+
+
+def task_rows(data: TableData, task: str, split: str = "test") -> list[Row]:
+    """Return all rows of a task in a split; the clusters have no splits."""
+    if task in CLASSES:
+        return CLASSES[task](data, split)
+    if task == "clusters_ext_full_ipc":
+        return cluster_rows(data, task, data.params.ipc_clusters, ipc_list)
+    if task == "clusters_inventor":
+        return cluster_rows(data, task, data.params.inventor_clusters, lambda one: one.inventors)
+    kind, _, name = task.partition("_")
+    if kind == "retrieval":
+        return retrieval_rows(data, name, split)
+    if kind == "para":
+        return paraphrase_rows(data, task, cast("Role", name), split)
+    query, target = cast("tuple[Role, Role | Literal['full']]", task.split("2"))
+    return fragment_rows(data, task, query, None if target == "full" else target, split)
+
+
 def tables(data: TableData) -> Iterator[tuple[str, str, list[Row]]]:
     """Yield (repository, split, rows) of every table."""
-    for objective in OBJECTIVES:
-        yield f"retrieval_{objective}", "test", retrieval_rows(data, objective)
-    fragments: tuple[tuple[str, Role | Literal["title"], Role | None], ...] = (
-        ("title2full", "title", None),
-        ("problem2full", "problem", None),
-        ("problem2solution", "problem", "solution"),
-        ("effect2full", "effect", None),
-        ("effect2substance", "effect", "substance"),
-    )
-    for task, query, target in fragments:
-        yield task, "test", fragment_rows(data, task, query, target)
-    labels = bloom_labels(data)
-    makers: dict[str, Callable[[str], list[Row]]] = {
-        "class_text2ipc3": lambda split: text2ipc3_rows(data, split),
-        "class_bloom": lambda split: bloom_rows(data, labels, split),
-        "class_nli_oldnew": lambda split: old_new_rows(data, split),
-    }
-    for task in makers:
-        yield task, "test", makers[task]("test")
-        yield task, "train", released(data, task, makers[task]("train"))
-    yield "para_problem", "test", paraphrase_rows(data, "para_problem", "problem")
-    yield "para_solution", "test", paraphrase_rows(data, "para_solution", "solution")
-    by_ipc = cluster_rows(data, "clusters_ext_full_ipc", data.params.ipc_clusters, ipc_list)
-    yield "clusters_ext_full_ipc", "test", by_ipc
-    bounds = data.params.inventor_clusters
-    yield "clusters_inventor", "test", cluster_rows(data, "clusters_inventor", bounds, lambda one: one.inventors)
+    for task in COLUMNS:
+        yield task, "test", task_rows(data, task)
+        if task in CLASSES:
+            yield task, "train", released(data, task, task_rows(data, task, "train"))
 
 
 def schema(task: str) -> pa.Schema:
