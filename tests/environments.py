@@ -29,7 +29,7 @@ SCORE = "0.2899"
 SHOWN = ("torch", "mteb", "transformers", "sentence-transformers", "numpy", "pyarrow", "PyStemmer")
 TEST_PACKAGES = ("pytest", "pytrec-eval-terrier", "hypothesis", "wordllama", "ir-measures")
 SCORES = "tests/test_golden.py::test_scores_of_the_quick_tasks"
-PAGE = "tests/test_golden.py::test_nothing_differs[page]"
+GOLDEN_PAGE = "tests/test_golden.py::test_nothing_differs[page]"
 FAST = ("tests/test_golden.py::test_nothing_differs[tables]", "tests/test_files.py", "tests/test_locks.py")
 LATE = ("tests/search/test_late_interaction.py", "tests/search/test_rerank.py")
 LATE_PACKAGES = (
@@ -51,7 +51,7 @@ class Environment:
 
     python: str
     installs: tuple[tuple[str, ...], ...]
-    tests: tuple[str, ...] = (SCORES, PAGE, *FAST)
+    tests: tuple[str, ...] = (SCORES, GOLDEN_PAGE, *FAST)
     score: str = SCORE
     note: str = ""
 
@@ -200,11 +200,11 @@ def tried(name: str, work: Path) -> Outcome:
 
 
 def write_row(outcome: Outcome) -> None:
-    """Replace the row of an environment in the page."""
-    text = PAGE.read_text("utf-8")
-    pattern = re.compile(rf"^\| {re.escape(outcome.name)} \|.*$", re.M)
-    assert pattern.search(text), f"{PAGE} has no row of {outcome.name}"
-    PAGE.write_text(pattern.sub(lambda _: outcome.row(), text), "utf-8", newline="\n")
+    """Replace the row of an environment in the last table of the page."""
+    head, title, table = PAGE.read_text("utf-8").partition("## Tested environments")
+    table, rows = re.subn(rf"^\| {re.escape(outcome.name)} \|.*$", lambda _: outcome.row(), table, flags=re.M)
+    assert rows == 1, f"{PAGE} has {rows} rows of {outcome.name}"
+    PAGE.write_text(head + title + table, "utf-8", newline="\n")
 
 
 def main() -> int:
