@@ -79,7 +79,7 @@ def trial(
         common.say(f"  model {encoder}: {why}")
         status |= steps.run("run", "-t", task, "-m", encoder, "--out", results, PATENT_MTEB_DATA=data)
     common.say("4 of 4: write the page")
-    steps.run("report", results, "--html", page)
+    steps.run("report", results, "--html", page, PATENT_MTEB_DATA=data)
     scores = _show_scores(results, data, task)
     common.say(f"page: {(page / 'index.html').resolve()} (open it in a browser)")
     common.say("The same by hand:")
