@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from patent_mteb.patents import ipc
@@ -208,6 +209,38 @@ class TableData:
         """Return the columns with the dominant IPC3 of a family and its frequency."""
         dominant = self.families[family].dominant
         return {CLASS: dominant, COUNT: self.class_sizes[dominant]}
+
+    @cached_property
+    def bloom_labels(self) -> dict[str, str]:
+        """Label families filed before the cutoff as early, late or normal in their class."""
+        params = self.params
+        counts: dict[str, tuple[int, int]] = {}
+        for name, family in self.families.items():
+            if family.filed is not None and family.filed < params.cutoff:
+                soon = min(_years_later(family.filed, params.early_years), params.cutoff)
+                days = [self.dated[citing] for citing in self.graph.cited_by.get(name, ()) if citing in self.dated]
+                counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)
+        classes = grouped(counts, lambda name: self.families[name].dominant)
+        labels: dict[str, str] = {}
+        for members in classes.values():
+            rank = math.ceil(params.decile * len(members)) - 1
+            early, lifetime = (sorted((counts[name][which] for name in members), reverse=True) for which in (0, 1))
+            for name in members:
+                five_years, total = counts[name]
+                if five_years >= max(early[rank], 1):
+                    labels[name] = "early"
+                elif total >= max(lifetime[rank], 1) and five_years <= early[-1 - rank]:
+                    labels[name] = "late"
+                else:
+                    labels[name] = "normal"
+        return labels
+
+
+def _years_later(day: dt.date, years: int) -> dt.date:
+    try:
+        return day.replace(year=day.year + years)
+    except ValueError:  # 29 February
+        return day.replace(year=day.year + years, day=28)
 
 
 def _lower(text: str) -> str:

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,41 +72,9 @@ def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
     ]
 
 
-def _years_later(day: dt.date, years: int) -> dt.date:
-    try:
-        return day.replace(year=day.year + years)
-    except ValueError:  # 29 February
-        return day.replace(year=day.year + years, day=28)
-
-
-def bloom_labels(data: TableData) -> dict[str, str]:
-    """Label families filed before the cutoff as early, late or normal in their class."""
-    params = data.params
-    counts: dict[str, tuple[int, int]] = {}
-    for name, family in data.families.items():
-        if family.filed is not None and family.filed < params.cutoff:
-            soon = min(_years_later(family.filed, params.early_years), params.cutoff)
-            days = [data.dated[citing] for citing in data.graph.cited_by.get(name, ()) if citing in data.dated]
-            counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)
-    classes = grouped(counts, lambda name: data.families[name].dominant)
-    labels: dict[str, str] = {}
-    for members in classes.values():
-        rank = math.ceil(params.decile * len(members)) - 1
-        early, lifetime = (sorted((counts[name][which] for name in members), reverse=True) for which in (0, 1))
-        for name in members:
-            five_years, total = counts[name]
-            if five_years >= max(early[rank], 1):
-                labels[name] = "early"
-            elif total >= max(lifetime[rank], 1) and five_years <= early[-1 - rank]:
-                labels[name] = "late"
-            else:
-                labels[name] = "normal"
-    return labels
-
-
 def bloom_rows(data: TableData, split: str) -> list[Row]:
     """Return the early and late families of a split, and a sample of the others."""
-    labels = bloom_labels(data)
+    labels = data.bloom_labels
     members = [name for name in data.members(split) if name in labels]
     sizes = Counter(labels[name] for name in members)
     normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
