@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -145,10 +145,18 @@ class SearchContext:
     gate: Gate | None = None  # if a query may see earlier documents only
 
     @classmethod
-    def of(cls, **options: Any) -> SearchContext:
+    def of(
+        cls,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        encode_kwargs: Any,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        num_proc: int | None = None,
+        **unused: Any,
+    ) -> SearchContext:
         """The context in the arguments of mteb's ``index`` and ``search``."""
-        known = {one.name: options[one.name] for one in fields(cls) if one.name in options}
-        return cls(**known | {"encode_kwargs": dict(options["encode_kwargs"] or {})})
+        return cls(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
 
     def as_kwargs(self) -> dict[str, Any]:
         """Arguments of mteb's ``search``, which has no hidden documents."""
