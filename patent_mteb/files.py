@@ -11,6 +11,7 @@ import datetime as dt
 import errno
 import glob
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -281,6 +282,12 @@ def cache_root() -> Path:
     if explicit := os.environ.get("PATENT_MTEB_CACHE"):
         return Path(explicit).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "patent_mteb"
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def unpacks_too_far(packed: int, unpacked: int) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
-from patent_mteb.files import folder_lock, load_json, read_jsonl, text_lines, write_json, write_lines
+from patent_mteb.files import file_hash, folder_lock, load_json, read_jsonl, text_lines, write_json, write_lines
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import in_order, stored_like
 from patent_mteb.patents.records import SCHEMA_VERSION
@@ -143,7 +143,7 @@ def _manifest_of(root: Path) -> _Manifest:
         "rules": dict(sorted(built.settings.items())),
         "versions": {"patent_mteb": built.built_with, "records": str(SCHEMA_VERSION)},
         "counts": dict(built.counts),
-        "files": {path: dataset.file_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
+        "files": {path: file_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
     }
     return _Manifest(head, texts, judgements)
 

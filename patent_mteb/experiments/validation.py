@@ -20,6 +20,7 @@ from patent_mteb.data.loading import DataSet, Source, plain_name
 from patent_mteb.data.roots import Root
 from patent_mteb.errors import DataError, NotThereError, PatentMTEBError
 from patent_mteb.experiments.run import unloading
+from patent_mteb.files import file_hash
 from patent_mteb.identity import content_hash
 from patent_mteb.recipes import dataset
 from patent_mteb.tasks import catalogue
@@ -115,7 +116,7 @@ def _recorded(root: Root) -> Iterator[Finding]:
 
 def _differs(path: Path, file: dataset.FileRecord) -> bool:
     try:
-        return path.stat().st_size != file.bytes or dataset.file_hash(path) != file.sha256
+        return path.stat().st_size != file.bytes or file_hash(path) != file.sha256
     except OSError:
         return True
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from patent_mteb.files import json_lines, parquet_schema, text_lines
-from patent_mteb.recipes.dataset import file_hash
+from patent_mteb.files import file_hash, json_lines, parquet_schema, text_lines
 
 FILE = "croissant.json"
 _FORMATS = {

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, parquet_schema, read_batches
+from patent_mteb.files import file_hash, load_json, parquet_schema, read_batches
 from patent_mteb.identity import RELEASE
 
 FILE = "dataset.json"
@@ -126,12 +126,6 @@ def input_hash(*records: Iterable[object]) -> str:
     for record in chain.from_iterable(records):
         found.update(f"{record!r}\n".encode("utf-8", "surrogatepass"))
     return found.hexdigest()[:16]
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def file_record(path: Path) -> FileRecord:

@@ -17,9 +17,8 @@ from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, write_json
+from patent_mteb.files import file_hash, load_json, write_json
 from patent_mteb.identity import compose_meta, digest, identity_of
-from patent_mteb.recipes.dataset import file_hash
 from patent_mteb.search import trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run

@@ -30,10 +30,9 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, read_json, write_json
+from patent_mteb.files import file_hash, load_json, read_json, write_json
 from patent_mteb.identity import content_revision
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.recipes.dataset import file_hash
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.training.bases import Kind, open_model, unit, vectors_of
 from patent_mteb.training.corpus import Corpus
