@@ -78,6 +78,8 @@ def plain_lines(text: str) -> list[str]:
         if plain == text:
             break
         text = plain
+    if text.isprintable():  # one line with nothing to remove, as most texts are
+        return [line] if (line := " ".join(text.split())) else []
     if any(character in text for character in _BREAKS):
         text = _BREAK.sub("\n", text)
     visible = (line if line.isprintable() else _INVISIBLE.sub("", line) for line in text.split("\n"))

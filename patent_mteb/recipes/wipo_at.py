@@ -21,8 +21,8 @@ Interpretations, where the paper gives no rule:
 * Of documents of one family with identical title, abstract and claims, the earliest publication stays.
 * The split is a seeded shuffle of the families. Families that share a document word for word are in one split.
 
-The cleaned texts are in a temporary file, and tables are written document by document. :func:`check` is the quality
-assurance of §3.1.3 (step 0.9), also for directories from other sources.
+The cleaned texts of a large collection are in a temporary file, and tables are written document by document.
+:func:`check` is the quality assurance of §3.1.3 (step 0.9), also for directories from other sources.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ _NO_DESCRIPTION = Description()
 class Document:
     """The fields of a document that stay in memory.
 
-    ``texts`` are the cleaned patents of all documents, in a temporary file, and ``position`` is the index of this one.
+    ``texts`` are the cleaned patents of all documents, and ``position`` is the index of this one.
     ``sections`` names the sections of text views that are not empty. The digests are of family, title, abstract and
     claims; of title and abstract, ignoring case and white space; and of all fields of classification (empty if there
     are none).
     """
 
     publication: Patent
-    texts: DiskList[Patent]
+    texts: Sequence[Patent]
     position: int
     jurisdiction: str
     ipc: tuple[str, ...]
@@ -114,8 +114,8 @@ class Document:
 
 
 def read_documents(patents: Sequence[Patent]) -> list[Document]:
-    """Clean patents one after the other and write them to a temporary file."""
-    texts: DiskList[Patent] = DiskList()
+    """Clean patents one after the other; the texts are in a temporary file if the patents are in one."""
+    texts: list[Patent] | DiskList[Patent] = [] if isinstance(patents, list | tuple) else DiskList()
     rows: list[Document] = []
     labels: dict[Label, Label] = {}
     shared: dict[object, object] = {}

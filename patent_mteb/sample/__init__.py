@@ -23,7 +23,7 @@ import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.sample import vocabulary as words
@@ -57,6 +57,7 @@ def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
 def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[Patent]:
     prose = Prose(words.load(), family, _SEED)
     expert, keywords = prose.expert(), prose.keywords()
+    claims, description, summaries = cache(prose.claims), cache(prose.description), cache(prose.summaries)
     patents = []
     for position, member in enumerate(family.members):
         office = OFFICES[member.office]
@@ -70,8 +71,8 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[
                 family_id=family.key,
                 title=title.upper() if member.office in _UPPER_CASE_TITLES else title,
                 abstract=prose.abstract(style, member.variant, member.publication.year),
-                claims=prose.claims(office.claims, member.variant),
-                description=prose.description(member.variant if member.variant > 5 else 0),
+                claims=claims(office.claims, member.variant),
+                description=description(member.variant if member.variant > 5 else 0),
                 kind=member.kind,
                 filing_jurisdiction=family.members[0].office,
                 application_date=member.application,
@@ -84,7 +85,7 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[
                 labels=family.labels,
                 keywords=keywords,
                 expert=expert,
-                summaries=prose.summaries(member.variant),
+                summaries=summaries(member.variant),
             )
         )
     return patents

@@ -32,9 +32,8 @@ class _Slot(NamedTuple):
 
 
 _Pattern = tuple["str | _Choice | _Slot", ...]
-_TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
+_TOKEN = re.compile(r"\[(?:[Pp]roblem|[Ss]olution)\]|[\[\]|]|\{\w+\}|[^\[\]|{}]+")
 _SLOT = re.compile(r"\{(\w+)\}")
-_LITERAL = re.compile(r"\[([Pp]roblem|[Ss]olution)\]")
 _ARTICLE = re.compile(r"\b([Aa])n?(?= ([A-Za-z]+-?))")
 _VOWEL_SOUND = re.compile(r"(?!uni|use|usu|one|eu)[aeiouAEIOU]|hour|honest|[FHLMNRSX]-")
 _AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
@@ -42,6 +41,7 @@ _AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
 
 @cache
 def _parse(pattern: str) -> _Pattern:
+    """Parse a pattern. Markers such as ``[problem]`` are text."""
     stack: list[list[list[str | _Choice | _Slot]]] = [[[]]]
     for token in _TOKEN.findall(pattern):
         if token == "[":
@@ -73,15 +73,13 @@ def _render(pattern: _Pattern, slots: Slots, rng: RandomGenerator) -> str:
         elif isinstance(piece, _Choice):
             out.append(_render(rng.pick(piece.options), slots, rng))
         else:
-            text = _render(_parse(slots[piece.name]), slots, rng)
+            text = expand(slots[piece.name], slots, rng)
             out.append(_capital(text) if piece.capital else text)
     return "".join(out)
 
 
 def expand(pattern: str, slots: Slots, rng: RandomGenerator) -> str:
-    """Expand a pattern. Markers such as ``[problem]`` stay as they are."""
-    guarded = _LITERAL.sub(r"<<\1>>", pattern)
-    return _render(_parse(guarded), slots, rng).replace("<<", "[").replace(">>", "]")
+    return _render(_parse(pattern), slots, rng) if "{" in pattern or "[" in pattern else pattern
 
 
 @cache
@@ -91,11 +89,17 @@ def _slots_of(pattern: str) -> frozenset[str]:
 
 def eligible(patterns: Sequence[str], slots: Slots) -> list[str]:
     """Return the patterns whose slots are all known."""
-    return [pattern for pattern in patterns if _slots_of(pattern) <= slots.keys()]
+    return [pattern for pattern in patterns if slots.keys() >= _slots_of(pattern)]
+
+
+@cache
+def _vowel_sound(word: str) -> bool:
+    return _VOWEL_SOUND.match(word) is not None
 
 
 def _article(match: re.Match[str]) -> str:
-    return match.group(1) + ("n" if _VOWEL_SOUND.match(match.group(2)) else "")
+    article, word = match.groups()
+    return f"{article}n" if _vowel_sound(word) else article
 
 
 def finish(text: str) -> str:
