@@ -27,7 +27,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, unique
@@ -288,6 +290,41 @@ def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def rows_hash(path: Path) -> str:
+    """Return the SHA-256 of the names and values of a Parquet file's columns: the same for every writer and codec."""
+    parts: dict[str, Any] = {name: hashlib.sha256() for name in parquet_schema(path).names}
+
+    def add(name: str, values: np.ndarray | bytes) -> None:
+        parts.setdefault(name, hashlib.sha256()).update(np.ascontiguousarray(values).data if len(values) else b"")
+
+    def add_column(name: str, column: pa.Array) -> None:
+        add(f"{name} valid", column.is_valid().to_numpy(zero_copy_only=False))
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_struct(column.type):
+            for field, values in zip(column.type, column.flatten(), strict=True):
+                add_column(f"{name}.{field.name}", values)
+        elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            add(f"{name} length", pc.list_value_length(column).fill_null(0).cast("int64").to_numpy())
+            add_column(f"{name}[]", column.flatten())
+        elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            texts = column.fill_null("").cast(pa.large_string())
+            add(f"{name} length", pc.binary_length(texts).to_numpy())
+            ends = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+            add(name, np.frombuffer(texts.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]] if len(texts) else b"")
+        else:
+            floats = pa.types.is_floating(column.type)
+            days = pa.types.is_date32(column.type)
+            numbers = (column.cast("int32") if days else column).cast("float64" if floats else "int64")
+            add(name, numbers.fill_null(0).to_numpy())
+
+    for table in read_batches(path):
+        for name in table.column_names:
+            for chunk in table[name].chunks:
+                add_column(name, chunk)
+    return hashlib.sha256("\n".join(f"{name} {part.hexdigest()}" for name, part in parts.items()).encode()).hexdigest()
 
 
 def unpacks_too_far(packed: int, unpacked: int) -> bool:

@@ -26,8 +26,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyarrow import ArrowException
+
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import cache_root, read_json, write_text
+from patent_mteb.files import cache_root, read_json, rows_hash, write_text
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -100,19 +102,29 @@ def _files(folder: Path, ignored: Sequence[str] = ()) -> list[tuple[str, Path]]:
 
 
 def _digest(files: list[tuple[str, Path]]) -> tuple[str, list[Path]]:
-    """Return the hash of names and bytes, and the unreadable files, which count by name only."""
+    """Return the hash of names and contents, and the unreadable files, which count by name only."""
     total, unreadable = hashlib.blake2b(digest_size=16), []
     for name, path in files:
         content = hashlib.blake2b(digest_size=16)
         try:
-            with path.open("rb") as stream:
-                while chunk := stream.read(_CHUNK):
-                    content.update(chunk)
+            for chunk in _content(path):
+                content.update(chunk)
         except PermissionError:
             unreadable.append(path)
             content = hashlib.blake2b(b"not readable", digest_size=16)
         total.update(name.encode() + b"\0" + content.digest())
     return total.hexdigest(), unreadable
+
+
+def _content(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file; of a table the hash of its rows, which no version of a library changes."""
+    if path.suffix == ".parquet":
+        with contextlib.suppress(DataError, ArrowException):  # the reader of the table reports it
+            yield rows_hash(path).encode()
+            return
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
 
 
 def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
@@ -140,7 +152,9 @@ def _check(state: str, found: str) -> str:
 
 
 def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) -> str:
-    """Return the hexadecimal hash of the names and bytes of every file below a folder and its linked folders.
+    """Return the hexadecimal hash of the names and contents of every file below a folder and its linked folders.
+
+    The content of a Parquet file is its rows, that of any other file its bytes.
 
     Hidden files and byte code are ignored, unless ``modules.json`` names them.
 

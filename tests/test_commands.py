@@ -30,6 +30,7 @@ _RERANKED = "needs a reranker or a server; tests/cli/test_candidates.py runs the
 _SUMMARIES = "needs a server, or two builds; tests/experiments/test_summarising.py runs them"
 _SERVED = "needs a server; tests/models/test_served.py encodes through one"
 _REMOVAL = "needs an earlier import of the same list: tests/readers/test_removal.py"
+_PANORAMA = "needs PANORAMA; tests/experiments/test_label_audit.py reads its real sample"
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 _INCLUDED = "tests/cli/test_include.py runs it, in a process that ends with its benchmark"
@@ -107,6 +108,8 @@ NOT_RUN = {
     "patent-mteb data import --remove list.xlsx US10123456B2 --out records": _REMOVAL,
     "patent-mteb data import EP*.xml --out records": _EUROPE,
     "patent-mteb data import tls212_part01.csv --out records": _EUROPE,
+    "patent-mteb edition audit PANORAMA": _PANORAMA,
+    "patent-mteb edition audit PANORAMA --edition edition": _PANORAMA,
     "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,
     "PATENT_MTEB_DATA=edition patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --out results": _EUROPE,
     "patent-mteb data build novelty records --out tables --set truth=test.jsonl --set documents=100000": (
@@ -150,6 +153,7 @@ STANDS_FOR = {
 
 LIES_THERE = {
     "patent-mteb edition build open-us records edition": {"records": "ACTED-UPON"},
+    "patent-mteb edition rebuild": {"records": "ACTED-UPON"},
     "patent-mteb data import --merge --out records": {"records": "one"},
     "patent-mteb store": {"store-of-the-user": "a"},
     "PATENT_MTEB_DATA=mine patent-mteb run -t GrantsPatenTEBTitle2Full": {"mine": "GRANTS"},
@@ -169,6 +173,7 @@ WRITTEN_BEHIND = {"--out", "--html", "--table", "--save-runs", "--store"}
 WRITTEN = {
     "data build": {"ROOT", "mine"},
     "edition build": {"edition"},
+    "edition rebuild": {"edition"},
     "publish beir": {"DIR"},
     "publish mteb": {"DIR"},
     "publish results": {"DIR"},

@@ -30,7 +30,7 @@ _IN_GROUPS = {
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
     "publish": "results board anonymous mteb beir",
-    "edition": "build verify",
+    "edition": "build rebuild verify audit",
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
     f"{group} {name}".strip(): () for group, names in _IN_GROUPS.items() for name in names.split()
@@ -73,7 +73,7 @@ _HELP_OF_GROUPS = {
     "runs": "Work with rankings: candidates, score, fuse, sweep.",
     "store": "Fill, look at, check and merge the embedding store.",
     "publish": "Prepare results and tasks for others: mteb, a board, BEIR, without numbers.",
-    "edition": "Build or verify an edition of the open benchmark.",
+    "edition": "Editions of the open benchmark: build, rebuild, verify, audit.",
 }
 GROUPS = {
     name: App(name=name, help=text, sort_key=place, group=_GROUPS)

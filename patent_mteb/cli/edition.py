@@ -1,7 +1,8 @@
-"""``patent-mteb edition``: editions of the open benchmark, rebuilt from records and verified by a manifest."""
+"""``patent-mteb edition``: editions of the open benchmark, built from records, rebuilt and verified by a manifest."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -41,12 +42,40 @@ def build(
 
     editions.window_of(window)  # refuses an invalid window before the records are read
     root = root.resolve()
-    log, name = editions.build(read_collection(records), root, window, benchmark, list(settings), licence)
+    collection, sources = read_collection(records), editions.sources_of(records)
+    log, name = editions.build(collection, root, window, benchmark, list(settings), licence, sources)
     common.show_steps(log)
     common.say(
         f"edition {name} in {root}; its manifest is {root / editions.MANIFEST}; use it with PATENT_MTEB_DATA={root}"
     )
     return 0
+
+
+@command("edition rebuild", "patent-mteb edition rebuild manifest records edition")
+def rebuild(
+    manifest: Path,
+    records: Path,
+    root: Annotated[Path, Parameter(metavar="OUT")],
+    /,
+    *,
+    session: Session = SESSION,
+) -> int:
+    """Build an edition from its manifest, with the texts of your records, and print the differences.
+
+    Args:
+        manifest: The published folder 'manifest'.
+        records: Records directory with the full text of the publications; its citations are not used.
+        root: Directory of the rebuild, for PATENT_MTEB_DATA.
+    """
+    from patent_mteb.experiments import editions
+    from patent_mteb.patents.collection import read_collection
+
+    root = root.resolve()
+    log, missing = editions.rebuild(manifest, read_collection(records), root)
+    common.show_steps(log)
+    if missing:
+        common.warn(f"{len(missing)} publications of the manifest have no text here: {'; '.join(missing[:5])}")
+    return _show(editions.verify(manifest, root), every=False)
 
 
 @command("edition verify", "patent-mteb edition verify manifest edition")
@@ -68,11 +97,47 @@ def verify(
     """
     from patent_mteb.experiments import editions
 
-    found = editions.verify(manifest, root)
+    return _show(editions.verify(manifest, root), every=show_all)
+
+
+def _show(found: list[str], *, every: bool) -> int:
     common.result(found)
-    shown = found if show_all else found[:_SHOWN]
+    shown = found if every else found[:_SHOWN]
     for difference in shown:
         common.say(difference)
     hidden = f", {len(found) - len(shown)} not shown (--all)" if len(found) > len(shown) else ""
     common.say(f"{len(found)} differences{hidden}" if found else "the same edition")
     return int(bool(found))
+
+
+@command("edition audit", "patent-mteb edition audit PANORAMA", "patent-mteb edition audit PANORAMA --edition edition")
+def audit(
+    actions: Path,
+    /,
+    *,
+    edition: Annotated[Path | None, Parameter(help="Compare the judgements of this edition, too.")] = None,
+    session: Session = SESSION,
+) -> int:
+    """Print precision and recall of the rules of judgement against office actions that experts parsed.
+
+    Args:
+        actions: Folder with 'parsed_CTNF' and 'record' of PANORAMA.
+    """
+    from patent_mteb.experiments import label_audit
+
+    read = label_audit.read_actions(actions)
+    rows = label_audit.audit(read, edition)
+    common.result([asdict(row) | {"precision": row.precision, "recall": row.recall} for row in rows])
+    numbers = ("ours", "experts", "both", "precision", "recall")
+    common.show(
+        ("rule", *numbers),
+        [[row.rule, *(_cell(getattr(row, name)) for name in numbers)] for row in rows],
+        right=numbers,
+    )
+    with_text = sum(one.text is not None for one in read)
+    common.say(f"{len(read)} office actions, {with_text} of them with their text; the first two rules need it")
+    return 0
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,9 +1,14 @@
-"""Editions of the open benchmarks: built from records, with a manifest that a rebuild is compared with.
+"""Editions of the open benchmarks: built from records, with a manifest that others rebuild them from.
 
-An edition is a data set (``dataset.json``) that is named after its benchmark and window, as are its tasks. Its manifest
-has no texts and may be published: ``edition.json`` has the rules, versions, counts and hashes of the files;
-``texts.tsv`` the hash, dates and family of every text; ``judgements.tsv`` the grades. The same source files give the
-same manifest, in any order.
+An edition is a data set (``dataset.json``) that is named after its benchmark and window, as are its tasks. It is its
+rows: which library wrote a table does not matter. Its manifest has no texts and may be published:
+
+* ``edition.json``: the rules, the hashes of the tables' rows, and notes: source files, versions, counts of each step;
+* ``texts.tsv``: the hash, dates and family of every text; ``judgements.tsv``: the grades;
+* ``patents.parquet`` and ``citations.parquet``: the records of the edition, with :data:`OMITTED` in place of each text.
+
+The same source files give the same manifest, in any order. :func:`rebuild` takes the texts from any records that have
+the same publications.
 """
 
 from __future__ import annotations
@@ -16,12 +21,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow
+
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
-from patent_mteb.files import file_hash, folder_lock, load_json, read_jsonl, text_lines, write_json, write_lines
-from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.on_disk import in_order, stored_like
-from patent_mteb.patents.records import SCHEMA_VERSION
+from patent_mteb.files import (
+    file_hash,
+    folder_lock,
+    load_json,
+    read_jsonl,
+    rows_hash,
+    text_lines,
+    write_json,
+    write_lines,
+)
+from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.families import with_families
+from patent_mteb.patents.matching import match
+from patent_mteb.patents.on_disk import in_order, publications, stored, stored_like
+from patent_mteb.patents.records import (
+    SCHEMA_VERSION,
+    Claim,
+    Description,
+    ExpertSummary,
+    MachineSummaries,
+    Patent,
+    Translation,
+    write_citations,
+    write_patents,
+)
+from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
@@ -31,8 +60,9 @@ MANIFEST = "manifest"
 _Record = TypeVar("_Record")
 _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
-_GROUPS = ("rules", "versions", "counts", "files")
-_SCHEMA = 2
+_GROUPS = ("rules", "tables", "notes")
+_SCHEMA = 3
+OMITTED = "(text omitted)"
 _TEXT_PARTS = {f"{kind.lower()} in {one}": text_folder(kind, one) for kind in KINDS for one in LANGUAGES}
 _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES, **_TEXT_PARTS}
 """Parts of an edition and their folders."""
@@ -77,23 +107,124 @@ def build(
     recipe: str = "open_us",
     settings: Iterable[str] = (),
     licence: str = "",
+    sources: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[BuildLog, str]:
-    """Build an edition with its manifest; return the log and the edition's name."""
+    """Build an edition with its manifest; return the log and the edition's name. ``sources`` are noted as they are."""
     module = recipes.find(recipe)
     first, last = window_of(window)
     name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
     rules = [f"first={first}", f"last={last}", "match=family", *settings]
     identity = dataset.Identity(name, window, "", licence)
     recipes.check_settings(recipe, rules)
+    collection = in_one_order(collection)
     with folder_lock(root, writer="build of an edition"):
         dataset.with_identity(root, dataset.read(root), identity)  # refuses another data set
-        (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
-        log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
+        place = root / MANIFEST
+        (place / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
+        log = recipes.run_on(recipe, collection, root, rules, identity)
         manifest = _manifest_of(root)
-        write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
-        write_lines(root / MANIFEST / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
-        write_json(root / MANIFEST / "edition.json", manifest.head)
+        write_lines(place / "texts.tsv", _table(_TEXTS, manifest.texts))
+        write_lines(place / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
+        _write_records(place, collection, manifest)
+        manifest.head["notes"]["sources"] = list(sources)
+        write_json(place / "edition.json", manifest.head)
     return log, name
+
+
+def sources_of(records: Path) -> list[dict[str, Any]]:
+    """Return name, kind, size, hash and last change of the files that a records directory was imported from."""
+    accounts = read_accounts(records).values()
+    rows = ({"file": Path(one.path).name, "kind": one.source, "bytes": one.size} for one in accounts)
+    noted = [row | {"sha256": one.sha256, "day": one.day} for row, one in zip(rows, accounts, strict=True)]
+    return sorted(noted, key=lambda row: (row["file"], row["sha256"]))
+
+
+def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> None:
+    """Write the publications and citations that the edition was made of, without texts, in its final families."""
+    rules: Mapping[str, str] = manifest.head["rules"]
+    if rules["families"] != collection.family_definition:
+        collection = with_families(collection, rules["families"])
+    family_of = {one.publication_number: one.family_id for one in publications(collection.patents)}
+    numbers = {part: {key for known, key in manifest.texts if known == part} for part in ("documents", "applications")}
+    queries = {family_of[number] for number in numbers["applications"]}
+    matched, _ = match(collection.citations, collection, rules["match"], joined=False)
+    citations = [one for one in matched if family_of[one.citing] in queries]
+    families = {family_of[number] for number in numbers["documents"]} | queries
+    families |= {family_of[one.cited] for one in citations}
+    write_citations(place / "citations.parquet", citations)
+    write_patents(
+        place / "patents.parquet", (_outlined(one) for one in collection.patents if one.family_id in families)
+    )
+
+
+def _outlined(patent: Patent) -> Patent:
+    """Return a record with :data:`OMITTED` in place of its texts and without the names of persons and companies."""
+
+    def without(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+        return tuple(replace(claim, text=OMITTED) for claim in claims)
+
+    return replace(
+        patent,
+        title=patent.title and OMITTED,
+        abstract=patent.abstract and OMITTED,
+        claims=without(patent.claims),
+        description=Description(OMITTED if patent.description.lines() else ""),
+        paragraphs=(),
+        translations=tuple(Translation(one.language) for one in patent.translations),
+        inventors=(),
+        applicants=(),
+        keywords=(),
+        expert=ExpertSummary(),
+        summaries=MachineSummaries(),
+    )
+
+
+_NO_TEXTS = Patent("", "")
+_FILLED = ("title", "abstract", "claims", "description")
+
+
+def rebuild(manifest: Path, collection: Collection, root: Path) -> tuple[BuildLog, list[str]]:
+    """Build an edition from its manifest and the texts of other records.
+
+    Returns:
+        The log, and one sentence for each publication that the records lack, or whose text they lack.
+    """
+    head = _read(manifest).head
+    outlines = read_collection(manifest)
+    rows = {one.publication_number: row for row, one in enumerate(publications(collection.patents))}
+    missing: list[str] = []
+
+    def texts_of(outline: Patent) -> Patent:
+        row = rows.get(outline.publication_number)
+        found = _NO_TEXTS if row is None else collection.patents[row]
+        wanted = [name for name in _FILLED if getattr(outline, name) != getattr(_NO_TEXTS, name)]
+        lacking = [name for name in wanted if getattr(found, name) == getattr(_NO_TEXTS, name)]
+        if row is None or lacking:
+            what = "is not in the records" if row is None else f"has no {', '.join(lacking)} in the records"
+            missing.append(f"{outline.publication_number} {what}")
+        languages = {one.language for one in outline.translations}
+        return replace(
+            outline,
+            title=found.title if outline.title else "",
+            abstract=found.abstract if outline.abstract else "",
+            claims=found.claims if outline.claims else (),
+            description=found.description if outline.description.lines() else Description(),
+            paragraphs=found.paragraphs if outline.description.lines() else (),
+            languages=found.languages,
+            translations=tuple(one for one in found.translations if one.language in languages),
+        )
+
+    rules = {name: value for name, value in head["rules"].items() if name not in ("first", "last") and value != "None"}
+    patents = stored(map(texts_of, outlines.patents))
+    if len(missing) == len(patents):
+        remedy = "import the full text of the publications of patents.parquet"
+        raise DataError(f"the records have none of the {len(patents)} publications", path=manifest, remedy=remedy)
+    collection = replace(outlines, patents=patents, family_definition=rules["families"])
+    settings = [f"{name}={value}" for name, value in rules.items()]
+    log, _ = build(
+        collection, root, head["window"], head["recipe"], settings, head["licence"], head["notes"]["sources"]
+    )
+    return log, missing
 
 
 @dataclass(frozen=True)
@@ -114,18 +245,28 @@ def _hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _manifest_of(root: Path) -> _Manifest:
-    """Compute the manifest of the tables in a root."""
+def _recipe_of(root: Path) -> tuple[dataset.DataSetRecord, str]:
+    """Return the record of an edition and the name of its recipe."""
     record = dataset.read(root)
-    known = {name: built for name, built in (record.recipes if record else {}).items() if name in recipes.OPEN_RECIPES}
+    known = [name for name in (record.recipes if record else ()) if name in recipes.OPEN_RECIPES]
     if record is None or len(known) != 1:
         raise DataError(
             "no edition was built here",
             path=root,
             remedy="build one: patent-mteb edition build open-us RECORDS ROOT --window 2026Q3",
         )
-    ((recipe, built),) = known.items()
-    folder = root / str(recipes.find(recipe).NAME)
+    return record, known[0]
+
+
+def edition_folder(root: Path) -> Path:
+    """Return the folder of the tables of an edition."""
+    return root / str(recipes.find(_recipe_of(root)[1]).NAME)
+
+
+def _manifest_of(root: Path) -> _Manifest:
+    """Compute the manifest of the tables in a root."""
+    record, recipe = _recipe_of(root)
+    built, folder = record.recipes[recipe], edition_folder(root)
     texts = _texts(folder)
     judgements: dict[tuple[str, str, str], tuple[str, ...]] = {}
     for part, place in _PARTS.items():
@@ -134,6 +275,7 @@ def _manifest_of(root: Path) -> _Manifest:
             judgements |= {
                 (part, query, key): (str(gain),) for query, judged in qrels.items() for key, gain in judged.items()
             }
+    versions = {"patent_mteb": built.built_with, "records": str(SCHEMA_VERSION), "pyarrow": pyarrow.__version__}
     head = {
         "schema": _SCHEMA,
         "edition": record.name,
@@ -141,11 +283,14 @@ def _manifest_of(root: Path) -> _Manifest:
         "window": record.version,
         "licence": record.licence,
         "rules": dict(sorted(built.settings.items())),
-        "versions": {"patent_mteb": built.built_with, "records": str(SCHEMA_VERSION)},
-        "counts": dict(built.counts),
-        "files": {path: file_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
+        "tables": {path: _table_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
+        "notes": {"versions": versions, "counts": dict(built.counts)},
     }
     return _Manifest(head, texts, judgements)
+
+
+def _table_hash(path: Path) -> str:
+    return rows_hash(path) if path.suffix == ".parquet" else file_hash(path)
 
 
 def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -173,7 +318,7 @@ def _read(folder: Path) -> _Manifest:
     path = folder / "edition.json"
     head = load_json(path)
     known = isinstance(head, dict) and head.get("schema") == _SCHEMA
-    if not known or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS):
+    if not known or any(not isinstance(head.get(one), dict) for one in _GROUPS):
         remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
         raise DataError("this is not the manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
@@ -201,10 +346,10 @@ def verify(manifest: Path, root: Path) -> list[str]:
     differences = [*_head_differences(theirs.head, ours.head)]
     differences += _row_differences("", theirs.texts, ours.texts, _TEXTS[2:])
     differences += _row_differences("judgement of ", theirs.judgements, ours.judgements, _JUDGEMENTS[3:])
-    files, now = theirs.head.get("files", {}), ours.head["files"]
+    tables, now = theirs.head["tables"], ours.head["tables"]
     if not differences:
         differences = [
-            f"file {path}: other bytes" for path in sorted({*files, *now}) if files.get(path) != now.get(path)
+            f"table {path}: other rows" for path in sorted({*tables, *now}) if tables.get(path) != now.get(path)
         ]
     return differences
 
@@ -213,11 +358,10 @@ def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Ite
     for name in ("edition", "recipe", "window", "licence"):
         if theirs.get(name) != ours[name]:
             yield f"{name}: '{theirs.get(name)}' in the manifest, '{ours[name]}' here"
-    for group, what in (("rules", "rule"), ("versions", "version of"), ("counts", "count of")):
-        for name in sorted({*theirs.get(group, {}), *ours[group]}):
-            first, second = theirs.get(group, {}).get(name, "nothing"), ours[group].get(name, "nothing")
-            if first != second:
-                yield f"{what} {name}: {first} in the manifest, {second} here"
+    for name in sorted({*theirs["rules"], *ours["rules"]}):
+        first, second = (head["rules"].get(name, "nothing") for head in (theirs, ours))
+        if first != second:
+            yield f"rule {name}: {first} in the manifest, {second} here"
 
 
 _SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"}

@@ -11,6 +11,7 @@ one directory or in several. :func:`merge_shares` turns them into the same bytes
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import hashlib
 import re
 import stat
@@ -23,7 +24,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-from patent_mteb.files import folder_lock, text_lines
+from patent_mteb.files import file_hash, folder_lock, text_lines
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.claims import unread_claims
@@ -423,12 +424,13 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _account(path: Path, reader: Reader, source: str) -> Account:
-    with readable(path), path.open("rb") as stream:
-        content = hashlib.file_digest(stream, "blake2b").hexdigest()
+    with readable(path):
+        content, stat = file_hash(path), path.stat()
     key = "\0".join((content, reader.name, reader.settings, version(), str(PATENT_SCHEMA)))
     name = re.sub(r"[^\w-]+", "-", path.name.partition(".")[0])[:60].strip("-") or "part"
     part = f"{name}-{hashlib.blake2b(key.encode()).hexdigest()[:12]}"
-    return Account(str(path), source, part, path.stat().st_size)
+    day = dt.datetime.fromtimestamp(stat.st_mtime, dt.UTC).date().isoformat()
+    return Account(str(path), source, part, stat.st_size, sha256=content, day=day)
 
 
 def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[str]:
@@ -454,7 +456,9 @@ def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: 
     if leaving or any(account.path in {one.path for one in todo.values()} for account in staying):
         again += [one for one in staying if one.done and (one.lost_records or one.joined)]
     todo |= {
-        one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo
+        one.part: Account(one.path, one.source, one.part, one.size, again=True, sha256=one.sha256, day=one.day)
+        for one in again
+        if one.part not in todo
     }
     return list(todo.values())
 

@@ -126,7 +126,8 @@ class Tally:
 class Account:
     """The import of one input file, as ``import.json`` stores it.
 
-    ``source`` is the name of its reader or the path of the column map, ``size`` the bytes of the input. ``done`` says
+    ``source`` is the name of its reader or the path of the column map. ``size``, ``sha256`` and ``day`` are the bytes,
+    the hash and the day of the last change of the input; earlier versions noted neither hash nor day. ``done`` says
     whether its part is complete, ``again`` whether a complete part is read again, because records that were removed as
     repeats may return. Then come the records written, by kind, the skipped documents, by reason, and the notes.
     """
@@ -135,6 +136,8 @@ class Account:
     source: str
     part: str
     size: int
+    sha256: str = ""
+    day: str = ""
     done: bool = False
     again: bool = False
     records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))

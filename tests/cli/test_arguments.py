@@ -97,7 +97,9 @@ REQUIRED = {
     "publish mteb": ["d"],
     "publish beir": ["x", "d"],
     "edition build": ["open-us", "r", "o", "--window", "2026"],
+    "edition rebuild": ["m", "r", "o"],
     "edition verify": ["m", "d"],
+    "edition audit": ["p"],
 }
 
 

@@ -25,6 +25,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
 from patent_mteb.files import folder_lock
 from patent_mteb.models import bm25
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.records import write_patents
+from patent_mteb.readers.importing import import_files
 from patent_mteb.recipes.beir import read_qrels
 from patent_mteb.tasks import catalogue
 
@@ -103,12 +106,25 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     files = [BULK / name for name in FILES]
     first = edition(tmp_path / "one", files, ACTIONS)
     second = edition(tmp_path / "two", files[::-1], ACTIONS[::-1])
-    for name in ("edition.json", "texts.tsv", "judgements.tsv"):
+    for name in ("texts.tsv", "judgements.tsv", "patents.parquet", "citations.parquet"):
         assert (first / "manifest" / name).read_bytes() == (second / "manifest" / name).read_bytes()
+    heads = [json.loads((place / "manifest" / "edition.json").read_text()) for place in (first, second)]
+    for head in heads:
+        names = [source["file"] for source in head["notes"].pop("sources")]
+        assert sorted([*(path.name for path in files), "office-actions.jsonl"]) == names
+    assert heads[0] == heads[1]
     assert cli.main(["edition", "verify", str(first / "manifest"), str(second)]) == 0
+    words = [
+        "edition",
+        "rebuild",
+        str(first / "manifest"),
+        str(tmp_path / "two" / "records"),
+        str(tmp_path / "rebuilt"),
+    ]
+    assert cli.main(words) == 0
     assert "the same edition" in capsys.readouterr().out
-    manifest = "".join(path.read_text() for path in (first / "manifest").iterdir())
-    assert "apparatus" not in manifest.lower()  # no text
+    manifest = b"".join(path.read_bytes() for path in (first / "manifest").iterdir())
+    assert b"apparatus" not in manifest.lower()  # no text
 
     qrels, _ = read_qrels(first / "PatentOpenUS" / "qrels" / "test.tsv")
     assert qrels["US2022159901A1"] == {"US2005004437A1": 3, "US2001009014A1": 1, "US9358892B1": 2}
@@ -205,6 +221,72 @@ def test_a_changed_table_is_found_whatever_its_manifest_says(published, tmp_path
 
 def manifest_of(folder):
     return {path.name: path.read_bytes() for path in (folder / "manifest").iterdir()}
+
+
+def test_who_wrote_the_tables_makes_no_difference(published, tmp_path, monkeypatch):
+    """The same rows in another form of Parquet, and another version of the suite."""
+    again = made(tmp_path / "again")
+    for path in again.glob("PatentOpenUS/**/*.parquet"):
+        before = path.read_bytes()
+        pq.write_table(pq.read_table(path), path, compression="gzip", row_group_size=3, use_dictionary=False)
+        assert path.read_bytes() != before
+    head = json.loads((published / "edition.json").read_text())
+    head["notes"]["versions"] = {"patent_mteb": "0.0.9", "pyarrow": "20.0.0"}
+    (published / "edition.json").write_text(json.dumps(head))
+    assert editions.verify(published, again) == []
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(again))
+    revisions = {kind.metadata.revision for (one,) in [catalogue.own_benchmarks()] for kind in one.task_classes}
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(published.parent))
+    assert revisions == {kind.metadata.revision for (one,) in [catalogue.own_benchmarks()] for kind in one.task_classes}
+
+    path = again / "PatentOpenUS" / "judgements.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(2, "letter", pa.array(["A"] * len(table))), path)
+    assert editions.verify(published, again) == ["table PatentOpenUS/judgements.parquet: other rows"]
+
+
+@pytest.mark.parametrize("rules", [[], ["families=extended"], ["documents=4", "queries=1"], ["gate=effective"]])
+def test_an_edition_is_rebuilt_from_its_manifest_and_the_texts_of_anyone(tmp_path, rules):
+    first = made(tmp_path / "first", rules) / "manifest"
+    assert not any(word.encode() in path.read_bytes() for path in first.iterdir() for word in ("rotor", "painted"))
+    bare = [
+        dataclasses.replace(one, family_id=one.publication_number, publication_date=None, priority_date=None, ipc=())
+        for one in world.PATENTS[::-1]
+    ]
+    _, missing = editions.rebuild(first, Collection(bare), tmp_path / "second")
+    assert missing == [] and editions.verify(first, tmp_path / "second") == []
+    for name in ("texts.tsv", "judgements.tsv"):
+        assert (first / name).read_bytes() == (tmp_path / "second" / "manifest" / name).read_bytes()
+
+
+def test_a_rebuild_names_every_text_that_is_missing_or_differs(published, tmp_path, capsys):
+    patents = [
+        dataclasses.replace(one, claims=(), abstract="Another.") if one.publication_number == D2 else one
+        for one in world.PATENTS
+        if one.publication_number != D1
+    ]
+    records = tmp_path / "records"
+    write_patents(records / "patents.parquet", patents)
+    words = ["edition", "rebuild", str(published), str(records), str(tmp_path / "second")]
+    assert cli.main(words) == 1
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert f"2 publications of the manifest have no text here: {D1} is not in the records" in told
+    assert f"{D2} has no claims in the records" in told
+    assert f"document {D1}: other text or classes" in told or f"document {D1}: missing here" in told
+    assert f"document {D2}: other text or classes" in told
+    with pytest.raises(DataError, match="none of the"):
+        editions.rebuild(published, Collection([]), tmp_path / "third")
+
+
+def test_a_manifest_names_the_source_files(tmp_path):
+    table = tmp_path / "list.csv"
+    table.write_text("Publication Number,Title,Abstract\nUS7000001B2,A valve,It has a seal\n")
+    import_files([table], tmp_path / "records")
+    os.utime(table, (0, 0))  # the note is of the day of the import
+    (row,) = editions.sources_of(tmp_path / "records")
+    assert row["file"] == "list.csv" and row["bytes"] == table.stat().st_size
+    assert row["sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
+    assert row["day"] == dt.datetime.now(dt.UTC).date().isoformat()
 
 
 @pytest.mark.parametrize("broken", ["write_json", "write_lines"])
@@ -327,7 +409,7 @@ def test_folders_that_hold_no_edition_are_said(published, tmp_path):
         editions.verify(tmp_path / "torn", published.parent)
 
 
-@pytest.mark.parametrize("change", [{"rules": None}, {"counts": ["1"]}, {"files": "none"}])
+@pytest.mark.parametrize("change", [{"rules": None}, {"notes": ["1"]}, {"tables": "none"}])
 def test_a_head_of_another_form_is_no_manifest(published, tmp_path, change):
     shutil.copytree(published, tmp_path / "torn")
     head = tmp_path / "torn" / "edition.json"

@@ -1,0 +1,93 @@
+"""The rules of judgement against office actions parsed by experts: counts by hand, and the real samples."""
+
+import json
+
+import open_us_patents as world
+import pytest
+from open_us_patents import D1, D2, D3, D6
+from paths import SHARED
+
+from patent_mteb import cli
+from patent_mteb.errors import DataError
+from patent_mteb.experiments import editions
+from patent_mteb.experiments.label_audit import audit, read_actions
+
+ACTIONS = SHARED / "office-actions"
+
+
+def claim(number, parent, *reasons):
+    cited = [
+        {"sectionCode": section, "citedPatents": [{"patentNum": f"US {document[2:-2]}", "text": list(paragraphs)}]}
+        for section, document, paragraphs in reasons
+    ]
+    return {"claimNumber": number, "parentClaim": parent, "isReject": bool(reasons), "reasons": cited}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The first application of the hand-made world, as experts might have parsed its office action."""
+    claims = [
+        claim(1, -1, (102, D1, (2, 3, 4)), (103, D2, (1,))),
+        claim(2, 1, (103, D1, (2,))),
+        claim(3, -1, (103, D3, ())),
+        claim(4, 3),
+    ]
+    cited = [{"referenceIdentifier": one[2:-2]} for one in (D1, D2, D6)]
+    record = {
+        "applicationNumber": "17000001",
+        "CTNFBodyText": "See paragraph 2, [0003], para. 1 and column 7, lines 3-9.",
+        "patentsCitedByExaminer": [str(cited)],
+    }
+    for name, content in (("parsed_CTNF/pC_r1_17000001", {"claims": claims}), ("record/rec_r1_17000001", record)):
+        path = tmp_path / "panorama" / f"{name}.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(content))
+    return tmp_path / "panorama"
+
+
+def test_counts_by_hand(folder, tmp_path):
+    editions.build(world.collection(), tmp_path / "edition", world.WINDOW)
+    counts = {one.rule: (one.ours, one.experts, one.both) for one in audit(read_actions(folder), tmp_path / "edition")}
+    assert counts == {
+        "paragraphs named in the action": (3, 4, 3),
+        "documents cited by the examiner are relevant": (3, 3, 2),
+        # claim 1: D3; claim 2: D2 of its parent, D3; claim 3: D1, D2
+        "other claims' documents are irrelevant": (5, 4, 4),
+        "the same, but a parent's documents unjudged": (4, 4, 4),
+        # the edition has D1 as A against claim 3, too
+        "edition: documents cited against a claim": (5, 4, 4),
+        # D1 is X against claim 2 there, section 103 here; D3 is A
+        "edition: X is section 102, Y section 103": (3, 3, 2),
+        "edition: paragraphs cited against a claim": (5, 5, 4),
+    }
+
+
+def test_examples_name_the_difference(folder):
+    rule = audit(read_actions(folder))[1]
+    assert rule.examples == [f"only ours: 17000001 {D6[:-2]}", f"only experts: 17000001 {D3[:-2]}"]
+    assert (rule.precision, rule.recall) == (2 / 3, 2 / 3)
+
+
+def test_what_cannot_be_compared_is_one_clear_error(folder, tmp_path):
+    with pytest.raises(DataError, match="no parsed office action"):
+        read_actions(tmp_path)
+    others = [one for one in world.CITATIONS if one.citing.endswith("2")]
+    editions.build(world.collection(citations=others), tmp_path / "edition", world.WINDOW)
+    with pytest.raises(DataError, match="share no rejected claim"):
+        audit(read_actions(folder), tmp_path / "edition")
+    (path,) = folder.glob("parsed_CTNF/*")
+    path.write_text('{"claims": [{"claimNumber": 1}]}')
+    with pytest.raises(DataError, match=r"not a parsed office action.*parentClaim"):
+        read_actions(folder)
+
+
+@pytest.mark.skipif(not ACTIONS.is_dir(), reason="shared/data/office-actions is not here")
+def test_the_real_sample(capsys):
+    assert cli.main(["edition", "audit", str(ACTIONS), "--json"]) == 0
+    rows = {row["rule"]: row for row in json.loads(capsys.readouterr().out)["result"]}
+    assert {name: (row["ours"], row["experts"], row["both"]) for name, row in rows.items()} == {
+        "paragraphs named in the action": (89, 81, 81),
+        "documents cited by the examiner are relevant": (20, 19, 19),
+        "other claims' documents are irrelevant": (261, 240, 240),
+        "the same, but a parent's documents unjudged": (240, 240, 240),
+    }
