@@ -158,3 +158,49 @@ def test_lines_of_json(tmp_path):
     path.write_text("{}\n3\n")
     with pytest.raises(DataError, match="row 2: a JSON int where an object is expected"):
         list(files.json_lines(path))
+
+
+VALUES = {
+    "text": ["x", "é\n", None, ""],
+    "codes": [["a", "b"], [], None, ["c"]],
+    "number": pa.array([1, None, 3, 4], pa.int32()),
+    "day": [dt.date(2020, 1, 1), None, dt.date(2021, 1, 1), None],
+    "share": [0.5, None, 1.0, float("nan")],
+    "nested": [{"x": 1, "y": "u"}, None, {"x": None, "y": "v"}, {"x": 2, "y": None}],
+}
+
+
+def test_the_hash_of_rows_depends_on_no_writer(tmp_path):
+    table, path = pa.table(VALUES), tmp_path / "rows.parquet"
+    seen = set()
+    for change in ({}, {"compression": "zstd", "row_group_size": 1}, {"use_dictionary": False, "version": "1.0"}):
+        for text in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+            pq.write_table(table.set_column(0, "text", table["text"].cast(text)), path, **change)
+            seen.add(files.rows_hash(path))
+    assert len(seen) == 1
+
+
+def test_the_hash_of_rows_changes_with_every_value_name_and_order(tmp_path):
+    table, path = pa.table(VALUES), tmp_path / "rows.parquet"
+    others = [
+        table,
+        table.slice(0, 3),
+        table.slice(0, 0),
+        table.take([1, 0, 2, 3]),
+        table.select([*VALUES][::-1]),
+        table.rename_columns(["name", *[*VALUES][1:]]),
+        *(
+            table.set_column(0, "text", [texts])
+            for texts in (["x", "é\n", "", None], ["xé", "\n", None, ""], ["x", "é", None, ""])
+        ),
+        table.set_column(1, "codes", [[["a"], ["b"], None, ["c"]]]),
+        table.set_column(1, "codes", [[["a", "b"], None, [], ["c"]]]),
+        table.set_column(2, "number", [[1, 0, 3, 4]]),
+        table.set_column(3, "day", [[dt.date(2020, 1, 2), None, dt.date(2021, 1, 1), None]]),
+        table.set_column(5, "nested", [[{"x": 1, "y": "u"}, {"x": None, "y": None}, *VALUES["nested"][2:]]]),
+    ]
+    hashes = []
+    for other in others:
+        pq.write_table(other, path)
+        hashes.append(files.rows_hash(path))
+    assert len(set(hashes)) == len(others)
