@@ -205,7 +205,8 @@ def run_on(
         collection.patents, collection.citations, collection.relations, collection.families.items()
     )
     preparation = BuildLog(name)
-    ready, report = prepare(collection, common, preparation, not getattr(module, "EACH_CITATION", False))
+    joined = not getattr(module, "EACH_CITATION", False)
+    ready, report = prepare(collection, common, preparation, joined, _common_defaults(recipe))
     with replacing_folders(root, name, outdated) as folder:
         try:
             log: BuildLog = module.build(ready.patents, ready.citations, folder, *params)

@@ -45,6 +45,7 @@ from patent_mteb.recipes import open_us
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_citations import Header, Judgement
 from patent_mteb.recipes.open_layout import document_of
+from patent_mteb.recipes.preparation import AS_GIVEN
 
 LANGUAGES = ("de", "en", "fr")
 """The official languages of the EPO."""
@@ -127,7 +128,7 @@ def read_languages(folder: Path) -> dict[str, str]:
 
 
 NAME = "PatentOpenEP"
-COMMON = open_us.COMMON
+COMMON = AS_GIVEN
 EACH_CITATION = True
 NEEDS = open_us.NEEDS
 

@@ -53,12 +53,13 @@ from patent_mteb.recipes.open_citations import (
     usable_citations,
 )
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.preparation import AS_GIVEN
+from patent_mteb.recipes.preparation import Common
 from patent_mteb.recipes.sampling import fill_up, sample_queries
 from patent_mteb.sample import examined
 
 NAME = "PatentOpenUS"
-COMMON = AS_GIVEN
+COMMON = Common(match="number", families="extended")
+"""A fifth of US publications continue an earlier application, with its description: one family."""
 EACH_CITATION = True
 """An office action may cite a document as X against some claims and as A against others."""
 

@@ -44,13 +44,13 @@ class Common:
 
 
 AS_GIVEN = Common(match="number", families="given")
-"""Defaults of recipes whose source states the families of its publications, and of editions that can be rebuilt."""
+"""Defaults of recipes whose source states the families of its publications."""
 
 
 def prepare(
-    collection: Collection, common: Common, log: BuildLog, joined: bool = True
+    collection: Collection, common: Common, log: BuildLog, joined: bool = True, default: Common = Common()
 ) -> tuple[Collection, MatchReport]:
-    """Return the collection as a recipe reads it, and the match report."""
+    """Return the collection as a recipe with these default settings reads it, and the match report."""
     n_families = _n_families(collection)
     note = DEFINITIONS[common.families]
     if common.families == "joined" != collection.family_definition:
@@ -58,7 +58,8 @@ def prepare(
         note = counts_note({f"joined to another by {RULES[rule]}": count for rule, count in joined_by.items()}) or note
     elif common.families != collection.family_definition:
         collection = with_families(collection, common.families)
-        log.deviate(f"patent families are {note}")
+        if common.families != default.families:
+            log.deviate(f"patent families are {note}")
     log.step(f"families: {common.families}", n_families, _n_families(collection), note)
 
     twins = near_duplicate_groups(collection.patents)

@@ -27,7 +27,7 @@ from patent_mteb.files import folder_lock
 from patent_mteb.identity import content_hash
 from patent_mteb.models import bm25
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.records import write_patents
+from patent_mteb.patents.records import Relation, write_patents
 from patent_mteb.readers.importing import import_files
 from patent_mteb.recipes.beir import read_qrels
 from patent_mteb.tasks import catalogue
@@ -245,7 +245,7 @@ def test_who_wrote_the_tables_makes_no_difference(published, tmp_path):
     assert content_hash(again / "PatentOpenUS") != names[0]
 
 
-@pytest.mark.parametrize("rules", [[], ["families=extended"], ["documents=4", "queries=1"], ["gate=effective"]])
+@pytest.mark.parametrize("rules", [[], ["families=given"], ["documents=4", "queries=1"], ["gate=effective"]])
 def test_an_edition_is_rebuilt_from_its_manifest_and_the_texts_of_anyone(tmp_path, rules):
     first = made(tmp_path / "first", rules) / "manifest"
     assert not any(word.encode() in path.read_bytes() for path in first.iterdir() for word in ("rotor", "painted"))
@@ -257,6 +257,26 @@ def test_an_edition_is_rebuilt_from_its_manifest_and_the_texts_of_anyone(tmp_pat
     assert missing == [] and editions.verify(first, tmp_path / "second") == []
     for name in ("texts.tsv", "judgements.tsv"):
         assert (first / name).read_bytes() == (tmp_path / "second" / "manifest" / name).read_bytes()
+
+
+def test_a_continuation_is_no_document_of_its_own(tmp_path):
+    """It repeats the description of its parent, so whoever cites it cites the parent's family."""
+    grant = world.publication("US11000009B2", "US15000009", "2018-05-01", "2008-07-01", words="rotor blade")
+    cited = dataclasses.replace(world.CITATIONS[0], cited=grant.publication_number, category="Y", passages=())
+    collection = dataclasses.replace(
+        world.collection([*world.PATENTS, grant], [*world.CITATIONS[1:], cited]),
+        relations=[Relation(grant.publication_number, "US12000001", "continuation")],
+    )
+    editions.build(collection, tmp_path / "joined", world.WINDOW)
+    qrels, _ = read_qrels(tmp_path / "joined" / "PatentOpenUS" / "qrels" / "test.tsv")
+    assert grant.publication_number not in qrels[Q1] and qrels[Q1][D1] == 2
+    editions.build(collection, tmp_path / "apart", world.WINDOW, settings=["families=given"])
+    qrels, _ = read_qrels(tmp_path / "apart" / "PatentOpenUS" / "qrels" / "test.tsv")
+    assert qrels[Q1][grant.publication_number] == 2
+    _, missing = editions.rebuild(
+        tmp_path / "joined" / "manifest", Collection([*world.PATENTS, grant]), tmp_path / "again"
+    )
+    assert not missing and not editions.verify(tmp_path / "joined" / "manifest", tmp_path / "again")
 
 
 def test_a_rebuild_names_every_text_that_is_missing_or_differs(published, tmp_path, capsys):

@@ -198,13 +198,14 @@ def test_a_build_warns_of_near_duplicates_of_many_queries(alike, warned, caplog)
     assert said not in caplog.text
 
 
-def test_recipes_of_published_families_keep_them_as_given():
+def test_families_are_those_of_the_source_where_it_has_them():
     defaults = {}
     for recipe in (*recipes.RECIPES, *recipes.OPEN_RECIPES, *recipes.PUBLIC_RECIPES):
         of_every = {one.name: one.default for one in recipes.settings(recipe)}
         defaults[recipe] = of_every["match"], of_every["families"]
-    as_given = (*recipes.OPEN_RECIPES, *recipes.PUBLIC_RECIPES)
-    assert defaults == dict.fromkeys(recipes.RECIPES, ("kind", "joined")) | dict.fromkeys(as_given, ("number", "given"))
+    expected = dict.fromkeys(recipes.RECIPES, ("kind", "joined"))
+    expected |= dict.fromkeys(("open_ep", *recipes.PUBLIC_RECIPES), ("number", "given"))
+    assert defaults == expected | dict.fromkeys(("open_us", "open_us_grants"), ("number", "extended"))
     with pytest.raises(DataError, match=r"the default is families=given"):
         recipes.check_settings("open_us", ["families=mine"])
 
