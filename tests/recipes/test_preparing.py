@@ -206,7 +206,7 @@ def test_families_are_those_of_the_source_where_it_has_them():
     expected = dict.fromkeys(recipes.RECIPES, ("kind", "joined"))
     expected |= dict.fromkeys(("open_ep", *recipes.PUBLIC_RECIPES), ("number", "given"))
     assert defaults == expected | dict.fromkeys(("open_us", "open_us_grants"), ("number", "extended"))
-    with pytest.raises(DataError, match=r"the default is families=given"):
+    with pytest.raises(DataError, match=r"the default is families=extended"):
         recipes.check_settings("open_us", ["families=mine"])
 
 
