@@ -175,6 +175,7 @@ WRITTEN = {
     "edition build": {"edition"},
     "edition rebuild": {"edition"},
     "publish beir": {"DIR"},
+    "publish board": {"BOARD"},
     "publish mteb": {"DIR"},
     "publish results": {"DIR"},
 }

@@ -29,7 +29,7 @@ _IN_GROUPS = {
     "data": "import inspect build validate summarise",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
-    "publish": "results board anonymous mteb beir",
+    "publish": "results board check anonymous mteb beir",
     "edition": "build rebuild verify audit",
 }
 COMMANDS: dict[str, tuple[str, ...]] = {

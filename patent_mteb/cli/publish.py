@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -60,7 +61,7 @@ def board(
     name: Annotated[tuple[str, ...], Parameter(metavar="MODEL=NAME")] = (),
     session: Session = SESSION,
 ) -> int:
-    """Write summaries of results and a leaderboard of all summaries in a folder, own data and models included.
+    """Add results to a leaderboard of your own, own data and models included; 'report' makes its page.
 
     Args:
         name: List a local checkpoint under this name; MODEL is its directory or its name in the results. Repeatable.
@@ -70,10 +71,31 @@ def board(
     names = dict(one.rsplit("=", 1) for one in name)
     status = _prepare(results, folder_of(out, folder), model, upstream=False, names=names)
     common.say_content(
-        "scores, the names of models, and the name, version, owner and licence of own data; no patent numbers and no"
-        " texts"
+        "scores, also by query; the names of models; name, version, owner and licence of own data, with digests instead"
+        " of patent numbers; no texts"
     )
     return status
+
+
+@command("publish check", "patent-mteb publish check BOARD")
+def check(board: Path, /, *, session: Session = SESSION) -> int:
+    """Check every result of a board: evidence, per-query scores, and the rules of acceptance.
+
+    Args:
+        board: Folder of 'publish board', with the results that others have added.
+    """
+    from patent_mteb.report.export import check_board
+
+    found = check_board(board)
+    common.result(asdict(found))
+    for problem in found.problems:
+        common.warn(f"refused: {problem}")
+    common.say(
+        f"{found.by_query + found.by_evidence} results of {len(found.entries)} models hold: {found.by_query} are the"
+        f" means of their queries, {found.by_evidence} are of tasks without queries; {len(found.problems)} refused"
+    )
+    common.say(f"'patent-mteb doctor {board} --recompute 5%' also encodes a sample of the queries again")
+    return int(bool(found.problems))
 
 
 @command("publish anonymous", "patent-mteb publish anonymous results OUT")

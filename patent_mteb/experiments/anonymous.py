@@ -73,13 +73,21 @@ def copy_results(source: Path, target: Path) -> Copied:
     return done
 
 
+def queries_of(path: Path) -> pa.Table:
+    """Return a table of per-query scores with digests instead of the queries."""
+    return _renamed(path, partial(_digest, _key()))
+
+
+def _renamed(path: Path, named: Callable[[str], str]) -> pa.Table:
+    table = pq.read_table(path)
+    column = pa.array([named(query) for query in table["query"].to_pylist()], pa.string())
+    return table.set_column(table.schema.get_field_index("query"), "query", column).sort_by("query")
+
+
 def _copy(path: Path, target: Path, named: Callable[[str], str]) -> bool:
     """Copy a file whose form is known; return whether it was."""
     if path.name.endswith(".queries.parquet"):
-        table = pq.read_table(path)
-        column = pa.array([named(query) for query in table["query"].to_pylist()], pa.string())
-        place = table.schema.get_field_index("query")
-        write_parquet(target, table.set_column(place, "query", column).sort_by("query"))
+        write_parquet(target, _renamed(path, named))
     elif path.suffix in (".run", ".qrels"):
         lines = [line.split() for _, line in text_lines(path) if line.strip()]
         rows = [[named(words[0]), words[1], named(words[2]), *words[3:]] for words in lines]

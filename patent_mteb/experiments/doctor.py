@@ -132,6 +132,9 @@ def _recomputed(path: Path, model: Any, share: float) -> Recomputed:
     n = max(1, min(len(queries), math.ceil(share * len(queries))))
     drawn = {queries[place] for place in np.random.default_rng(_SEED).choice(len(queries), n, replace=False)}
     fresh = _ranked(task, model, drawn)
+    if unknown := drawn - fresh.keys():
+        problem = f"the data have no query '{min(unknown)}': digests replace the ids of a published copy"
+        raise DataError(problem, path=path, remedy="recompute the results that were copied")
     differences = np.array([abs(fresh[query] - stored[query]) for query in sorted(drawn)])
     differing, largest = int((differences > _TOLERANCE).sum()), float(differences.max())
     problem = f"{differing} of {n} queries have other scores, by up to {largest:.4f}"

@@ -4,37 +4,42 @@
 
 ``results/<org>__<model>/<revision>/…``    result files with model and settings, in the layout of mteb's repository
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
-``summaries/<org>__<model>/<revision>/…``  ``summary.json``: main scores by benchmark and task
-``leaderboard.md``                         made from all these summaries (:mod:`patent_mteb.report.leaderboard`)
+
+For a leaderboard of one's own (``upstream=False``) it writes no cards, but the per-query scores of each result, so that
+others can compute its mean again, ``names.json`` with the names of local checkpoints, and ``leaderboard.md``. Such a
+folder is an ordinary results folder: ``report`` makes its page, and :func:`check_board` says what does not belong.
 
 Results that others cannot compare or repeat are refused, each with its reason: mteb's repository accepts models that
-mteb implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results``; it also
-accepts models of this suite and named own data. Results that contradict their per-query scores or their model's
-description are refused too. Links are never followed, so that nothing from elsewhere is published.
+mteb implements, on published data. A leaderboard also accepts models of this suite and named own data, whose queries
+get digests as names. Results that contradict their per-query scores or their model's description are refused too.
+Links are never followed, so that nothing from elsewhere is published.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_text
+from patent_mteb.experiments.anonymous import queries_of
+from patent_mteb.files import read_json, write_json, write_parquet, write_text
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.folders import META, check_meta, parse
-from patent_mteb.report.leaderboard import boards, entries, summary
+from patent_mteb.report.leaderboard import Entry, boards
 from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.words import measure_title, visible
 
-__all__ = ["Export", "Refusal", "prepare"]
+__all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
+BOARD, NAMES = "leaderboard.md", "names.json"
 SETTINGS = "run_settings.jsonl"
 """mteb's settings of runs: versions and encode arguments by task, splits and subsets."""
 
@@ -129,26 +134,106 @@ def prepare(
         accepted.append(row)
         for path, content in copied.items():
             if path.name == SETTINGS:  # of all results of a folder, each line once
-                content = "".join(dict.fromkeys((copies.get(path, "") + content).splitlines(keepends=True)))
+                earlier = copies.get(path) or _text_if_there(out / "results" / path)
+                content = "".join(dict.fromkeys((earlier + content).splitlines(keepends=True)))
             copies[path] = content
-    files = []
+    files = [write_text(out / "results" / path, text) for path, text in copies.items()]
+    messages = [message for message in collected.messages if model is None or _folder(model) in message]
     if upstream:
-        files += [write_text(out / "results" / path, text) for path, text in copies.items()]
         for (name,), members in _by(accepted, "model").items():
             files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
-    for (name, revision, experiment), members in _by(accepted, "model", "revision", "experiment").items():
-        folder = out / "summaries" / _folder(name) / revision
-        folder = folder / "experiments" / experiment if experiment else folder
-        text = json.dumps(
-            summary(members, _owners(members), named.get((name, revision), "")), indent=2, ensure_ascii=False
-        )
-        files.append(write_text(folder / "summary.json", text + "\n"))
-    messages = [message for message in collected.messages if model is None or _folder(model) in message]
-    if accepted:
-        found, damaged = entries(out / "summaries")
-        files.append(write_text(out / "leaderboard.md", boards(found, damaged)))
-        messages += [f"{visible(str(out / 'summaries' / what))}; not in the leaderboard." for what in damaged]
+    elif accepted:
+        files += [_copy_queries(row, results, out / "results") for row in accepted if row["queries"]]
+        if named:
+            keys: Mapping[str, str] = read_json(out / NAMES) or {}
+            write_json(out / NAMES, {**keys, **{_key(*one): name for one, name in named.items()}})
+        board = check_board(out)
+        files.append(write_text(out / BOARD, boards(board.entries, board.problems)))
+        messages += [f"{what}; not in the leaderboard." for what in board.problems]
     return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), tuple(messages))
+
+
+@dataclass(frozen=True)
+class Board:
+    """The accepted entries of a board, one sentence for each result that is not, and counts of checked results.
+
+    ``by_query`` results were computed again from their per-query scores, ``by_evidence`` results have none.
+    """
+
+    entries: tuple[Entry, ...]
+    problems: tuple[str, ...]
+    by_query: int
+    by_evidence: int
+
+
+def check_board(folder: Path) -> Board:
+    """Check every result of a board as if it were new: its evidence, its per-query scores and the rules of acceptance.
+
+    Raises:
+        DataError: the folder holds no results.
+    """
+    collected = collect(folder)
+    models, own = _known_models(upstream=False), {benchmark.name for benchmark in collected.own}
+    names: Mapping[str, str] = read_json(folder / NAMES) or {}
+    problems = [visible(message.rstrip(".")) for message in collected.excluded]
+    accepted = []
+    for row in collected.results.iter_rows(named=True):
+        try:
+            reason = _refusal(row, models, False, own, _key(row["model"], row["revision"]) in names)
+            if not reason:
+                _checked(row, folder)
+        except (DataError, OSError, ValueError) as error:
+            reason = str(error)
+        if reason:
+            problems.append(f"{row['task']} of {visible(row['run'])}: {visible(reason)}")
+        else:
+            accepted.append(row)
+    problems += _strays(_root(folder), collected.results, problems)
+    by_query = sum(bool(row["queries"]) for row in accepted)
+    groups = _by(accepted, "model", "revision", "experiment").items()
+    found = [_entry(members, names.get(_key(name, revision), "")) for (name, revision, _), members in groups]
+    return Board(tuple(found), tuple(problems), by_query, len(accepted) - by_query)
+
+
+def _strays(root: Path, rows: pl.DataFrame, problems: Sequence[str]) -> Iterator[str]:
+    """Yield the files of a board that belong to no result, unless a problem names one of their folder."""
+    results = [Path(path) for path in rows["path"]]
+    known = {*results, *(path.with_name(name) for path in results for name in (META, SETTINGS))}
+    known |= {path.with_name(f"{path.stem}.queries.parquet") for path in results}
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    refused = {path.parent for path in files if any(str(path) in problem for problem in problems)}
+    for path in files:
+        if path not in known and path.parent not in refused:
+            yield f"{visible(str(path))}: belongs to no result. Remedy: delete it"
+
+
+def _key(model: str, revision: str) -> str:
+    return f"{model}@{revision}"
+
+
+def _entry(rows: Sequence[dict[str, Any]], name: str) -> Entry:
+    first, scores = rows[0], {row["task"]: row["value"] for row in rows}
+    settings = json.loads(first["settings"]).items()
+    words = ", ".join(f"{key}={value}" for key, value in settings if key not in ("kind", "parts"))
+    model = f"{name} (local checkpoint)" if name else first["model"]
+    label = f"{model} @{first['revision'][:12]}" + (f" ({words})" if words else "")
+    return Entry(label, frozenset(row["benchmark"] for row in rows), scores, tuple(_owners(rows)))
+
+
+def _copy_queries(row: Mapping[str, Any], results: Path, target: Path) -> Path:
+    """Copy the per-query scores of a result; those of own data without the numbers of the queries."""
+    path = Path(row["queries"])
+    copy = target / path.relative_to(_root(results))
+    write_parquet(copy, queries_of(path) if row["data_source"].startswith("own") else pq.read_table(path))
+    return copy
+
+
+def _root(results: Path) -> Path:
+    return results / "results" if (results / "results").is_dir() else results
+
+
+def _text_if_there(path: Path) -> str:
+    return path.read_text("utf-8") if path.is_file() else ""
 
 
 def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
@@ -228,6 +313,8 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
         if not upstream:
             remedy += ", or give the data a name in dataset.json"
         return f"measured on local data ({row['data_revision']}), which others do not have. Remedy: {remedy}"
+    if not upstream and row["kind"] == "Retrieval" and not row["queries"]:
+        return "it has no per-query scores, so others cannot compute its mean again. Remedy: run the task again"
     if named and not upstream:
         return ""
     if row["model"].startswith(("local/", "no_model_name")):
@@ -248,7 +335,7 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
 def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     """Return the files of a result by path below ``results``: the accepted subset and the description of its model."""
     path = Path(row["path"])
-    root = results / "results" if (results / "results").is_dir() else results
+    root = _root(results)
     text = _read_text(path, results)
     content = parse(text.encode())
     kept = _entries(content, row)

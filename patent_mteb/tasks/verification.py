@@ -164,7 +164,8 @@ def check_queries(entry: Mapping[str, Any], place: Place, path: Path | None = No
                 raise ValueError("it does not say which run it is of")
             if file.schema_arrow.field("query").type not in (pa.string(), pa.large_string()):
                 raise ValueError("query ids that are not text")
-            columns = [name for name in file.schema_arrow.names if "@" in name or name.startswith("score:")]
+            names = file.schema_arrow.names
+            columns = [name for name in names if name == measure or "@" in name or name.startswith("score:")]
             if not pa.types.is_floating(file.schema_arrow.field(measure).type):
                 raise ValueError(f"column '{measure}' does not hold numbers")
             table = file.read(columns=["query", *columns])

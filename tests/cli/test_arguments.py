@@ -93,6 +93,7 @@ REQUIRED = {
     "store merge": ["other"],
     "publish results": ["r", "o"],
     "publish board": ["r", "o"],
+    "publish check": ["b"],
     "publish anonymous": ["r", "o"],
     "publish mteb": ["d"],
     "publish beir": ["x", "d"],

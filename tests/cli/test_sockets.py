@@ -55,6 +55,7 @@ ELSEWHERE = {
     "doctor": "asks the hub which data there are",
     "publish mteb": "reads published data with --count",
     "publish results": "as publish board",
+    "publish check": "as report",
     "reproduce": "reads results as report does",
     "runs score": "reads a run as runs fuse does",
     "runs fuse": "takes runs by their paths",

@@ -109,8 +109,8 @@ def test_report_and_export_take_them_as_real_and_say_which_commit(published, fre
         assert f"{key} at {commit[:24]}" in page
     export = prepare(folder, tmp_path / "export")
     assert (export.exported, export.refused) == (len(TASKS), ())
-    (summary,) = (tmp_path / "export").rglob("summary.json")
-    assert json.loads(summary.read_text())["data_revisions"] == published
+    exported = collect(tmp_path / "export").results
+    assert dict(exported.select("data", "data_revision").iter_rows()) == published
 
 
 @pytest.mark.slow

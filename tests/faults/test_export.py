@@ -12,7 +12,6 @@ from report_folders import add, attest, model_folder, write_queries
 
 from patent_mteb.cli import main
 from patent_mteb.report.export import prepare
-from patent_mteb.report.leaderboard import leaderboard
 from patent_mteb.tasks.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -135,44 +134,101 @@ def test_a_result_that_changes_while_it_is_exported(tmp_path, monkeypatch):
     refused(tmp_path, str(path), "another result")
 
 
+def board_of(tmp_path, value=0.5):
+    """A board with one right submission, and the folder of its results."""
+    folder = model_folder(tmp_path / "in", MINILM, REVISION)
+    add(folder, DAPFAM, kind="real", queries=np.linspace(value - 0.3, value + 0.3, 31))
+    assert prepare(tmp_path / "in", tmp_path / "board", upstream=False).exported == 1
+    return tmp_path / "board", next((tmp_path / "board").rglob(f"{DAPFAM}.json"))
+
+
+def test_a_right_submission_is_accepted(tmp_path, capsys):
+    board, _ = board_of(tmp_path)
+    assert main(["publish", "check", str(board)]) == 0
+    assert "1 results of 1 models hold: 1 are the means of their queries" in capsys.readouterr().out
+
+
+def thin(board, path):
+    path.with_name(f"{DAPFAM}.queries.parquet").unlink()
+
+
+def edited(board, path):
+    path.write_text(path.read_text().replace("0.5", "0.75"))
+
+
+def sealed_again(board, path):
+    attest(path, scores={"main_score": 0.99, "ndcg_at_100": 0.99})
+
+
+def invented(board, path):
+    path.with_name("PatenTEBTitle2Full.json").write_text('{"anything": 7.5}')
+
+
+def without_evidence(board, path):
+    content = json.loads(path.read_text())
+    for entry in next(iter(content["scores"].values())):
+        entry.pop("evidence", None)
+    path.write_text(json.dumps(content))
+
+
+def on_the_sample(board, path):
+    add(path.parent, TITLE, 0.9)
+
+
+def of_a_local_checkpoint(board, path):
+    add(model_folder(board, "local/ours", "0" * 16), DAPFAM, kind="real", queries=np.full(31, 0.9))
+
+
+def of_an_unknown_model(board, path):
+    add(model_folder(board, "acme/unheard-of", "abc"), DAPFAM, kind="real", queries=np.full(31, 0.9))
+
+
+def of_a_task_that_there_is_not(board, path):
+    content = path.read_text().replace(DAPFAM, "PatentAnything")
+    path.with_name("PatentAnything.json").write_text(content)
+
+
+def beside(board, path):
+    (board / "results" / "scores.json").write_text('{"anything": 7.5}')
+
+
+def linked(board, path):
+    other = board.parent / "elsewhere.json"
+    path.rename(other)
+    path.symlink_to(other)
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("change", "reason"),
     [
-        "",
-        "{",
-        "[]",
-        '{"model": 1}',
-        '{"model": "a", "revision": "b", "settings": {}, "scores": {"DAPFAM": {"T": {"a": "high"}}}}',
-        '{"model": "a", "revision": "b", "settings": {}, "scores": {"DAPFAM": {"T": {"a": NaN}}}}',
-        '{"model": "a", "revision": 3, "settings": {}, "scores": {}}',
-        "[" * 100_000,
+        (thin, "it has no per-query scores"),
+        (edited, "the scores are not those that were measured"),
+        (sealed_again, "0.990000"),
+        (invented, "no result file of mteb"),
+        (without_evidence, "the evidence is missing"),
+        (on_the_sample, "measured on the built-in sample"),
+        (of_a_local_checkpoint, "a local checkpoint"),
+        (of_an_unknown_model, "mteb does not know the model"),
+        (of_a_task_that_there_is_not, "the suite has no task of this name"),
+        (beside, "scores.json: belongs to no result"),
+        (linked, "a symbolic link"),
     ],
-    ids=range(8),
 )
-def test_a_damaged_summary_of_another_model_is_named_and_left_out(tmp_path, content):
-    measured(tmp_path)
-    damaged = tmp_path / "out" / "summaries" / "acme__other" / "r1" / "summary.json"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_text(content)
-    outcome = prepare(tmp_path / "in", tmp_path / "out")
-    assert (outcome.exported, outcome.refused) == (1, ())
-    (message,) = [message for message in outcome.messages if str(damaged) in message]
-    assert "not in the leaderboard" in message
-    board = (tmp_path / "out" / "leaderboard.md").read_text()
-    assert MINILM in board
-    assert "Left out: acme" in board
-
-
-def test_a_linked_summary_is_left_out(tmp_path):
-    measured(tmp_path)
-    prepare(tmp_path / "in", tmp_path / "out")
-    link = tmp_path / "out" / "summaries" / "acme__other" / "summary.json"
-    link.parent.mkdir()
-    (summary,) = (tmp_path / "out" / "summaries").rglob("summary.json")
-    link.symlink_to(summary)
-    board = leaderboard(tmp_path / "out" / "summaries")
-    assert board.count(f"| {MINILM}") == 2  # in the table over all and in that of its benchmark, not twice in each
-    assert "a symbolic link" in board
+def test_a_submission_that_does_not_hold_is_refused(tmp_path, capsys, change, reason):
+    board, path = board_of(tmp_path)
+    change(board, path)
+    assert main(["publish", "check", str(board)]) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "refused: " in told and reason in told
+    # whoever publishes next lists what holds, and says what does not
+    folder = model_folder(tmp_path / "other", "intfloat/multilingual-e5-large", "abc")
+    add(folder, DAPFAM, kind="real", queries=np.linspace(0.1, 0.3, 31))
+    outcome = prepare(tmp_path / "other", board, upstream=False)
+    assert outcome.exported == 1 and any("not in the leaderboard" in message for message in outcome.messages)
+    text = (board / "leaderboard.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert "multilingual-e5-large" in text and not any("0.99" in row or "0.9000" in row for row in rows)
+    assert "Left out" in text
 
 
 def test_an_export_killed_at_any_write_leaves_the_old_files_whole(tmp_path, monkeypatch):

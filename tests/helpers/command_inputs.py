@@ -183,6 +183,11 @@ def _results(folder: Path) -> None:
     add(one, "PatentDAPFAMTACToTACRetrieval", kind="real", queries=[0.2, 0.4, 0.9])
 
 
+def _board(folder: Path) -> None:
+    _results(folder.with_suffix(".results"))
+    quietly("publish", "board", folder.with_suffix(".results"), folder)
+
+
 _OTHER_RANKING = functools.partial(_ranking, seed=1)
 _STATIC = functools.partial(write_static, width=256)
 _LAYERED = functools.partial(write_bert, layers=13, hidden=8)
@@ -198,6 +203,7 @@ FILES = {
     "ACTED-UPON": _acted_upon,
     "GRANTS": _grants,
     "edition": _edition,
+    "BOARD": _board,
     **dict.fromkeys(("manifest", "published-manifest"), _manifest),
     "export.csv": _csv,
     **dict.fromkeys(("export", "grants", "grants/"), _export),

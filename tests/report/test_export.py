@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from report_folders import HEADLINE, add, attest, commit, model_folder
 from small_bases import write_static
@@ -9,9 +11,8 @@ from small_bases import write_static
 from patent_mteb.errors import DataError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.registry import suite_metas
-from patent_mteb.report.collect import ReportError
-from patent_mteb.report.export import prepare
-from patent_mteb.report.leaderboard import leaderboard
+from patent_mteb.report.collect import ReportError, collect
+from patent_mteb.report.export import check_board, prepare
 from patent_mteb.tasks.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -37,8 +38,13 @@ def complete(root, model=MINILM, revision=REVISION, base=0.5):
     folder = model_folder(root, model, revision)
     tasks = [name for name, spec in suite_tasks().items() if spec.benchmark == "PatenTEB"]
     for step, task in enumerate(tasks):
-        add(folder, task, base + 0.01 * step, kind="real")
+        listed(folder, task, base + 0.01 * step)
     return folder, tasks
+
+
+def listed(folder, task, value, **more):
+    """A result with per-query scores, as a board asks for."""
+    return add(folder, task, queries=np.full(4, value), **{"kind": "real", **more})
 
 
 def test_results_in_mtebs_structure_that_mteb_reads(tmp_path):
@@ -87,25 +93,21 @@ def test_model_card_has_a_model_index_that_the_hub_reads(tmp_path):
     assert REVISION in body
 
 
-def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
+def test_a_board_grows_model_by_model(tmp_path):
     out = tmp_path / "out"
     complete(tmp_path / "first")
-    prepare(tmp_path / "first", out)
+    assert prepare(tmp_path / "first", out, upstream=False).messages == ()
     folder = model_folder(tmp_path / "second", "intfloat/multilingual-e5-large", "abc")
-    add(folder, "PatenTEBTitle2Full", 0.9, kind="real")
-    add(folder, DAPFAM, 0.25, kind="real")
-    prepare(tmp_path / "second", out)
-    summary = json.loads((out / "summaries" / "intfloat__multilingual-e5-large" / "abc" / "summary.json").read_text())
-    assert summary.pop("seal")
-    assert summary == {
-        "model": "intfloat/multilingual-e5-large",
-        "revision": "abc",
-        "settings": {},
-        "data_revisions": {
-            suite_tasks()[task].data.key: commit(suite_tasks()[task].data) for task in (DAPFAM, "PatenTEBTitle2Full")
-        },
-        "scores": {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.25}}, "PatenTEB": {"PatenTEBTitle2Full": {"ndcg_at_10": 0.9}}},
-    }
+    listed(folder, "PatenTEBTitle2Full", 0.9)
+    prepare(tmp_path / "second", out, upstream=False)
+    folder = model_folder(tmp_path / "third", "intfloat/multilingual-e5-large", "abc")
+    path = listed(folder, DAPFAM, 0.25)
+    prepare(tmp_path / "third", out, upstream=False)
+    place = out / "results" / "intfloat__multilingual-e5-large" / "abc"
+    assert (place / path.name).read_text() == path.read_text()
+    settings = [json.loads(line)["task"] for line in (place / "run_settings.jsonl").read_text().splitlines()]
+    assert settings == ["PatenTEBTitle2Full", DAPFAM], "the lines of earlier results stay"
+    assert (place / f"{DAPFAM}.queries.parquet").is_file()
     board = (out / "leaderboard.md").read_text()
     overall, dapfam, patenteb = board.split("\n## ")
     assert dapfam.startswith("DAPFAM")
@@ -116,6 +118,7 @@ def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
         ("| intfloat/multilingual-e5-large @abc", "–", "–", "1 of 15 |"),  # a part is not a mean over the whole
     ]
     assert [line.split(" | ")[3] for line in overall.splitlines() if "@" in line] == ["–", "–"]
+    assert collect(out).results.height == 17, "it is a results folder"
 
 
 def refusals(tmp_path, expected=0):
@@ -181,14 +184,12 @@ def test_the_rest_is_exported(tmp_path):
 
 
 def test_settings_keep_their_place(tmp_path):
-    add(model_folder(tmp_path / "in", MINILM, REVISION, {"dims": 64}), DAPFAM, 0.3, kind="real")
-    add(model_folder(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.4, kind="real")
-    assert prepare(tmp_path / "in", tmp_path / "out").exported == 2
-    base = tmp_path / "out" / "summaries" / "sentence-transformers__all-MiniLM-L6-v2" / REVISION
-    assert json.loads((base / "summary.json").read_text())["scores"] == {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.4}}}
-    summary = json.loads((base / "experiments" / "dims_64" / "summary.json").read_text())
-    assert (summary["settings"], summary["scores"]["DAPFAM"]) == ({"dims": 64}, {DAPFAM: {"ndcg_at_100": 0.3}})
-    assert "(dims=64)" in (tmp_path / "out" / "leaderboard.md").read_text()
+    listed(model_folder(tmp_path / "in", MINILM, REVISION, {"dims": 64}), DAPFAM, 0.3)
+    listed(model_folder(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.4)
+    assert prepare(tmp_path / "in", tmp_path / "out", upstream=False).exported == 2
+    rows = (tmp_path / "out" / "leaderboard.md").read_text().split("## DAPFAM")[1].splitlines()
+    assert ["0.3" in row for row in rows if "(dims=64)" in row] == [True]
+    assert ["0.4" in row for row in rows if MINILM in row and "dims" not in row] == [True]
     assert len(list((tmp_path / "out" / "results").rglob(f"{DAPFAM}.json"))) == 2
 
 
@@ -203,12 +204,6 @@ def test_one_model_of_several(tmp_path):
         prepare(tmp_path / "in", tmp_path / "out", "acme/unknown")
     with pytest.raises(DataError, match="no such folder"):
         prepare(tmp_path / "nowhere", tmp_path / "out")
-
-
-def test_a_damaged_summary_is_named(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "summary.json").write_text('{"model": 1}')
-    assert "Left out: a/summary.json is not a summary of an export" in leaderboard(tmp_path).replace("\\", "")
 
 
 def upstream_problems(root):
@@ -297,7 +292,7 @@ def refusals_only(tmp_path):
 
 def own_result(folder, value, content):
     """A result on own data with a name, as a task of these files it."""
-    path = add(folder, HEADLINE, value, kind="local", revision=f"local-{content}")
+    path = listed(folder, HEADLINE, value, kind="local", revision=f"local-{content}")
     whose = {"name": "Acme", "version": "1", "owner": "", "licence": "", "benchmark": "WIPO-AT", "task": HEADLINE}
     text = path.read_text().replace(HEADLINE, "AcmeCitationRetrieval")
     result = json.loads(text)
@@ -306,6 +301,11 @@ def own_result(folder, value, content):
     renamed = path.with_name(path.name.replace(HEADLINE, "AcmeCitationRetrieval"))
     renamed.write_text(json.dumps(result))
     attest(renamed, {"scoring": suite_tasks()[HEADLINE].scoring})
+    queries = path.with_name(f"{path.stem}.queries.parquet")
+    table = pq.read_table(queries)
+    identity = table.schema.metadata[b"patent_mteb"].replace(HEADLINE.encode(), b"AcmeCitationRetrieval")
+    pq.write_table(table.replace_schema_metadata({"patent_mteb": identity}), renamed.with_suffix(".queries.parquet"))
+    queries.unlink()
     (folder / "run_settings.jsonl").write_text(
         (folder / "run_settings.jsonl").read_text().replace(f'"{HEADLINE}.local', '"AcmeCitationRetrieval.local')
     )
@@ -327,8 +327,8 @@ def test_a_board_lists_local_checkpoints_under_the_name_that_the_user_gives(tmp_
     board = (tmp_path / "out" / "leaderboard.md").read_text()
     (row,) = (line for line in board.splitlines() if "local checkpoint" in line)
     assert rf"Ours \| v3 (local checkpoint) @{content[:12]}" in row and "0.5000" in row
-    (path,) = (tmp_path / "out" / "summaries" / "local__ours").rglob("summary.json")
-    assert path.parent.name == content and json.loads(path.read_text())["model"] == "local/ours"
+    (path,) = (tmp_path / "out" / "results" / "local__ours").rglob("Acme*.json")
+    assert path.parent.name == content
     assert prepared(**{"local/ours": "Ours"}).exported == 2
     for name in (MINILM, "acme/ours", " "):
         with pytest.raises(ReportError, match="cannot be the name of a local checkpoint"):
@@ -342,13 +342,12 @@ def test_a_board_lists_local_checkpoints_under_the_name_that_the_user_gives(tmp_
 def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_path):
     own_result(model_folder(tmp_path / "in", MINILM, REVISION), 0.5, "a" * 12)
     own_result(model_folder(tmp_path / "in", "datalyes/patembed-base", "abc"), 0.6, "b" * 12)
-    add(model_folder(tmp_path / "in", "datalyes/patembed-large", "abc"), DAPFAM, 0.4, kind="real")
+    listed(model_folder(tmp_path / "in", "datalyes/patembed-large", "abc"), DAPFAM, 0.4)
     add(model_folder(tmp_path / "in", MINILM, REVISION), HEADLINE, 0.9)
     assert prepare(tmp_path / "in", tmp_path / "up").exported == 0
     outcome = prepare(tmp_path / "in", tmp_path / "out", upstream=False)
     assert outcome.exported == 3 and [refusal.task for refusal in outcome.refused] == [f"{HEADLINE}.sample"]
-    assert not (tmp_path / "out" / "results").exists()
-    board = leaderboard(tmp_path / "out" / "summaries")
+    board = (tmp_path / "out" / "leaderboard.md").read_text()
     titles = [line for line in board.splitlines() if line.startswith("## ")]
     assert titles == [
         "## Patent embedding leaderboard",
@@ -360,3 +359,6 @@ def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_
     assert "say nothing about the published benchmark" in first
     assert "0.9000" not in board
     assert "patembed-base" not in board.split("## DAPFAM")[0], "it has no result on published data"
+    (copy,) = (tmp_path / "out" / "results" / "datalyes__patembed-base").rglob("*.queries.parquet")
+    assert not {"q0", "q1", "q2", "q3"} & set(pq.read_table(copy)["query"].to_pylist()), "digests of the numbers"
+    assert check_board(tmp_path / "out").by_query == 3

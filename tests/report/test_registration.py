@@ -2,8 +2,6 @@
 all.
 """
 
-import json
-
 import numpy as np
 import pytest
 from report_folders import HEADLINE, add, built_tables, model_folder
@@ -12,7 +10,6 @@ from patent_mteb.data.loading import DataSet
 from patent_mteb.models import prompts
 from patent_mteb.report.collect import collect
 from patent_mteb.report.export import prepare
-from patent_mteb.report.leaderboard import leaderboard
 from patent_mteb.report.page import payload
 from patent_mteb.report.statistics import statistics
 from patent_mteb.report.tables import build
@@ -220,11 +217,9 @@ def test_the_note_says_what_the_overall_score_is(registered, tmp_path, monkeypat
 def test_it_can_be_published(registered, tmp_path):
     folder = model_folder(tmp_path / "in", "sentence-transformers/all-MiniLM-L6-v2", "abc")
     for kind in (*SEARCH, *LABELS):
-        add(folder, kind.metadata.name, 0.5, kind="real")
-    assert prepare(tmp_path / "in", tmp_path / "out").exported == 3
-    (path,) = (tmp_path / "out" / "summaries").rglob("summary.json")
-    assert set(json.loads(path.read_text())["scores"]) == {"Known Items"}
-    overall, known = leaderboard(tmp_path / "out" / "summaries").split("\n## ")
+        add(folder, kind.metadata.name, kind="real", queries=np.full(4, 0.5))
+    assert prepare(tmp_path / "in", tmp_path / "out", upstream=False).exported == 3
+    overall, known = (tmp_path / "out" / "leaderboard.md").read_text().split("\n## ")
     assert "| PatentMap | Known Items | Tasks |" in overall
     assert known.startswith("Known Items")
     assert "| 0.5000 | 0.5000 | 0.5000 | 3 of 3 |" in known
