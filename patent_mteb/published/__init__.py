@@ -301,6 +301,7 @@ NOT_STATED = "not stated"
 
 RECORDED = (
     *("max_tokens", "prompts", "vectors", "calibration", "dtype", "maxsim"),
+    *("query_instruction", "input"),
     *("k1", "b", "method", "stopwords", "stemmer", "token_pattern"),
 )
 """Facts that are settings of a result, under the same names."""
