@@ -116,30 +116,32 @@ def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
 
 
 def _intact(path: Path) -> bool:
-    """Whether a file of the client's cache has the content that its name states; hashed once, unless it changes."""
+    """Whether a file of the client's cache has the content that its name states."""
     stored = path.resolve()
-    if stored.parent.name != "blobs":  # a system without symbolic links: the name does not state it
-        return True
-    status = stored.stat()
-    note = cache_root() / "downloads" / digest([str(stored), status.st_size, status.st_mtime_ns], 32)
-    if note.is_file():
-        return True
-    if not matches_etag(stored, stored.name):
-        return False
-    with suppress(OSError):  # a read-only cache costs time only
-        write_text(note, "")
-    return True
+    # on a system without symbolic links, the name does not state it
+    return stored.parent.name != "blobs" or matches_etag(stored, stored.name)
 
 
 def matches_etag(path: Path, etag: str) -> bool:
-    """Whether the bytes of a file are those of an etag of the hub: a SHA-256, or git's hash of a small file."""
+    """Whether the bytes of a file are those of an etag of the hub: a SHA-256, or git's hash of a small file.
+
+    A file that matches is hashed once, unless it changes.
+    """
+    status = path.stat()
+    note = cache_root() / "downloads" / digest([str(path.resolve()), etag, status.st_size, status.st_mtime_ns], 32)
+    if note.is_file():
+        return True
     hashed = hashlib.sha256()
     if len(etag) != 64:
         hashed = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as stream:
         while chunk := stream.read(1 << 20):
             hashed.update(chunk)
-    return hashed.hexdigest() == etag
+    if hashed.hexdigest() != etag:
+        return False
+    with suppress(OSError):  # a read-only cache costs time only
+        write_text(note, "")
+    return True
 
 
 def forget() -> None:

@@ -227,21 +227,8 @@ def downloaded_commit(folder: Path) -> str:
             return ""
         commits.add(noted)
         notes[name.as_posix()] = etag.strip('"')
-    intact = len(commits) == 1 and _as_noted(folder, tuple(notes.items()), content_hash(folder, 32))
+    intact = len(commits) == 1 and all(hub.matches_etag(folder / name, etag) for name, etag in notes.items())
     return commits.pop() if intact else ""
-
-
-@lru_cache(maxsize=64)
-def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) -> bool:
-    """Whether the bytes of the files match their etags; a folder that matches is cached by its content."""
-    memo = cache_root() / "downloads" / digest([notes, content], 32)
-    if memo.is_file():
-        return True
-    if not all(hub.matches_etag(folder / name, etag) for name, etag in notes):
-        return False
-    with contextlib.suppress(OSError):  # a read-only cache costs time only
-        write_text(memo, "")
-    return True
 
 
 @lru_cache(maxsize=64)

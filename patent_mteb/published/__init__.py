@@ -191,24 +191,6 @@ def table(paper: str, number: int) -> pl.DataFrame:
     return pl.concat([cells(c) for c in spec.columns]).sort("_row", maintain_order=True).drop("_row")
 
 
-@lru_cache
-def models(paper: str) -> pl.DataFrame:
-    """Return the models of a paper's stored tables: model (as printed), model_id (or empty), tables (their numbers).
-
-    A model that the paper spells in two ways has two rows. Printed means and tables without models are excluded.
-    """
-
-    def rows(spec: Table) -> pl.DataFrame:
-        wide = printed(paper, spec.table)
-        named = wide.filter(pl.col("group") != "mean") if "group" in wide.columns else wide
-        return named.filter(pl.col("model") != "").select(
-            "model", "model_id", pl.lit(spec.table, dtype=pl.Int64).alias("tables")
-        )
-
-    seen = pl.concat([rows(spec) for spec in tables(paper)])
-    return seen.group_by("model", "model_id", maintain_order=True).agg(pl.col("tables").unique().sort())
-
-
 @dataclass(frozen=True)
 class Contradiction:
     """Two places, of one paper or on one of its numbers, that cannot both be right."""
