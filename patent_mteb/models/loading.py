@@ -465,8 +465,8 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     name = SHORT_NAMES.get(name, name)
     if name in _ADAPTERS:
         raise ModelError(
-            f"'{name}' is an adapter of allenai/specter2_base, not a model. Remedy: pip install adapters, merge it into"
-            " that model and name the saved directory; or name allenai/specter2_base, without the adapter"
+            f"'{name}' is an adapter of allenai/specter2_base, not a model. Remedy: rank with it yourself (pip install"
+            " adapters) and score the run with 'patent-mteb score', or name allenai/specter2_base, without the adapter"
         )
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
