@@ -34,18 +34,18 @@ def messages_are_heard():
 @pytest.fixture(autouse=True)
 def releases_of_any_size(monkeypatch):
     """Tests put a few rows in the place of a release; those of its size take the fixture ``sizes_of_releases``."""
-    from patent_mteb.data import hub
+    from patent_mteb.data import releases
 
-    sizes = hub.ROWS
-    monkeypatch.setattr(hub, "ROWS", {})
+    sizes = releases.ROWS
+    monkeypatch.setattr(releases, "ROWS", {})
     return sizes
 
 
 @pytest.fixture
 def sizes_of_releases(releases_of_any_size, monkeypatch):
-    from patent_mteb.data import hub
+    from patent_mteb.data import releases
 
-    monkeypatch.setattr(hub, "ROWS", releases_of_any_size)
+    monkeypatch.setattr(releases, "ROWS", releases_of_any_size)
 
 
 @pytest.fixture(autouse=True)

@@ -460,13 +460,22 @@ def build(
     return 0
 
 
-@command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --memory 4")
-def validate(directory: Path, /, *, memory: Memory = None, session: Session = SESSION) -> int:
+@command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --certify facts.csv")
+def validate(
+    directory: Path,
+    /,
+    *,
+    certify: Annotated[Path | None, Parameter(metavar="FILE.csv")] = None,
+    memory: Memory = None,
+    session: Session = SESSION,
+) -> int:
     """Check a local data directory by loading its tasks.
 
     Args:
         directory: Directory for PATENT_MTEB_DATA, or the directory of one benchmark in it.
+        certify: Write commit, row counts, digests of ids and other counts of the released data sets, without text.
     """
+    from patent_mteb.data import releases
     from patent_mteb.experiments import plan, validation
     from patent_mteb.memory import allowing
 
@@ -475,6 +484,10 @@ def validate(directory: Path, /, *, memory: Memory = None, session: Session = SE
     common.result([asdict(finding) for finding in findings])
     for finding in findings:
         common.say(Text(finding.rank, _STYLES[finding.rank]), finding.text)
+    if certify:
+        facts = validation.certificates(directory)
+        releases.write(facts, certify)
+        common.say(f"{len(facts)} facts of {len({fact.data for fact in facts})} released data sets in {certify}")
     return 2 if any(finding.fatal for finding in findings) else 0
 
 

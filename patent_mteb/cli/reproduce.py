@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from patent_mteb.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from patent_mteb.experiments.papers import PaperRun
+    from patent_mteb.report.cells import Table
 
 _RUNNING = Group("Running", help="Without these options, reproduce only compares the results that exist.", sort_key=1)
 _PASSAGES = (18, 20)
@@ -71,7 +72,7 @@ def reproduce(*, options: Annotated[ReproduceOptions, FLAT] = _OPTIONS) -> int:
         if not _run(options, runs):
             common.warn("No task has a score: nothing to compare with the papers.")
             return 1
-        return _compare(options, {run.model for run in runs})
+        return _compare(options, {run.model for run in runs}, stated=any(run.stated for run in runs))
     return _compare(options, set(options.models))
 
 
@@ -121,7 +122,7 @@ def _run(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
         settings = ", ".join(f"{name} {value}" for name, value in run.settings.items()) or "no stated settings"
         common.say(f"{run.paper} Table {run.table}: {run.model}, {settings}")
         if not run.stated:
-            common.say(f"The table prints no score of {run.model}; it is run with the settings of the table.")
+            common.say("The table prints no score of this model; it is run with the settings of the table.")
         report = run_tasks(
             model,
             run.choose(),
@@ -178,11 +179,23 @@ def _passages(options: ReproduceOptions, table: int) -> int:
     return 0
 
 
-def _compare(options: ReproduceOptions, models: set[str]) -> int:
+def _narrow(shown: Table) -> Table:
+    """Return the table without its explanations, empty columns and, if there is one run only, the run's name."""
+    runs = {row[0].value for row in shown.rows}
+    filled = [
+        place for place in range(len(shown.columns) - 1) if any(row[place].value is not None for row in shown.rows)
+    ]
+    title = f", {runs.pop()}" if len(runs) == 1 else ""
+    return shown.with_columns(filled[1:] if title else filled, title)
+
+
+def _compare(options: ReproduceOptions, models: set[str], stated: bool = True) -> int:
     from patent_mteb import published
     from patent_mteb.identity import local_name
     from patent_mteb.models.loading import SHORT_NAMES
+    from patent_mteb.report.cells import slug
     from patent_mteb.report.collect import collect
+    from patent_mteb.report.published import tables_with_measured_rows
     from patent_mteb.report.rendering import as_terminal
     from patent_mteb.report.reproduce import as_json, reproduce, table
     from patent_mteb.report.words import measure_title
@@ -192,18 +205,28 @@ def _compare(options: ReproduceOptions, models: set[str]) -> int:
         numbers = published.tables_to_run()[options.paper] if options.table is None else [options.table]
         rows = tuple(row for number in numbers for row in published.expected_in(options.paper, number))
     names = {local_name(Path(name)) if Path(name).is_dir() else SHORT_NAMES.get(name, name) for name in models}
-    found = reproduce(collect(options.results), sorted(names) if options.models else (), rows)
+    collected = collect(options.results)
+    found = reproduce(collected, sorted(names) if options.models else (), rows)
     shown = table(found)
     common.result(as_json(found))
     if shown is not None:
-        narrow = replace(shown, columns=shown.columns[:-1], rows=tuple(row[:-1] for row in shown.rows))
-        common.console.print(as_terminal(narrow))
-        for line in found.lines:
-            if line.verdict != "OK":
-                common.say(
-                    f"{line.verdict} {line.run} {line.tasks[0]} {measure_title(line.metric)}:"
-                    f" {'; '.join(line.settings)}"
-                )
+        common.console.print(as_terminal(_narrow(shown)))
+    alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for line in found.lines:
+        if line.verdict != "OK":
+            names_of = alike.setdefault((line.verdict, line.run, line.settings), [])
+            names_of.append(f"{line.tasks[0]} {measure_title(line.metric)}")
+    for (verdict, run, settings), (first, *others) in alike.items():
+        which = first + (f" and {len(others)} more" if others else "")
+        common.say(f"{verdict} {run}, {which}: {'; '.join(settings)}")
+    if not stated and not found.lines:
+        start = slug("published", options.paper or "")
+        for one in tables_with_measured_rows(collected)[0]:
+            numbers_of = one.name.removeprefix(start).split("-")
+            if one.name.startswith(start) and (options.table is None or str(options.table) in numbers_of):
+                common.console.print(as_terminal(one))
+        common.say("The paper prints no score of these models: nothing is judged.")
+        return 0
     for message in found.messages:
         common.warn(f"note: {message}")
     common.say(f"{len(found.lines)} numbers compared, {found.failed} FAIL")

@@ -29,49 +29,6 @@ from patent_mteb.identity import digest
 
 logger = logging.getLogger(__name__)
 
-_PATENTEB = {
-    "retrieval_IN": 15_809,
-    "retrieval_MIXED": 15_574,
-    "retrieval_OUT": 15_462,
-    "title2full": 18_727,
-    "problem2full": 18_729,
-    "problem2solution": 18_729,
-    "effect2full": 2_043,
-    "effect2substance": 2_037,
-    "class_text2ipc3": 18_727,
-    "class_bloom": 7_347,
-    "class_nli_oldnew": 14_690,
-    "para_problem": 18_726,
-    "para_solution": 18_656,
-    "clusters_ext_full_ipc": 47_230,
-    "clusters_inventor": 86_834,
-}
-
-_TRAIN = {"class_text2ipc3": 30_000, "class_bloom": 11_636, "class_nli_oldnew": 23_215}
-
-ROWS: dict[tuple[str, str], int] = {
-    ("datalyes/DAPFAM_patent", "corpus.parquet"): 45_336,
-    ("datalyes/DAPFAM_patent", "queries.parquet"): 1_247,
-    ("datalyes/DAPFAM_patent", "qrels_all.parquet"): 49_869,
-    **{(f"datalyes/{table}", "test/data.parquet"): rows for table, rows in _PATENTEB.items()},
-    **{(f"datalyes/{table}", "train/data.parquet"): rows for table, rows in _TRAIN.items()},
-    ("ZoeYou/downstream", "perf200/content/documents.json"): 48_110,
-    ("ZoeYou/downstream", "perf200/content/queries.json"): 200,
-    ("ZoeYou/downstream", "IPC-Classification/train_512.csv"): 25_500,
-    ("ZoeYou/downstream", "IPC-Classification/test_512.csv"): 4_500,
-}
-"""(data set, file) -> rows of the release: a file with fewer is incomplete and would be scored as the whole.
-
-Sources: PatenTEB Table 1 (test) and its data cards (train); DAPFAM §3 and its card; PatentMap §6.1, patents of the pool
-(the file repeats lines) and 85% and 15% of 30,000.
-"""
-
-
-def rows_of(key: str, file: str) -> int | None:
-    """Return the rows of a released file, None if unknown."""
-    return ROWS.get((key, file))
-
-
 _SHORT = re.compile(r"[0-9a-f]{7,39}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _FULL_DISK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
@@ -159,30 +116,32 @@ def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
 
 
 def _intact(path: Path) -> bool:
-    """Whether a file of the client's cache has the content that its name states; hashed once, unless it changes."""
+    """Whether a file of the client's cache has the content that its name states."""
     stored = path.resolve()
-    if stored.parent.name != "blobs":  # a system without symbolic links: the name does not state it
-        return True
-    status = stored.stat()
-    note = cache_root() / "downloads" / digest([str(stored), status.st_size, status.st_mtime_ns], 32)
-    if note.is_file():
-        return True
-    if not matches_etag(stored, stored.name):
-        return False
-    with suppress(OSError):  # a read-only cache costs time only
-        write_text(note, "")
-    return True
+    # on a system without symbolic links, the name does not state it
+    return stored.parent.name != "blobs" or matches_etag(stored, stored.name)
 
 
 def matches_etag(path: Path, etag: str) -> bool:
-    """Whether the bytes of a file are those of an etag of the hub: a SHA-256, or git's hash of a small file."""
+    """Whether the bytes of a file are those of an etag of the hub: a SHA-256, or git's hash of a small file.
+
+    A file that matches is hashed once, unless it changes.
+    """
+    status = path.stat()
+    note = cache_root() / "downloads" / digest([str(path.resolve()), etag, status.st_size, status.st_mtime_ns], 32)
+    if note.is_file():
+        return True
     hashed = hashlib.sha256()
     if len(etag) != 64:
         hashed = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as stream:
         while chunk := stream.read(1 << 20):
             hashed.update(chunk)
-    return hashed.hexdigest() == etag
+    if hashed.hexdigest() != etag:
+        return False
+    with suppress(OSError):  # a read-only cache costs time only
+        write_text(note, "")
+    return True
 
 
 def forget() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from patent_mteb import recipes
-from patent_mteb.data import hub
+from patent_mteb.data import hub, releases
 from patent_mteb.data.roots import DATA_VARIABLE, Own, data_root, switched_on
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.files import cache_root, write_text
@@ -141,7 +141,7 @@ class Source:
         if self.kind == "sample":
             return _intact(folder)
         if self.data.holds(self.revision):
-            return _downloaded(folder) == self.revision
+            return downloaded_commit(folder) == self.revision
         return self.revision == f"local-{content_hash(folder)}"
 
 
@@ -161,8 +161,10 @@ def resolve(data: DataSet, sample: bool | None = None, root: Path | None = None)
         folder = held.folder / data.key
         if folder.is_dir():
             whole = data.released and not switched_on(TRUNCATED_VARIABLE)
-            if whole and (commit := _downloaded(folder)) and data.holds(commit):
-                return Source(data, "local", commit, folder)
+            if whole and (commit := downloaded_commit(folder)):
+                if data.holds(commit):
+                    return Source(data, "local", commit, folder)
+                _log_other_commit(data, folder, commit)
             revision = f"local-{content_hash(folder)}"
             return Source(data, "local", revision, folder, None if _registered(data, revision) else held.own(data.key))
         if held.record is not None:
@@ -200,7 +202,14 @@ def _alternative_remedy(data: DataSet) -> Iterator[None]:
         raise AccessError(error.problem, path=error.path, remedy=f"{error.remedy}; or {instead}") from error
 
 
-def _downloaded(folder: Path) -> str:
+@lru_cache(maxsize=64)
+def _log_other_commit(data: DataSet, folder: Path, commit: str) -> None:
+    known = releases.said_of(data.key, "commit", commit)
+    message = "%s is commit %.12s of %s, not %.12s%s: scores on it are stored as those of a local copy"
+    logger.warning(message, folder, commit, data.key, data.revision, known and f" (known from {known})")
+
+
+def downloaded_commit(folder: Path) -> str:
     """Return the commit of all files of a local copy as the hub's client recorded it, empty for none."""
     notes: dict[str, str] = {}
     commits: set[str] = set()
@@ -218,21 +227,8 @@ def _downloaded(folder: Path) -> str:
             return ""
         commits.add(noted)
         notes[name.as_posix()] = etag.strip('"')
-    intact = len(commits) == 1 and _as_noted(folder, tuple(notes.items()), content_hash(folder, 32))
+    intact = len(commits) == 1 and all(hub.matches_etag(folder / name, etag) for name, etag in notes.items())
     return commits.pop() if intact else ""
-
-
-@lru_cache(maxsize=64)
-def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) -> bool:
-    """Whether the bytes of the files match their etags; a folder that matches is cached by its content."""
-    memo = cache_root() / "downloads" / digest([notes, content], 32)
-    if memo.is_file():
-        return True
-    if not all(hub.matches_etag(folder / name, etag) for name, etag in notes):
-        return False
-    with contextlib.suppress(OSError):  # a read-only cache costs time only
-        write_text(memo, "")
-    return True
 
 
 @lru_cache(maxsize=64)

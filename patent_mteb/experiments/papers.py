@@ -53,6 +53,10 @@ class PaperRun:
             options["prompts"] = False
         if stated == "yes" and not prompted:
             options["prompts"] = "table11"
+        if "query_instruction" in self.settings:
+            options["prompts"] = self.settings["query_instruction"]
+        if "input" in self.settings:
+            options["input"] = self.settings["input"]
         if "max_tokens" in self.settings:
             options["max_tokens"] = int(self.settings["max_tokens"])
         if "vectors" in self.settings:

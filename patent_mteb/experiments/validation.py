@@ -10,13 +10,14 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Literal
 
-from patent_mteb.data.loading import DataSet, Source, plain_name
+from patent_mteb.data import releases
+from patent_mteb.data.loading import DataSet, Source, downloaded_commit, plain_name
 from patent_mteb.data.roots import Root
 from patent_mteb.errors import DataError, NotThereError, PatentMTEBError
 from patent_mteb.experiments.run import unloading
@@ -88,6 +89,27 @@ def validate(directory: Path, debug: bool = False) -> list[Finding]:
         texts = dict.fromkeys(record.getMessage() for record in warnings)
     notes = [Finding(text, "note") for text in texts if not _EMPTY_VIEW.search(text)]
     return list(dict.fromkeys([*notes, *findings]))
+
+
+def certificates(directory: Path) -> list[releases.Fact]:
+    """Return the facts of the released data sets below a directory, in the form of ``releases.csv``."""
+    found = [(data, folder) for _, data, folder in _data_sets(directory) if data.released]
+    return [fact for data, folder in found for fact in releases.certify(data.key, folder, downloaded_commit(folder))]
+
+
+def _as_released(data: DataSet, folder: Path) -> Iterator[Finding]:
+    """Compare a copy of a released data set with the known facts of its release."""
+    known = {(one.file, one.fact): one for one in releases.FACTS if one.data == data.key and one.value}
+    here = [one for one in releases.certify(data.key, folder, "") if one.fact != "commit"]
+    unlike = [(one, known[one.file, one.fact]) for one in here if (one.file, one.fact) in known]
+    unlike = [(one, stated) for one, stated in unlike if one.value != stated.value]
+    for one, stated in unlike:
+        what = f"{one.fact} {one.value}, of its release {stated.value} ({stated.source})"
+        yield Finding(f"{folder / one.file}: {what}: compared with no paper", "note")
+    if not unlike:
+        compared = sum((one.file, one.fact) in known for one in here)
+        text = f"{compared} facts are those of the release, {len(here) - compared} are not certified"
+        yield Finding(f"{folder}: {text}")
 
 
 def _recorded(root: Root) -> Iterator[Finding]:
@@ -175,6 +197,9 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
     except (DataError, OSError) as error:
         yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", "error")
         return
+    if data.released:
+        with suppress(DataError, KeyError, TypeError, ValueError, AttributeError):  # the tasks name the file
+            yield from _as_released(data, folder)
     good: list[str] = []
     problems: dict[str, str] = {}
     absent: dict[str, list[str]] = {}

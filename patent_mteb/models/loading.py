@@ -322,10 +322,12 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 }
 """Backends that can run an encoder, with the packages that each needs."""
 
+_ADAPTERS = ("allenai/specter2", "allenai/specter2_classification")
 _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Architectures of a bare transformer, for which sentence-transformers uses mean pooling."""
 
 _FIRST_FILES, _WEIGHT_FILES = ("modules.json", "config.json"), (".safetensors", "pytorch_model.bin")
+PATENTMAP = "patentmap"
 SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
 
@@ -461,6 +463,11 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
             f"there is no directory {name}. Remedy: name a checkpoint directory, or a model as organisation/name"
         )
     name = SHORT_NAMES.get(name, name)
+    if name in _ADAPTERS:
+        raise ModelError(
+            f"'{name}' is an adapter of allenai/specter2_base, not a model. Remedy: rank with it yourself (pip install"
+            " adapters) and score the run with 'patent-mteb score', or name allenai/specter2_base, without the adapter"
+        )
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
     try:
@@ -500,6 +507,12 @@ def without_prompts(meta: ModelMeta) -> ModelMeta:
 
 def _no_instruction(instruction: str, prompt_type: PromptType | None = None) -> str:
     return ""
+
+
+def _of_patentmap(instruction: str, prompt_type: PromptType | None = None) -> str:
+    """The instruction that PatentMap's authors give gte-Qwen2-7B-instruct (their public code): queries only."""
+    asked = "Instruct: retrieve the most similar patent given the query patent\nQuery: "
+    return asked if prompt_type == PromptType.query else ""
 
 
 def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -583,7 +596,8 @@ def load(
         name: a hub id, a registered name, a checkpoint directory, or with ``server`` the model's name there.
         revision: commit on the hub; with ``server``, any text that stands for the state of the model.
         device: as in torch.
-        prompts: False leaves out the prompts; ``table11`` gives a patent model those of PatenTEB's Table 11.
+        prompts: False leaves out the prompts; ``table11`` gives a patent model those of PatenTEB's Table 11,
+            ``patentmap`` an instruction model the one of PatentMap's authors.
         precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; of the token vectors of a
             late-interaction model, int8 only.
         max_tokens: cap on the tokens of a text.
@@ -615,6 +629,10 @@ def load(
     if prompts == "table11" and meta.name in CHECKPOINTS:
         if CHECKPOINTS[meta.name].prompts != prompts:
             meta = with_settings(meta, prompts=prompts)
+    elif prompts == PATENTMAP and isinstance(meta.loader, type):
+        if not issubclass(meta.loader, InstructSentenceTransformerModel):
+            raise ModelError(f"'{name}' does not read instructions. Remedy: leave out prompts='{PATENTMAP}'")
+        meta = meta.model_copy(update={"loader_kwargs": {**meta.loader_kwargs, "instruction_template": _of_patentmap}})
     elif prompts not in (True, False):
         raise ModelError(f"'{name}' is not a patent model of the suite, so it has no prompts '{prompts}'")
     elif not prompts:
@@ -646,5 +664,7 @@ def load(
         model = _drop_default_attention(model)
     if not prompts and meta.name not in CHECKPOINTS:
         model.mteb_model_meta = with_settings(model.mteb_model_meta, **NO_PROMPTS)
+    if prompts == PATENTMAP:
+        model.mteb_model_meta = with_settings(model.mteb_model_meta, query_instruction=PATENTMAP)
     model = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)
     return Quantised(model, precision) if precision in VECTOR_PRECISIONS and not int8_tokens else model

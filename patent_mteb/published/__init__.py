@@ -39,16 +39,12 @@ that a paper or a release states. Counts of test rows are ranges: a paper prints
 which a split by patent family puts a tenth into the test split. Retrieval has the number of queries of the benchmark's
 record instead.
 
-    python -m patent_mteb.published scores > docs/published.md
-    python -m patent_mteb.published contradictions > docs/contradictions.md
-
-``coverage`` and ``independent`` print the tables of ``docs/reproduce.md``.
+``docs/published_pages.py`` writes the pages on these data.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -195,24 +191,6 @@ def table(paper: str, number: int) -> pl.DataFrame:
     return pl.concat([cells(c) for c in spec.columns]).sort("_row", maintain_order=True).drop("_row")
 
 
-@lru_cache
-def models(paper: str) -> pl.DataFrame:
-    """Return the models of a paper's stored tables: model (as printed), model_id (or empty), tables (their numbers).
-
-    A model that the paper spells in two ways has two rows. Printed means and tables without models are excluded.
-    """
-
-    def rows(spec: Table) -> pl.DataFrame:
-        wide = printed(paper, spec.table)
-        named = wide.filter(pl.col("group") != "mean") if "group" in wide.columns else wide
-        return named.filter(pl.col("model") != "").select(
-            "model", "model_id", pl.lit(spec.table, dtype=pl.Int64).alias("tables")
-        )
-
-    seen = pl.concat([rows(spec) for spec in tables(paper)])
-    return seen.group_by("model", "model_id", maintain_order=True).agg(pl.col("tables").unique().sort())
-
-
 @dataclass(frozen=True)
 class Contradiction:
     """Two places, of one paper or on one of its numbers, that cannot both be right."""
@@ -233,27 +211,6 @@ def contradictions() -> tuple[Contradiction, ...]:
     """Return all contradictions."""
     table = _csv("contradictions.csv", {one.name: pl.String for one in fields(Contradiction)})
     return tuple(Contradiction(**row) for row in table.iter_rows(named=True))
-
-
-def _markdown(title: str, source: str, page: str, intro: list[str], rows: dict[str, list[str]], head: str) -> str:
-    """Return a page with a table for each paper that has rows."""
-    made = f"Made from `patent_mteb/published/{source}` by `python -m patent_mteb.published {page}`."
-    lines = [f"# {title}", "", made, *intro]
-    for paper in papers():
-        if found := rows[paper.paper]:
-            rule = "---".join("|" * head.count("|"))
-            lines += ["", f"## [{paper.title}]({paper.url})", "", head, rule, *found]
-    return "\n".join(lines) + "\n"
-
-
-def contradictions_page() -> str:
-    """Return the page in Markdown."""
-    rows: dict[str, list[str]] = {paper.paper: [] for paper in papers()}
-    for row in contradictions():
-        said = (row.subject, row.first, row.first_value, row.second, row.second_value, row.ours)
-        rows[row.paper].append(f"| {' | '.join(said)} |")
-    head = "| what | one place | says | another | says | here |"
-    return _markdown("Where the papers contradict themselves", "contradictions.csv", "contradictions", [], rows, head)
 
 
 METRICS = {
@@ -301,6 +258,7 @@ NOT_STATED = "not stated"
 
 RECORDED = (
     *("max_tokens", "prompts", "vectors", "calibration", "dtype", "maxsim"),
+    *("query_instruction", "input"),
     *("k1", "b", "method", "stopwords", "stemmer", "token_pattern"),
 )
 """Facts that are settings of a result, under the same names."""
@@ -445,32 +403,6 @@ def independent() -> tuple[Independent, ...]:
     )
 
 
-def coverage() -> str:
-    """Return a table in Markdown: how many stated numbers can be compared, and why the others cannot."""
-    rows = expected()
-    reasons = Counter(row.not_run for row in rows if row.not_run).most_common()
-    lines = [
-        ("stated for a model of this package or of mteb", len(rows)),
-        ("compared with a run with the stated settings", sum(not row.not_run for row in rows)),
-        *((f"cannot be run: {reason}", count) for reason, count in reasons),
-        *((f"not stated for a run: {reason}", count) for reason, count in Counter(excluded()).most_common()),
-    ]
-    return "\n".join(("| numbers | count |", "|---|---|", *(f"| {what} | {count:,} |" for what, count in lines)))
-
-
-def independent_table() -> str:
-    """Return the scores of other harnesses as a table in Markdown."""
-
-    def line(row: Independent) -> str:
-        interval = f" [{row.interval[0]:.4f}, {row.interval[1]:.4f}]" if row.interval else ""
-        settings = "; ".join((*(f"{name} {value}" for name, value in row.settings.items()), row.protocol))
-        names = (row.model, " ".join(row.tasks), row.score, f"{row.value:.4f}{interval}")
-        return f"| {' | '.join((*names, settings, f'{row.harness}, {row.source}'))} |"
-
-    head = ("| model | task | score | value, 95% interval | settings | harness |", "|---|---|---|---|---|---|")
-    return "\n".join((*head, *map(line, independent())))
-
-
 def _fits(cell: dict[str, Any], rule: dict[str, Any]) -> bool:
     return fnmatchcase(cell["column"], rule["columns"]) and fnmatchcase(cell["model_id"], rule["models"])
 
@@ -496,9 +428,6 @@ def interval(model: str, tasks: tuple[str, ...], metric: str) -> tuple[float, fl
     return rows[0] if rows else None
 
 
-_PROTOCOLS = {"paper": "the paper's own evaluator (`paper_…`)", "same": "the task's one protocol"}
-
-
 def not_joined(paper: str) -> dict[str, list[int]]:
     """Return the tables of a paper whose scores are not compared with results, by reason."""
     found: dict[str, list[int]] = {}
@@ -506,20 +435,6 @@ def not_joined(paper: str) -> dict[str, list[int]]:
         if table.not_joined:
             found.setdefault(table.not_joined, []).append(table.table)
     return found
-
-
-def scores_page() -> str:
-    """Return the page in Markdown."""
-    intro = [
-        "`report --published` and `reproduce` compare the scores of some tables with results: the page states their",
-        "protocol, or the reason why a table is not compared.",
-    ]
-    rows: dict[str, list[str]] = {paper.paper: [] for paper in papers()}
-    for table in tables():
-        joined = f"no: {table.not_joined}" if table.not_joined else f"yes, under {_PROTOCOLS[table.protocol]}"
-        rows[table.paper].append(f"| {table.table} | {table.caption} | {joined} |")
-    head = "| table | what | compared with results |"
-    return _markdown("The published tables", "tables.csv", "scores", intro, rows, head)
 
 
 @dataclass(frozen=True)

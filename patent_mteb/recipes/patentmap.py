@@ -88,7 +88,7 @@ def with_tag(text: str) -> str:
     return f"{title}{separator}{SECTION_TAGS[SECTION]} {abstract}" if separator else text
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows with the line in which each begins."""
     csv.field_size_limit(_LONGEST)
     reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), strict=True)
@@ -132,7 +132,7 @@ def read_labelled(path: Path) -> list[Labelled]:
     """
     patents: list[Labelled] = []
     other = invalid = empty = 0
-    for row, cells in _rows(path):
+    for row, cells in csv_rows(path):
         if cells["section"].strip() != SECTION:
             other += 1
             continue

@@ -19,6 +19,7 @@ from functools import cached_property, lru_cache
 import polars as pl
 
 from patent_mteb import published
+from patent_mteb.data.releases import said_of
 from patent_mteb.published import not_joined, score_name, sizes
 from patent_mteb.report.cells import Cell, Column, Table, slug, text_columns
 from patent_mteb.report.collect import Collected
@@ -59,7 +60,9 @@ def _reasons(view: BenchmarkView, row: Mapping[str, object], counts: Mapping[str
         if not expected:
             yield "the local data cannot be distinguished from other data"
         elif found != expected:
-            yield f"the local data has {found or 0:,} queries, the paper's {expected:,}"
+            keys = (data.key for data in view.benchmark.data_sets)
+            known = next(filter(None, (said_of(key, "queries of an export", found) for key in keys)), "")
+            yield f"the local data has {found or 0:,} queries, the paper's {expected:,}" + (known and f" ({known})")
         return
     stated = sizes().get(str(row["plain"]).partition(".")[0], ())
     if not stated:

@@ -23,7 +23,7 @@ from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import data_source, loading
-from patent_mteb.data.hub import rows_of
+from patent_mteb.data.releases import rows_of
 from patent_mteb.data.roots import DATA_VARIABLE, Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root, read_json

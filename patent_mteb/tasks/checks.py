@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.hub import rows_of
 from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source
+from patent_mteb.data.releases import rows_of
 from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 

@@ -42,7 +42,7 @@ from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.robustness import reads_section_tags, reads_section_tags_in_paper
 from patent_mteb.protocols import multi_hot, precision_at
 from patent_mteb.protocols.intervals import limits, mean_interval
-from patent_mteb.recipes.patentmap import FILES, Labelled, read_labelled, with_tag
+from patent_mteb.recipes.patentmap import FILES, Labelled, csv_rows, read_labelled, with_tag
 from patent_mteb.recipes.patentmap_content import CITED, GAINS, Content, read_content, read_gold, strongest_type
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.memory_cache import cached_encoder
@@ -291,6 +291,9 @@ class ClassificationData:
 @lru_cache(maxsize=1)
 def read_classification(source: Source) -> dict[str, list[Labelled]]:
     checks.need_part(source, FOLDER)
+    for name in FILES.values():
+        rows = sum(1 for _ in csv_rows(source.path(f"{FOLDER}/{name}")))
+        checks.refuse_truncated(source, f"{FOLDER}/{name}", rows)
     return {part: read_labelled(source.path(f"{FOLDER}/{name}")) for part, name in FILES.items()}
 
 

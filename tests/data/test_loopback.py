@@ -327,7 +327,7 @@ def test_a_shortened_release_in_a_process_of_its_own(hub, tmp_path):
     assert path.stem == f"{task}.{json.loads(path.read_text())['dataset_revision']}" and ".local-" in path.name
     export = prepare(results, tmp_path / "export")
     assert export.exported == 0
-    done = command(first="from patent_mteb.data import hub; hub.ROWS.clear()")  # a release of 60 rows
+    done = command(first="from patent_mteb.data import releases; releases.ROWS.clear()")  # a release of 60 rows
     assert done.returncode == 0, done.stderr
     assert json.loads(next(results.rglob(f"{task}.json")).read_text())["dataset_revision"] == commit
     assert prepare(results, tmp_path / "second").exported == 1

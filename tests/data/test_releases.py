@@ -2,7 +2,7 @@
 
 import pytest
 
-from patent_mteb.data.hub import ROWS, rows_of
+from patent_mteb.data.releases import ROWS, rows_of
 from patent_mteb.tasks.patenteb import CLASSES, CLUSTERS, PARAPHRASES, RETRIEVAL
 
 pytestmark = pytest.mark.usefixtures("sizes_of_releases")

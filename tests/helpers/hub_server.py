@@ -23,7 +23,7 @@ import huggingface_hub.utils._http as client
 from huggingface_hub import constants
 
 from patent_mteb.data import hub as asked
-from patent_mteb.data import loading
+from patent_mteb.data import loading, releases
 
 TOKEN = "hf_granted"
 
@@ -200,7 +200,7 @@ def running(cache, patch) -> Iterator[Hub]:
         patch.setattr(constants, "HF_HUB_OFFLINE", False)
         patch.setattr(client, "time", SimpleNamespace(**{**vars(time), "sleep": lambda seconds: None}))
         patch.setenv("HF_TOKEN", TOKEN)
-        patch.setattr(asked, "ROWS", {})  # what is served has the layout of the releases, not their size
+        patch.setattr(releases, "ROWS", {})  # what is served has the layout of the releases, not their size
         patch.delenv(loading.DATA_VARIABLE, raising=False)
         asked.forget()
         yield made

@@ -148,11 +148,13 @@ def test_what_is_unlike_is_not_compared(tmp_path, settings, kind, value):
 
 def test_unreleased_data_is_the_papers_only_with_its_number_of_queries(tmp_path):
     row = Expected("acme/small", (HEADLINE,), "paper_ndcg_at_10", 0.5, 0.01, "a table", {})
-    for queries, lines in ((1101, 0), (46_069, 1)):
+    for queries, lines in ((1101, 0), (10_511, 0), (46_069, 1)):
         root = tmp_path / str(queries)
         more = {"n_queries": queries, "paper_n_queries": queries, "paper_ndcg_at_10": 0.5}
         add(model_folder(root, "acme/small"), HEADLINE, 0.9, kind="real", more=more)
-        assert len(reproduce(collect(root), rows=[row]).lines) == lines
+        found = reproduce(collect(root), rows=[row])
+        assert len(found.lines) == lines
+        assert any("the export of the test split" in message for message in found.messages) == (queries == 10_511)
 
 
 def test_the_command_prints_lines_and_says_by_its_status_whether_all_is_well(tmp_path, capsys):

@@ -14,6 +14,8 @@ from tiny_checkpoints import bare
 from torch.utils.data import DataLoader
 
 from patent_mteb import cli
+from patent_mteb.errors import ModelError
+from patent_mteb.experiments.papers import paper_runs
 from patent_mteb.models import Quantised, loading
 from patent_mteb.models.loading import find_meta, load
 from patent_mteb.models.prompt_record import prompts_put
@@ -26,7 +28,7 @@ from patent_mteb.tasks.suite import suite_tasks
 ROWS = expected()
 TABLE_11 = {"query": "encode query: ", "document": "encode document: "}
 PLAIN = {"query": "", "document": ""}
-LONG = ("Qwen/", "Octen/", "nomic-ai/modernbert-embed")
+LONG = ("Qwen/", "Octen/", "nomic-ai/modernbert-embed", "Alibaba-NLP/gte-Qwen2")
 """Models that read more tokens than a paper states, so a run needs --max-tokens; the others read no more."""
 NUMBERS = {"k1": float, "b": float, "max_tokens": int}
 
@@ -112,7 +114,7 @@ def test_each_stated_number_is_judged_in_a_run_of_exactly_the_stated_settings(tm
         else:
             assert judged[key].verdict in ("OK", OTHER_READING), row
             assert judged[key].difference == pytest.approx(0, abs=1e-9)
-    assert sum((run, row.cell, row.tasks) in judged for row, run in zip(ROWS, runs, strict=True)) == 1250
+    assert sum((run, row.cell, row.tasks) in judged for row, run in zip(ROWS, runs, strict=True)) == 1262
     assert found.failed == 0
 
 
@@ -172,6 +174,39 @@ def test_the_prompts_of_an_entry_of_mteb_can_be_left_out(tmp_path, monkeypatch, 
     options = {"task_metadata": task, "hf_split": "test", "hf_subset": "default", "prompt_type": PromptType.query}
     np.testing.assert_allclose(without.encode(batch, **options), bare_vectors, atol=2e-2)  # bfloat16 weights
     assert np.abs(with_prompts.encode(batch, **options) - without.encode(batch, **options)).max() > 1e-3
+
+
+def test_an_instruction_model_is_run_as_patentmaps_authors_do(tmp_path, monkeypatch):
+    """Their instruction before queries, a blank for [SEP], 512 tokens; in classification no instruction."""
+    name, folder = "Alibaba-NLP/gte-Qwen2-7B-instruct", str(bare(tmp_path, 8, 1))
+    meta = mteb.get_model_meta(name).model_copy(update={"name": folder, "revision": None})
+    monkeypatch.setattr(loading, "find_meta", lambda *_: meta)
+    runs = {bool(run.settings.get("input")): run for run in paper_runs("patentmap", 2, [name])}
+    assert sorted(task for run in runs.values() for task in run.tasks) == [
+        "PatentMapAbsToAbsRetrieval",
+        "PatentMapClmToAllRetrieval",
+        "PatentMapIPCClassification",
+    ]
+    model = load(name, device="cpu", prompts="patentmap", input="noSEP")
+    settings = model.mteb_model_meta.experiment_kwargs
+    assert settings == {"query_instruction": "patentmap", "input": "noSEP"}
+    assert settings.items() <= runs[True].settings.items() and runs[False].settings["prompts"] == "none"
+    task, roles = mteb.get_task("PatentMapAbsToAbsRetrieval").metadata, list(PromptType)
+    asked = "Instruct: retrieve the most similar patent given the query patent\nQuery: "
+    assert sorted(prompts_put(model, task, roles, "test", "default").values()) == ["", asked]
+    batch = DataLoader(Dataset.from_dict({"text": ["a rotor [SEP] that turns"]}))
+    options = {"task_metadata": task, "hf_split": "test", "hf_subset": "default"}
+    network = model.model.model
+    for role, text in ((PromptType.query, f"{asked}a rotor that turns"), (PromptType.document, "a rotor that turns")):
+        np.testing.assert_array_equal(model.encode(batch, prompt_type=role, **options), network.encode([text]))
+
+
+@pytest.mark.parametrize("name", ["allenai/specter2", "allenai/specter2_classification"])
+def test_an_adapter_is_one_message_that_says_what_to_install(name):
+    with pytest.raises(
+        ModelError, match=r"is an adapter of allenai/specter2_base.*pip install adapters.*patent-mteb score"
+    ):
+        load(name)
 
 
 @pytest.mark.slow
