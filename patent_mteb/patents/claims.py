@@ -338,14 +338,18 @@ def split_claims(text: str) -> tuple[Claim, ...]:
 _READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "zh", "ja", "ko"])
 
 
+_RARELY = 5
+"""Claims of a set that rarely are all independent: it may be in a language whose references are not read."""
+
+
 def unread_claims(patent: Patent) -> Iterator[str]:
     """Yield what could not be read of the claims of a patent and of their translations, by language."""
     translated = ((one.language, one.claims) for one in patent.translations)
     for language, claims in ((patent.languages.claims, patent.claims), *translated):
         if not all(claim.number for claim in claims):
             yield f"claims that could not be split ({language or 'unknown language'}): one text without a first claim"
-        elif language not in _READ_LANGUAGES and len(claims) > 1 and all(claim.independent for claim in claims):
-            yield f"claims whose references to each other are not read ({language}): all count as independent"
+        elif len(claims) >= (_RARELY if language in _READ_LANGUAGES else 2) and all(one.independent for one in claims):
+            yield f"claims without a reference to another ({language or 'unknown language'}): all count as independent"
 
 
 def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:

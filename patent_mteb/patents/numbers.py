@@ -202,18 +202,24 @@ def _without_zeros(parts: Sequence[str], kind: str) -> str:
     return _digits(parts).lstrip("0")
 
 
+def _austrian(parts: Sequence[str], kind: str) -> str:
+    """European patents in Austria have an E: ``E512345``."""
+    return f"E{serial}" if parts[0] == "E" and (serial := _digits(parts[1:])) else _without_zeros(parts, kind)
+
+
 def _unchanged(parts: Sequence[str], kind: str) -> str:
-    """Digits after up to two letters (``PI0612345``), or India's form ``1234DE2004``."""
-    if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}", indian := "".join(parts)):
-        return indian
+    """Digits after up to two letters (``PI0612345``), ``1234DE2004`` (India), or ``11201801234U`` (Singapore)."""
+    if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}|1\d{10}[A-Z]", joined := "".join(parts)):
+        return joined
     letters = parts[0] if parts[0].isalpha() and len(parts) > 1 else ""
     digits = _digits(parts[1:] if letters else parts)
-    return letters + digits if digits and len(letters) <= 2 and len(digits) <= 14 else ""
+    return letters + digits if digits and len(letters) <= 2 and len(digits) <= 15 else ""
 
 
 PUBLICATIONS: dict[str, Reading] = {
     **dict.fromkeys(OFFICES, _unchanged),
-    **dict.fromkeys(("AT", "BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
+    **dict.fromkeys(("BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
+    "AT": _austrian,
     "US": _united_states,
     "EP": _european,
     "WO": _world,
@@ -353,6 +359,8 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
 
 def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
+    if not text.isascii():  # Arabic and Persian digits
+        text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
     if address := _WEB_ADDRESS.fullmatch(text.strip()):
         text = address[1]
     text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
