@@ -19,11 +19,10 @@ _EUROPEAN = [
     for pattern, english in (
         (r"\b\w*(?:ansprüchen?|anspruche)\b|\brevendications\b|\breivindicaciones\b", "claims"),
         (r"\b\w*anspruch(?:e?s)?\b|\brevendication\b|\breivindicaci[oó]n\b", "claim"),
-        (r"\bclaims (?:préc[ée][dc]entes|antérieures|ci-dessus|anteriores|precedentes)\b", "preceding claims"),
-        (r"\bclaim (?:précédente|antérieure|ci-dessus|anterior|precedente)\b", "preceding claim"),
+        (r"\bclaims (?:préc\w+entes|antérieures|ci-dessus|anteriores|precedentes|precedenti)\b", "preceding claims"),
+        (r"\bclaim (?:préc\w+ente|antérieure|ci-dessus|anterior|precedente)\b", "preceding claim"),
         (
-            r"\b(?:vorher(?:ig|gehend|gegangen)|voran(?:gehend|gegangen|stehend|gestellt)|vorausgehend|vorstehend"
-            r"|vorgenannt|vorbenannt|vorig|obig|obenstehend|obengenannt|früher)en\b",
+            r"\b(?:vor\w*(?:gehend|gangen|stehend|gestellt|nannt|ig)|obig|oben(?:stehend|genannt)|früher)en\b",
             "preceding",
         ),
         (r"\b(?:dem|des|der|la|el)(?= preceding claim\b)", "the"),

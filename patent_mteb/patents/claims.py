@@ -39,6 +39,13 @@ _THE_EARLIER_BEFORE = re.compile(rf"\bthe {_EARLIER} claim$", re.IGNORECASE)
 _PREPOSITION_BEFORE = re.compile(r"\b(?:of|in|to|by|with|from|per|under|on|as) claim$", re.IGNORECASE)
 _NO_NUMBER_AFTER = re.compile(r"\s*(?:[,;:.)]|\b(?:wherein|where|in which|compris|characteri))", re.IGNORECASE)
 _ITEM = re.compile(rf"(\d+)(?:[\s.]*{_RANGE_WORD}\s*(?:to\s+)?{_FILLER}(\d+))?", re.IGNORECASE)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINAL = re.compile("|".join(_ORDINALS), re.IGNORECASE)
+_ORDINALS_BEFORE = re.compile(
+    rf"\b(?:according to|as in|as (?:claimed|defined|recited|set forth) in) the (?P<ordinals>(?:{_ORDINAL.pattern})"
+    rf"(?:(?:,| or| and| to)+ (?:the )?(?:{_ORDINAL.pattern}))*) claims?$",
+    re.IGNORECASE,
+)
 _LONGEST_LEAD_TO_CLAIM = 60
 
 
@@ -62,6 +69,10 @@ def _find_references(text: str) -> Iterator[_Reference]:
             yield _Reference(start, after["numbers"])
         elif _MISREAD_ONE_AFTER.match(text, end):
             yield _Reference(start, "1")
+        elif named := _ORDINALS_BEFORE.search(text, lead, end):
+            yield _Reference(
+                start, _ORDINAL.sub(lambda one: str(1 + _ORDINALS.index(one[0].lower())), named["ordinals"])
+            )
         elif _THE_EARLIER_BEFORE.search(text, lead, end):
             yield _Reference(start, previous_only=True)
         elif _ALL_EARLIER_BEFORE.search(text, lead, end):
@@ -154,7 +165,10 @@ _MARK = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
-_CLAIM_OPENING = re.compile(r"(?:An?|The|One|In|Use|Method|Process)\b")
+_CLAIM_OPENING = re.compile(
+    r"(?:An?|The|One|In|Use|Method|Process|Ein|Eine|Verfahren|Vorrichtung|Verwendung|Une?|Procédé|Dispositif|Utilisation"
+    r"|Una|Procedimiento|Método|Dispositivo|Uso)\b"
+)
 _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
 _LONGEST_PREFACE = 400
 _REFERENCE_WITHIN = 300
@@ -174,7 +188,8 @@ def _after_stop(text: str, start: int) -> bool:
 
 def _marks(text: str) -> list[_Mark]:
     matches = list(_MARK.finditer(text))
-    references = [reference.start for reference in _find_references(text)]
+    foreign = in_english(text) != text
+    references = [] if foreign else [reference.start for reference in _find_references(text)]
     ends = [*(match.start() for match in matches[1:]), len(text)]
     marks = []
     for match, end in zip(matches, ends, strict=False):
@@ -183,6 +198,8 @@ def _marks(text: str) -> list[_Mark]:
         ranges = _numbers(match["void"]) if match["void"] else [(int(number), int(number))]
         following = bisect_left(references, body)
         refers = following < len(references) and references[following] < min(body + _REFERENCE_WITHIN, end)
+        if foreign:
+            refers = any(_find_references(in_english(text[body : min(body + _REFERENCE_WITHIN, end)])))
         capital = text[body].isupper() or text[body] in "\"“'‘(["
         mark = _Mark(
             numbers=tuple(n for first, last in ranges for n in range(first, max(first, last) + 1)),
