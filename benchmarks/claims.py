@@ -225,6 +225,15 @@ def is_cancelled(text: str) -> bool:
     return bool(re.search(r"^\W*(?:\d+\W+)*\(?(?:cancel|withdrawn\)?$)", text, re.IGNORECASE))
 
 
+def is_right(one: Real, separator: str) -> tuple[bool, bool | None]:
+    """Return whether a published set has the right number of claims and, if known, the right independent ones."""
+    kept = [not is_cancelled(text) for text in one.claims]
+    numbered = [text if text[:1].isdigit() else f"{n}. {text}" for n, text in enumerate(one.claims, start=1)]
+    claims = read_claims(separator.join(numbered)).claims
+    wanted = one.independent and [truth for truth, there in zip(one.independent, kept, strict=True) if there]
+    return len(claims) == sum(kept), wanted and [claim.independent for claim in claims] == wanted
+
+
 def main() -> int:
     """Print the share of right sets by language and source; return 1 if one is below 98%."""
     print(f"{'sets':22} {'sets':>5} {'number of claims':>17} {'independent':>12} {'references':>11}")
@@ -241,19 +250,12 @@ def main() -> int:
         print(f"{name:22} {SETS:5} {numbers / SETS:17.1%} {independent / SETS:12.1%} {references / SETS:11.1%}")
     counts: dict[str, Counter[str]] = {}
     for one in real():
-        kept = [not is_cancelled(text) for text in one.claims]
-        numbered = [text if text[:1].isdigit() else f"{n}. {text}" for n, text in enumerate(one.claims, start=1)]
         for form, separator in (("lines", "\n"), ("one line", " ")):
-            claims = read_claims(separator.join(numbered)).claims
+            right, same = is_right(one, separator)
             found = counts.setdefault(f"{one.source} {one.language}, {form}", Counter())
-            found["sets"] += 1
-            found["numbers"] += (right := len(claims) == sum(kept))
-            wanted = one.independent and [truth for truth, there in zip(one.independent, kept, strict=True) if there]
-            found["known"] += wanted is not None
-            found["independent"] += (same := wanted is not None and [claim.independent for claim in claims] == wanted)
-            if "-v" in sys.argv and not (right and (same or wanted is None)):
-                differ = [c.number for c, truth in zip(claims, wanted or [], strict=False) if c.independent != truth]
-                print(f"  {one.file} {one.language}, {form}: {len(claims)} of {sum(kept)} claims, differ {differ}")
+            found.update(sets=1, numbers=right, known=same is not None, independent=bool(same))
+            if "-v" in sys.argv and not (right and same is not False):
+                print(f"  {one.file} {one.language}, {form}: number of claims {right}, independent ones {same}")
     for name, found in counts.items():
         share = f"{found['independent'] / found['known']:12.1%} (of {found['known']})" if found["known"] else ""
         print(f"{name:22} {found['sets']:5} {found['numbers'] / found['sets']:17.1%} {share}")

@@ -17,6 +17,7 @@ _NEXT_NUMBER = r"(?= (?:(?:nach|gemäß|selon|según|la|le|el|las|les|de) ){0,2}
 _EUROPEAN = [
     (re.compile(pattern, re.IGNORECASE), english)
     for pattern, english in (
+        (r"(?<=\d)[ªº°]", ""),
         (r"\b\w*(?:ansprüchen?|anspruche)\b|\brevendications\b|\breivindicaciones\b", "claims"),
         (r"\b\w*anspruch(?:e?s)?\b|\brevendication\b|\breivindicaci[oó]n\b", "claim"),
         (r"\bclaims (?:préc\w+entes|antérieures|ci-dessus|anteriores|precedentes|precedenti)\b", "preceding claims"),
@@ -26,13 +27,14 @@ _EUROPEAN = [
             "preceding",
         ),
         (r"\b(?:dem|des|der|la|el)(?= preceding claim\b)", "the"),
+        (r"\b(?:ersten|première|primera) claim\b", "claim 1"),
         (rf"(?<=\d),? (?:bis(?: zu)?|à|a|hasta){_NEXT_NUMBER}", " to"),
         (rf"(?<=\d),? (?:und ?/ ?oder|et ?/ ?ou|y ?/ ?o|oder|bzw\.|ou|o|u){_NEXT_NUMBER}", " or"),
         (rf"(?<=\d),? (?:und|sowie|et|y|e){_NEXT_NUMBER}", " and"),
     )
 ]
 
-_CLAIM = "(?:权利要求|權利要求|请求项|請求項|申请专利范围|申請專利範圍|청구항)"
+_CLAIM = "(?:权利要求|權利要求|请求项|請求項|申请专利范围|申請專利範圍|特許請求の範囲|クレーム|청구항)"
 _ITEM = rf"(?:{_CLAIM})? ?(?:第|제)? ?({_N})(?: ?(?:項|项|항))?"
 _LINKS = (
     ("to", "[-‐‑–—~〜～－]|至|到|乃至|ないし|から|내지|부터"),
@@ -49,7 +51,7 @@ _ALL_EARLIER = re.compile(
 
 _NAMED_MARK = re.compile(
     rf"[【\[(（<［] ?{_CLAIM} ?(?:第|제)? ?(\d{{1,3}}) ?[】\])）>］] ?[.．、:：]?"
-    rf"|(?:^|(?<=[.．。])) ?{_CLAIM} ?(\d{{1,3}}) ?(?:[.．:：]|$)",
+    rf"|(?:^|(?<=[.．。])) ?(?:{_CLAIM}|제) ?제? ?(\d{{1,3}}) ?(?:항 ?(?=[.．:：]))?(?:[.．:：]|$)",
     re.MULTILINE,
 )
 _NUMBER_MARK = re.compile(r"(?:^|(?<=[。．.;；])) ?(\d{1,3}) ?([.．、:：)）])(?= ?[^\s\d])", re.MULTILINE)

@@ -296,10 +296,10 @@ def read_claims(text: str) -> ClaimSet:
     """Split the claims of a patent and find the references between them.
 
     **Numbers** occur at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the forms
-    ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. All numbers have the form of the first one
-    and form a sequence, so that numbered steps within a claim stay in it. Gaps are accepted (cancelled claims are often
-    missing), and so are numbers out of sequence if the text after them can only be a claim. ``number`` is the number as
-    written, so a misnumbered set can contain a number twice. Text before claim 1 (``We claim:``) is dropped. A claim 1
+    ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``(1)``, ``1°)``, ``Claim 1.`` and ``[Claim 1]``. All numbers have the
+    form of the first one and form a sequence, so that numbered steps within a claim stay in it. Gaps are accepted
+    (cancelled claims are often missing), and so are numbers out of sequence if the text after them can only be a claim.
+    ``number`` is the number as written, so a misnumbered set can contain a number twice. Text before claim 1 (``We claim:``) is dropped. A claim 1
     without its number is recognised by the claim 2 after it. A text without numbers is split after full stops at line
     ends or, in running text, before ``A``, ``An`` and ``The``; its claims are numbered from 1. If it still refers to a
     claim, or has several sentences, it could not be split: it is one claim with number 0, which is not independent.
@@ -323,7 +323,7 @@ def read_claims(text: str) -> ClaimSet:
     texts: list[tuple[int, str]] = []
     if is_east_asian(plain):
         numbered = [((number,), body) for number, body in split_east_asian(plain)]
-    elif marks := _numbered(_marks(plain), plain):
+    elif marks := _numbered(_marks(plain := _with_plain_marks(plain)), plain):
         chain = _chain(marks)
         ends = [*(following.start for following in chain[1:]), len(plain)]
         numbered = [
@@ -346,6 +346,26 @@ def read_claims(text: str) -> ClaimSet:
     known = sorted(counts)
     claims = tuple(Claim(number, body, _depends_on(body, number, known, repeated)) for number, body in texts)
     return ClaimSet(claims, tuple(cancelled))
+
+
+_PLAIN_MARKS = (
+    (r"(?:;;|\|{1,2})\s*(?=\d{1,3} ?[.)])", "\n"),
+    (r"(?:^|(?<=\. ))(\d{1,3})[ªº°](?= ?[.):-])", r"\1"),
+    (r"(?:^|(?<=\. ))(?:patentanspruch|anspruch|revendication|reivindicación) (?=\d{1,3} ?[.):])", "claim "),
+    (r"(?:^|(?<=[.;] ))[(\[](\d{1,3})[)\]] ", r"\1. "),
+    (r"^(\d{1,3})\.?\n(?=\S)", r"\1. "),
+)
+_MARKED_OTHERWISE = (("(1) ", "[1] "), ("1\n", "1.\n"))
+"""Starts of the texts to which the last two apply."""
+
+
+def _with_plain_marks(text: str) -> str:
+    """Return a claim set with its marks in the forms ``1.`` and ``claim 1.``"""
+    starts = ("",) * (len(_PLAIN_MARKS) - len(_MARKED_OTHERWISE)) + _MARKED_OTHERWISE
+    for (mark, plain), start in zip(_PLAIN_MARKS, starts, strict=True):
+        if text.startswith(start):
+            text = re.sub(mark, plain, text, flags=re.IGNORECASE | re.MULTILINE)
+    return text
 
 
 def split_claims(text: str) -> tuple[Claim, ...]:

@@ -208,9 +208,9 @@ def _austrian(parts: Sequence[str], kind: str) -> str:
 
 
 def _unchanged(parts: Sequence[str], kind: str) -> str:
-    """Digits after up to two letters (``PI0612345``), ``1234DE2004`` (India), or ``11201801234U`` (Singapore)."""
-    if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}|1\d{10}[A-Z]", joined := "".join(parts)):
-        return joined
+    """Digits after up to two letters (``PI0612345``), or India's form ``1234DE2004``."""
+    if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}", indian := "".join(parts)):
+        return indian
     letters = parts[0] if parts[0].isalpha() and len(parts) > 1 else ""
     digits = _digits(parts[1:] if letters else parts)
     return letters + digits if digits and len(letters) <= 2 and len(digits) <= 15 else ""

@@ -487,7 +487,7 @@ def reader_of(columns: ColumnMap) -> Reader:
 def _read_suggested(path: Path) -> Iterator[Item]:
     guess = suggest(path)
     columns = parse_map(guess.toml, path)
-    read = [(one.column[0], ours) for part in columns.sections() for ours, one in part.items() if one.column]
+    read = [(name, ours) for part in columns.sections() for ours, one in part.items() for name in one.column]
     why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
     yield Note("columns read", ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
     if guess.unused:
