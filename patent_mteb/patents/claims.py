@@ -295,14 +295,15 @@ def _holds_several(claim: str) -> bool:
 def read_claims(text: str) -> ClaimSet:
     """Split the claims of a patent and find the references between them.
 
-    **Numbers** occur at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the forms
-    ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``(1)``, ``1°)``, ``Claim 1.`` and ``[Claim 1]``. All numbers have the
-    form of the first one and form a sequence, so that numbered steps within a claim stay in it. Gaps are accepted
-    (cancelled claims are often missing), and so are numbers out of sequence if the text after them can only be a claim.
-    ``number`` is the number as written, so a misnumbered set can contain a number twice. Text before claim 1 (``We claim:``) is dropped. A claim 1
-    without its number is recognised by the claim 2 after it. A text without numbers is split after full stops at line
-    ends or, in running text, before ``A``, ``An`` and ``The``; its claims are numbered from 1. If it still refers to a
-    claim, or has several sentences, it could not be split: it is one claim with number 0, which is not independent.
+    **Numbers** occur at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the
+    forms ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``(1)``, ``1°)``, ``Claim 1.`` and ``[Claim 1]``. All numbers
+    have the form of the first one and form a sequence, so that numbered steps within a claim stay in it. Gaps are
+    accepted (cancelled claims are often missing), and so are numbers out of sequence if the text after them can
+    only be a claim. ``number`` is the number as written, so a misnumbered set can contain a number twice. Text
+    before claim 1 (``We claim:``) is dropped. A claim 1 without its number is recognised by the claim 2 after it. A
+    text without numbers is split after full stops at line ends or, in running text, before ``A``, ``An`` and
+    ``The``; its claims are numbered from 1. If it still refers to a claim, or has several sentences, it could not
+    be split: it is one claim with number 0, which is not independent.
 
     **Cancelled claims** (``2. (canceled)``, ``1.-20. (canceled)``) are named in the result but give no claim. Labels of
     status (``(Currently Amended)``) and markup are removed.

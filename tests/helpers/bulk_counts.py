@@ -22,6 +22,8 @@ FAMILY_FILE = "family_input.xml"
 """An answer of OPS with the members of a family, which are relations and not records."""
 
 
+SEARCH_FILE = "search_result.xml"
+"""A search in OPS, which patent_client stores as JSON."""
 SCANNED = {"US-3857398-A": 11}
 """Claims of a scanned patent: 12 are printed, but the scan lost the stop before claim 7; patent_client splits 10."""
 
