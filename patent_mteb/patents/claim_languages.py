@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_FOREIGN = re.compile(f"anspr[uü]ch|revendication|reivindicaci|{_EAST_ASIAN.pattern}", re.IGNORECASE)
+_WORDS = ("anspr", "revendication", "reivindicaci")
 _DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
 _N = r"(?<!\d)\d{1,3}(?!\d)"
 
@@ -67,7 +67,8 @@ def is_east_asian(text: str) -> bool:
 
 def in_english(claim: str) -> str:
     """Translate the words of a claim that refer to other claims; the rest stays as it is."""
-    if not _FOREIGN.search(claim):
+    lower = claim.lower()
+    if not any(word in lower for word in _WORDS) and (claim.isascii() or not _EAST_ASIAN.search(claim)):
         return claim
     for words, english in _EUROPEAN:
         claim = words.sub(english, claim)

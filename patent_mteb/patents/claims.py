@@ -349,22 +349,24 @@ def read_claims(text: str) -> ClaimSet:
     return ClaimSet(claims, tuple(cancelled))
 
 
-_PLAIN_MARKS = (
-    (r"(?:;;|\|{1,2})\s*(?=\d{1,3} ?[.)])", "\n"),
-    (r"(?:^|(?<=\. ))(\d{1,3})[ªº°](?= ?[.):-])", r"\1"),
-    (r"(?:^|(?<=\. ))(?:patentanspruch|anspruch|revendication|reivindicación) (?=\d{1,3} ?[.):])", "claim "),
-    (r"(?:^|(?<=[.;] ))[(\[](\d{1,3})[)\]] ", r"\1. "),
-    (r"^(\d{1,3})\.?\n(?=\S)", r"\1. "),
+_OTHER_MARKS = (
+    (re.compile(r"[(\[]1[)\]] "), r"(?:^|(?<=[.;] ))[(\[](\d{1,3})[)\]] ", r"\1. "),
+    (re.compile(r"1\.?\n"), r"^(\d{1,3})\.?\n(?=\S)", r"\1. "),
+    (re.compile("1[ªº°]"), r"(?:^|(?<=\. ))(\d{1,3})[ªº°](?= ?[.):-])", r"\1"),
+    (
+        re.compile(r"(?:patentanspruch|anspruch|revendication|reivindicación) 1", re.IGNORECASE),
+        r"(?:^|(?<=\. ))(?:patentanspruch|anspruch|revendication|reivindicación) (?=\d{1,3} ?[.):])",
+        "claim ",
+    ),
+    (re.compile(r"[^|;]*(?:;;|\|)\s*2 ?[.)]"), r"(?:;;|\|{1,2})\s*(?=\d{1,3} ?[.)])", "\n"),
 )
-_MARKED_OTHERWISE = (("(1) ", "[1] "), ("1\n", "1.\n"))
-"""Starts of the texts to which the last two apply."""
+"""How a claim set starts, its marks, and how these are written instead."""
 
 
 def _with_plain_marks(text: str) -> str:
     """Return a claim set with its marks in the forms ``1.`` and ``claim 1.``"""
-    starts = ("",) * (len(_PLAIN_MARKS) - len(_MARKED_OTHERWISE)) + _MARKED_OTHERWISE
-    for (mark, plain), start in zip(_PLAIN_MARKS, starts, strict=True):
-        if text.startswith(start):
+    for start, mark, plain in _OTHER_MARKS:
+        if start.match(text):
             text = re.sub(mark, plain, text, flags=re.IGNORECASE | re.MULTILINE)
     return text
 
