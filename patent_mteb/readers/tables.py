@@ -456,6 +456,8 @@ SHIPPED = (
 """The maps of this package. A table is read with the first map whose columns it has."""
 
 
+COLUMNS_READ = "columns read"
+"""A note that the preview makes superfluous on the terminal."""
 GUESSED = "table"
 """The source of tables whose map is guessed from their columns."""
 
@@ -489,7 +491,7 @@ def _read_suggested(path: Path) -> Iterator[Item]:
     columns = parse_map(guess.toml, path)
     read = [(name, ours) for part in columns.sections() for ours, one in part.items() for name in one.column]
     why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
-    yield Note("columns read", ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
+    yield Note(COLUMNS_READ, ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
     if guess.unused:
         unused = "; ".join(f"'{name}': {what}" for name, what in guess.unused.items())
         yield Note("columns that a map could use", unused, len(guess.unused))
