@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError, readable
-from patent_mteb.files import load_json, parquet_schema, read_rows, text_lines
+from patent_mteb.files import load_json, parquet_schema, read_rows
 from patent_mteb.readers.encodings import encoding_of, lines_of
-from patent_mteb.readers.items import NO_OBJECT, Note, json_rows
+from patent_mteb.readers.items import NO_OBJECT, Note, is_one_document, json_rows
 
 _HEAD = 30
 """Lines that are searched for the header; objects of JSON lines whose names are the header."""
@@ -196,7 +196,7 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
         found_rows = ((f"row {number}", row) for number, row in read_rows(path))
         return Sheet(tuple(parquet_schema(path).names), found_rows)
     document = None
-    if form == "json" or _is_one_object(path):
+    if is_one_document(path):
         document = load_json(path)
         document = _table_in(document, wanted) if isinstance(document, dict) else document
         if not all(isinstance(row, dict) for row in document):
@@ -208,12 +208,6 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
-
-
-def _is_one_object(path: Path) -> bool:
-    """Whether a file is one JSON object, on one line or on several."""
-    lines = (line.strip() for _, line in text_lines(path) if line.strip())
-    return not next(lines, "").endswith("}") or next(lines, None) is None
 
 
 def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[Any]:
