@@ -86,6 +86,7 @@ def _united_states(parts: Sequence[str], kind: str) -> str:
 
 def _european(parts: Sequence[str], kind: str) -> str:
     digits = _digits(parts)
+    digits = digits[1:] if len(digits) == 8 and len(parts) == 1 and digits[0] == "0" else digits
     return digits.zfill(7) if digits and len(digits) <= 7 else ""
 
 
@@ -333,7 +334,11 @@ _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
 _BRAZILIAN_CHECK = re.compile(r"(?<=[0-9])-[0-9]$|(?<=(?:1[0-3]|2[0-2]|3[02])20[0-9]{8})[0-9]$")
 _JAPANESE = re.compile(r"(?:JP\s*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
 _KIND_OF_JAPANESE = {"特開": "A", "特表": "A", "再表": "A1", "再公表": "A1", "実開": "U", "実登": "U", "登実": "U"}
-_WEB_ADDRESS = re.compile(r"HTTPS?://\S*(?:/PATENT/|[?&/]PN(?:=|%3D))([A-Z]{2}[0-9A-Z]+)\S*")
+_WEB_ADDRESS = re.compile(
+    r"HTTPS?://\S*(?:/PATENT/|[?&/=]PN(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
+)
+_NAMED = re.compile(r"(?:PATENT|PUBLICATION|PAT|PUB)\b\.?(?: ?(?:NO|NUMBER|NR)\b\.?)?[ :]*(?=[A-Z]{2}[ \d])")
+_KIND_APART = re.compile(r"(?<=[0-9]) +([A-Z]) ([0-9])$")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
@@ -362,8 +367,9 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
     if not text.isascii():  # Arabic and Persian digits
         text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
     if address := _WEB_ADDRESS.fullmatch(text.strip()):
-        text = address[1]
+        text = address[1] + address[2]
     text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
+    text = _KIND_APART.sub(r" \1\2", _NAMED.sub("", text, count=1) if text.startswith("P") else text)
     if japanese := _JAPANESE.fullmatch(text):
         name, era, rest = japanese.groups()
         if name.endswith("願") is not (readings is APPLICATIONS):

@@ -55,13 +55,14 @@ Row = dict[str, Any] | BadRow
 class Sheet:
     """The names of the columns, the rows with their places (``row 17``), and notes on how the file was read.
 
-    ``days`` are those from 1899-12-30 to the day 0 of the workbook.
+    ``days`` are those from 1899-12-30 to the day 0 of the workbook, ``width`` the cells of each row of a text.
     """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[str, Row]]
     notes: tuple[Note, ...] = ()
     days: int = 0
+    width: int = 0
 
 
 _WORKBOOKS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
@@ -152,7 +153,8 @@ def open_sheet(
             _LAST_ROW.get(form),
         )
     )
-    return Sheet(tuple(filter(None, names)), rows, tuple(notes), book.days)
+    columns = tuple(filter(None, names))
+    return Sheet(columns, rows, tuple(notes), book.days, len(columns) if form == "text" else 0)
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

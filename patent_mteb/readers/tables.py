@@ -9,6 +9,7 @@ import dataclasses
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -91,12 +92,14 @@ class RowReader:
         order: Callable[[Column], str],
         has_numbers: Callable[[], bool],
         days: int,
+        width: int,
     ) -> None:
         """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
 
         ``has_numbers`` says whether most publication numbers of the table have a digit. ``days`` are added to serial
-        numbers of days.
+        numbers of days. A row of less than ``width`` cells is noted.
         """
+        self._width = width
         self._days = dt.timedelta(days)
         self._columns = columns
         self._places = places
@@ -131,6 +134,8 @@ class RowReader:
                 return
             if own.startswith("WO") and own.endswith("W"):
                 self._note("an application, not a publication", own)
+            if len(row) < self._width:
+                self._note("the row has fewer cells than the header", own)
             title = self._text(row, self._columns.fields.get("title"))
             if own in self._titles:
                 what = "labels, citations" if self._columns.labels else "citations"
@@ -247,11 +252,14 @@ class RowReader:
             date = read_date(value, column.date, order)
         except ValueError as error:
             within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
-            if len(within) != 1:
-                self._note(f"{ours} cannot be read: left empty", str(error))
+            date = None
+            with suppress(ValueError):
+                date = read_date(within[0]) if len(within) == 1 else None
+            if date is None:
+                why = str(error) if "'" in str(error) else f"'{text_of(value)}' is not a date"
+                self._note(f"{ours} cannot be read: left empty", why)
                 return None
             self._note(f"{ours} is a date within a text", value)
-            date = read_date(within[0])
         if date is None or column.date:
             return date
         if is_serial(value):
@@ -551,7 +559,7 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
         found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(again(), _SAMPLE)]
         return 2 * sum(found) > len(found)
 
-    rows = RowReader(columns, places, order, has_numbers, sheet.days)
+    rows = RowReader(columns, places, order, has_numbers, sheet.days, sheet.width)
     if columns.labels and "publication_number" in columns.fields:
         rows.read_labels(again())
     for place, row in sheet.rows:

@@ -89,7 +89,8 @@ FIRST_YEAR = 1790
 """The year of the first patent of the United States. Earlier years, and those after the next one, are not dates."""
 
 _DATE = re.compile(
-    r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})|(?P<y2>\d{4})(?:[-/.](?P<m2>\d{1,2})(?:[-/.](?P<d2>\d{1,2})(?:[T ].*)?)?)?"
+    r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})"
+    r"|(?P<y2>\d{4})(?:[-/.] ?(?P<m2>\d{1,2})(?:[-/.] ?(?P<d2>\d{1,2})(?:\.|[T ].*)?)?)?"
     r"|(?P<d3>\d{1,2})\.(?P<m3>\d{1,2})\.(?P<y3>\d{4}|\d\d)"
     r"|(?P<y4>\d{4}) ?[年년] ?(?:(?P<m4>\d{1,2}) ?[月월] ?(?:(?P<d4>\d{1,2}) ?[日일])?)?"
 )
@@ -113,7 +114,8 @@ november novembre noviembre nov|december dezember décembre diciembre dec dez d�
 _MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
 _WORDED = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
-    r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ -](?:de )?(?P<m>[^\W\d_]+)\.?,?[ -](?:de )?(?P<y>\d{4}|\d\d)"
+    r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ /-](?:de )?(?P<m>[^\W\d_]+)\.?,?[ /-](?:de )?(?P<y>\d{4}|\d\d)"
+    r"|(?P<y5>\d{4})[ /-](?P<m5>[^\W\d_]{3,})\.?[ /-](?P<d5>\d{1,2})"
     r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4})"
     r"|(?P<m3>[^\W\d_]{3,})(?:\.? (?P<y3>\d{4})|[-/](?P<y4>\d{4}|\d\d)))",  # Nov 2018, Nov-18 (Excel)
     re.IGNORECASE,
@@ -167,7 +169,7 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
         year = first + (1 if found["y"] == "元" else int(found["y"]))
         return _plausible(dt.date(year, int(found["m"] or 1), int(found["d"] or 1)))
     if found := _WORDED.fullmatch(text):
-        part = {name.rstrip("234"): word for name, word in found.groupdict().items() if word}
+        part = {name.rstrip("2345"): word for name, word in found.groupdict().items() if word}
         if month := _MONTH.get(part["m"].casefold()):
             return _plausible(dt.date(_year(part["y"]), month, int(part.get("d") or 1)))
     if _MILLISECONDS.fullmatch(text):
@@ -279,6 +281,7 @@ _UNAVAILABLE = re.compile(
     re.IGNORECASE,
 )
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|_x000D_")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
 MARKUP = "HTML tags and entities replaced"
 MACHINE = "marks of machine translation removed"
 LANGUAGES = "texts in several languages: the English one is read, else the first"
@@ -301,7 +304,7 @@ _SHORT = 60
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a text without HTML, marks of machine translation and a number before it, and the kinds of cleaning."""
     found = [what for what, there in ((LOST, "\ufffd" in text), (MISREAD, bool(_MISREAD.search(text)))) if there]
-    text = _INVISIBLE.sub("", text)
+    text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
     if text[:1] == "=" and (formula := _FORMULA.fullmatch(text)):
         text = formula[1].replace('""', '"')
         found.append(FORMULA)

@@ -635,6 +635,23 @@ case(
     text([HEADER, *ROWS[:2], ["US Total", *[""] * 5, "2", ""], *ROWS[2:]]),
     said="a row of totals: row 4 US Total",
 )
+case(
+    "a row without one of its cells",
+    raw(as_csv([HEADER, *ROWS]).replace("US10123456B2,Pump,", "US10123456B2,"), "t.csv"),
+    {"publication_number": NUMBERS},
+    said="the row has fewer cells than the header",
+)
+case(
+    "a file that ends within its last row",
+    raw(as_csv([HEADER, *ROWS])[:-20], "t.csv"),
+    {"publication_number": NUMBERS},
+    said="the row has fewer cells than the header",
+)
+case(
+    "a second sheet of labels",
+    book({"Patents": [HEADER, *ROWS], "Labels": [["Publication Number", "Topic"], [NUMBERS[0], "Energy"]]}),
+    said="sheets not read: they have other columns: 'Labels'",
+)
 case("page numbers", text([HEADER, *ROWS[:2], ["Page 1 of 2"], *ROWS[2:]]), said="a line of text, not a record")
 case(
     "a legend to the right",
@@ -787,6 +804,15 @@ WRITTEN |= {
     "IT 10 2018 000012345 A1": "IT102018000012345A1",
     "AT E 512345 T1": "ATE512345T1",
 }
+WRITTEN |= {
+    "Patent US10123456B2": "US10123456B2",
+    "Patent No. US 10,123,456 B2": "US10123456B2",
+    "US10123456 B 2": "US10123456B2",
+    "EP03456789A1": "EP3456789A1",
+    "US0010123456B2": "US10123456B2",
+    "https://worldwide.espacenet.com/patent/search?q=pn%3DUS10123456B2": "US10123456B2",
+    "https://worldwide.espacenet.com/publicationDetails/biblio?CC=EP&NR=3456789A1&KC=A1": "EP3456789A1",
+}
 for written, normal in WRITTEN.items():
     shown = (
         written.replace("\u200e", "[LRM]")
@@ -808,6 +834,27 @@ for written in (
         {"publication_number": ["US10123456B2", "US9000001B2"]},
         said="a remark after a number is removed",
     )
+case(
+    "a link in Markdown",
+    text(table("Publication Number,Title", ["[US10123456B2](https://example.org)", "Pump"])),
+    {"publication_number": ["US10123456B2"]},
+    said="a remark after a number is removed",
+)
+case(
+    "kinds in brackets, one number a line",
+    text(
+        table(
+            "Patent numbers,Title,Cited patents",
+            ["US10123456 (B2)\nEP3456789 (A1)", "Pump", "US9000001 (B2)\nEP1234567 (A1)"],
+        )
+    ),
+    {
+        "publication_number": ["US10123456B2"],
+        "members": ["US10123456B2 EP3456789A1"],
+        "cited": ["US10123456B2 EP1234567A1", "US10123456B2 US9000001B2"],
+    },
+    said="a further publication number in the cell",
+)
 case(
     "an apostrophe before the number",
     text(table("Publication Number,Title", ["'US10123456B2", "Pump"])),
@@ -966,6 +1013,21 @@ for name, cells, dates, said in (
     ("２０１８／１１／１３", ("２０１８／１１／１３", "２０１９／０１／０２", "２０１５／０４／０７"), None, ""),
     ("٢٠١٨-١١-١٣", ("٢٠١٨-١١-١٣", "٢٠١٩-٠١-٠٢", "٢٠١٥-٠٤-٠٧"), None, ""),
     ("民國107年11月13日", ("民國107年11月13日", "民國108年1月2日", "民國104年4月7日"), None, ""),
+    ("13/NOV/2018", ("13/NOV/2018", "02/JAN/2019", "07/APR/2015"), None, ""),
+    ("2018 Nov 13", ("2018 Nov 13", "2019 Jan 02", "2015 Apr 07"), None, ""),
+    ("2018. 11. 13.", ("2018. 11. 13.", "2019. 1. 2.", "2015. 4. 7."), None, ""),
+    (
+        "2018-13-11",
+        ("2018-13-11", "2019-01-02", "2015-04-07"),
+        ["", "2019-01-02", "2015-04-07"],
+        "'2018-13-11' is not a date",
+    ),
+    (
+        "1440/03/05 (Hijri)",
+        ("1440/03/05", "2019-01-02", "2015-04-07"),
+        ["", "2019-01-02", "2015-04-07"],
+        "is before 1790",
+    ),
     ("Di, 13.11.2018", ("Di, 13.11.2018", "Mi, 02.01.2019", "Di, 07.04.2015"), None, "a date within a text"),
 ):
     case(
@@ -1118,6 +1180,19 @@ case(
     "[Machine Translation]",
     cells_of("Title", [f"{one} [Machine Translation]" for one in PLAIN["title"]]),
     said="marks of machine translation removed",
+)
+case(
+    "control characters in texts",
+    cells_of("Abstract", ["A\x00pump.", "A\u2028seal.", "A\x0brotor."]),
+    but(abstract=["A pump.", "A seal.", "A rotor."]),
+)
+case(
+    "claims as a list of objects in JSON",
+    raw(
+        '{"publication_number": "US10123456B2", "claims": [{"num": 1, "text": "A pump."}, {"num": 2, "text": "The pump of claim 1."}]}\n',
+        "t.jsonl",
+    ),
+    {"depends_on": [[[], [1]]]},
 )
 case(
     "claims over two columns",
