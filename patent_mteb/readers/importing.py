@@ -10,7 +10,6 @@ one directory or in several. :func:`merge_shares` turns them into the same bytes
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 import stat
@@ -18,12 +17,11 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-from patent_mteb.files import folder_lock, text_lines
+from patent_mteb.files import folder_lock
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.claims import unread_claims
@@ -130,9 +128,12 @@ def _unknown(path: Path) -> DataError:
     """Return the error of a file that no reader recognises."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
-    form = ""
-    with contextlib.suppress(DataError):
+    try:
+        if path.suffix != ".gz" and not start.startswith(_ZIP):
+            refuse_other_forms(path, start)
         form = form_of(path)
+    except DataError as error:
+        return error
     if start.startswith(_ZIP) and not form:
         names = [one.filename for one in zipfile.ZipFile(path).infolist() if not one.is_dir()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -141,15 +142,7 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
-    if form and path.suffix != ".gz":
-        return _unknown_table(path)
-    try:
-        if path.suffix != ".gz":
-            refuse_other_forms(path, start)
-        lines = [line for _, line in islice(text_lines(path), _LINES)]
-    except DataError as error:
-        return error
-    if not "".join(lines[:_FEW]).lstrip().startswith("<"):
+    if form:
         return _unknown_table(path)
     if path.suffix == ".gz":
         return DataError("no reader recognises the content of this compressed file", path=path, remedy="unpack it")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import datetime as dt
-import html
 import json
 import re
 import unicodedata
@@ -13,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
+from patent_mteb.patents.text import plain_lines
 
 UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
@@ -260,10 +260,6 @@ def text_of(value: Any) -> str:
     return str(value).strip()
 
 
-_TAGS = "p|br|b|i|u|em|strong|sub|sup|span|div|font|a|ul|ol|li|table|tbody|tr|td|th|h[1-6]|img|o|claim|claim-text"
-_LINE_TAG = re.compile(r"<(?:br|/p|/div|/li|/tr|/h[1-6]|/claim)\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(rf"</?(?:{_TAGS})(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>", re.IGNORECASE)
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,30}\d{0,2});", re.IGNORECASE)
 _MACHINE = re.compile(r"\s*[\[(]\s*machine[- ]translat[^\])]*[\])]\s*", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"^\([A-Z]{2}[\d/]{5,}[A-Z]?\d?\)\s*\n\s*")
 _LANGUAGE_MARK = re.compile(r"^\[(?:DE|EN|FR)\]\s+")
@@ -312,10 +308,9 @@ def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
         if _UNAVAILABLE.fullmatch(text):
             return "", (*found, UNAVAILABLE)
         text = _WHOLE.sub(r"\1", _KIND_BELOW.sub(r"\1 \2", text))
-    for _ in range(2 if "<" in text or "&" in text else 0):  # twice: &lt;p&gt; is a tag too
-        plain = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _LINE_TAG.sub("\n", text)))
-        found += [MARKUP] if plain != text else []
+    if ("<" in text or "&" in text) and (plain := "\n".join(plain_lines(text))).split() != text.split():
         text = plain
+        found.append(MARKUP)
     text = text.replace("\u00a0", " ").replace("\u202f", " ")
     if "ranslat" in text and _MACHINE.search(text):
         text = _MACHINE.sub(" ", text).strip()
