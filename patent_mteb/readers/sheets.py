@@ -12,6 +12,7 @@ import csv
 import datetime as dt
 import itertools
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -139,7 +140,7 @@ def open_sheet(
         name: [one for one in book.merged.get(name, ()) if one[0] > above[name] + headers[name][1]] for name in same
     }
     if merged := sum(map(len, spans.values())):
-        notes.append(Note(MERGED_UNREAD if form == "ods" else MERGED, count=merged))
+        notes.append(Note(MERGED_UNREAD if form in ("ods", "xlsb") else MERGED, count=merged))
     if formulas := sum(book.formulas.get(name, 0) for name in same):
         notes.append(Note(FORMULAS, f"the first {size} rows", formulas))
     rows = (
@@ -296,6 +297,7 @@ Span = tuple[int, int, int]
 """First row (from 1), column (from 0) and last row of cells that are merged down."""
 _MERGED_CELLS = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\bref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
 _SPANS, _WIDEST = ("colspan", "rowspan"), 1000
+_MERGES, _MERGE = b"\xb1\x01\x04", re.compile(rb"\xb0\x01\x10(.{8})", re.DOTALL)
 _TALL = re.compile(rb'number-rows-spanned="(?!1")\d')
 
 
@@ -339,13 +341,20 @@ def _read_book(path: Path, form: str, mark: str, size: int, _bytes: int, _change
                     name: [(top + 1, left, bottom + 1) for (top, left), (bottom, _) in ranges if bottom > top]
                     for name, ranges in found.items()
                 }
-            elif form == "ods":  # its reader does not give the ranges
-                with zipfile.ZipFile(path) as archive:
-                    tall = _TALL.findall(archive.read("content.xml"))
-                merged = {name: [(_HEAD, 0, _HEAD)] * len(tall) for name in names[:1]}
+            else:  # the reader does not give the ranges
+                merged = {name: [(_HEAD, 0, _HEAD)] * _merged_down(path) for name in names[:1]}
             hidden = [one.name for one in book.sheets_metadata if "Visible" not in str(one.visible)]
     heads = {name: list(itertools.islice(_lines_of(path, name, form, mark), size)) for name in names}
     return _Book(heads, hidden, _formulas(path, heads, size) if form == "xlsx" else {}, merged, days)
+
+
+def _merged_down(path: Path) -> int:
+    """Count the cells that are merged down in .ods (an attribute) and .xlsb (records BrtMergeCell)."""
+    with zipfile.ZipFile(path) as archive:
+        pages = [name for name in archive.namelist() if name == "content.xml" or name.startswith("xl/worksheets/")]
+        contents = [archive.read(name) for name in pages]
+    binary = [struct.unpack("<II", rows) for page in contents if _MERGES in page for rows in _MERGE.findall(page)]
+    return len([page for page in contents for _ in _TALL.findall(page)]) + len([1 for top, end in binary if end > top])
 
 
 def _merged_in(path: Path, page: str) -> list[Span]:

@@ -221,7 +221,7 @@ def ole(*streams: str) -> bytes:
     return head + fat + entries.ljust(512, b"\0")
 
 
-def xlsb(rows: Rows) -> dict[str, bytes | str]:
+def xlsb(rows: Rows, *merged: tuple[int, int, int, int]) -> dict[str, bytes | str]:
     """The files of a binary workbook (.xlsb) with one sheet of texts: [MS-XLSB], only the records that readers need."""
 
     def record(kind: int, data: bytes = b"") -> bytes:
@@ -242,7 +242,9 @@ def xlsb(rows: Rows) -> dict[str, bytes | str]:
         sheet += record(0, struct.pack("<IIHBBBI", number, 0, 300, 0, 0, 0, 0))
         for place, cell in enumerate(row):
             sheet += record(6, struct.pack("<II", place, 0) + wide(str(cell)))
-    sheet += record(146) + record(130)
+    spans = b"".join(record(176, struct.pack("<IIII", *span)) for span in merged)
+    sheet += record(146) + (record(177, struct.pack("<I", len(merged))) + spans + record(178) if merged else b"")
+    sheet += record(130)
     bundle = struct.pack("<II", 0, 1) + wide("rId1") + wide("S")
     relations = "http://schemas.openxmlformats.org/package/2006/relationships"
     kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -581,6 +583,12 @@ def ods_with_merged_cells(folder: Path) -> Path:
 case(
     "merged cells down in an OpenDocument sheet",
     ods_with_merged_cells,
+    but(family_id=["F1", "EP3456789A1", "F3"]),
+    said="merged cells: their value is read in their first row only; save the workbook as .xlsx",
+)
+case(
+    "merged cells down in a binary workbook",
+    zipped(xlsb([HEADER, ROWS[0], [*ROWS[1][:7], ""], ROWS[2]], (0, 0, 0, 1), (1, 2, 7, 7)), "t.xlsb"),
     but(family_id=["F1", "EP3456789A1", "F3"]),
     said="merged cells: their value is read in their first row only; save the workbook as .xlsx",
 )
