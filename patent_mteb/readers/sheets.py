@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, parquet_schema, read_rows
@@ -39,6 +39,7 @@ _BROKEN_BOOK = (
 )
 
 Cells = tuple[int, list[Any]]
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -213,13 +214,17 @@ def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
     return Sheet(tuple(names), rows())
 
 
+def _all(found: Any, kind: type[_Kind]) -> TypeGuard[list[_Kind]]:
+    return isinstance(found, list) and all(isinstance(one, kind) for one in found)
+
+
 def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[Any]:
     """Return the rows of a table in an object: a list of objects, or a form of pandas; else the object as one row."""
     columns, data, values = found.get("columns"), found.get("data"), list(found.values())
-    if isinstance(columns, list) and isinstance(data, list):
+    if _all(columns, str) and _all(data, list):
         return [dict(zip(columns, row, strict=False)) for row in data]
     if not any(map(wanted, found)):
-        lists = [one for one in values if isinstance(one, list) and one and isinstance(one[0], dict)]
+        lists = [one for one in values if one and _all(one, dict)]
         if len(lists) == 1:
             return lists[0]
         if all(isinstance(one, dict) and any(map(wanted, one)) for one in values):

@@ -102,8 +102,8 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
         found = {"citations": found["citations"]}
     elif len(named := [name for name in sheet.columns if read_number(name)]) > 1 and not unfinished:
-        problem = f"the columns are named after patents ({', '.join(named[:2])}): the table is turned"
-        remedy = "turn it, so that each patent is a row (Excel: copy, then paste special, transpose)"
+        problem = f"the columns are named after patents ({', '.join(named[:2])}): rows and columns are swapped"
+        remedy = "swap them, so that each patent is a row (Excel: copy, then paste special, transpose)"
         raise DataError(problem, path=path, remedy=remedy)
     elif numberless and not unfinished:
         names = shorten(", ".join(sheet.columns), 200)

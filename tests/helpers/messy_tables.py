@@ -615,7 +615,7 @@ for name, form, mark in (
         said="formulas of a text replaced by the text",
     )
 case(
-    "a table turned: one column for each patent",
+    "rows and columns swapped: one column for each patent",
     book([[name, *[row[place] for row in ROWS]] for place, name in enumerate(HEADER)]),
     said="the columns are named after patents",
     remedy="paste special, transpose",
