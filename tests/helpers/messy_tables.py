@@ -374,6 +374,12 @@ case(
     but(abstract=[""] * 3),
 )
 case(
+    "JSON of pandas with a row that is no list",
+    raw('{"columns": ["a"], "data": [["b"], 3]}', "t.json"),
+    said="no column looks like a publication number",
+    remedy="--map",
+)
+case(
     "a JSON list of numbers", raw("[1, 2]", "t.json"), said="must contain objects", remedy="one object per publication"
 )
 case(
