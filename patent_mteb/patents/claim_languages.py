@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_FOREIGN = re.compile(f"anspr[uü]ch|revendication|reivindicaci|{_EAST_ASIAN.pattern}", re.IGNORECASE)
+_WORDS = ("anspr", "revendication", "reivindicaci")
 _DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
 _N = r"(?<!\d)\d{1,3}(?!\d)"
 
@@ -17,23 +17,24 @@ _NEXT_NUMBER = r"(?= (?:(?:nach|gemäß|selon|según|la|le|el|las|les|de) ){0,2}
 _EUROPEAN = [
     (re.compile(pattern, re.IGNORECASE), english)
     for pattern, english in (
+        (r"(?<=\d)[ªº°]", ""),
         (r"\b\w*(?:ansprüchen?|anspruche)\b|\brevendications\b|\breivindicaciones\b", "claims"),
         (r"\b\w*anspruch(?:e?s)?\b|\brevendication\b|\breivindicaci[oó]n\b", "claim"),
-        (r"\bclaims (?:préc[ée][dc]entes|antérieures|ci-dessus|anteriores|precedentes)\b", "preceding claims"),
-        (r"\bclaim (?:précédente|antérieure|ci-dessus|anterior|precedente)\b", "preceding claim"),
+        (r"\bclaims (?:préc\w+entes|antérieures|ci-dessus|anteriores|precedentes|precedenti)\b", "preceding claims"),
+        (r"\bclaim (?:préc\w+ente|antérieure|ci-dessus|anterior|precedente)\b", "preceding claim"),
         (
-            r"\b(?:vorher(?:ig|gehend|gegangen)|voran(?:gehend|gegangen|stehend|gestellt)|vorausgehend|vorstehend"
-            r"|vorgenannt|vorbenannt|vorig|obig|obenstehend|obengenannt|früher)en\b",
+            r"\b(?:vor\w*(?:gehend|gangen|stehend|gestellt|nannt|ig)|obig|oben(?:stehend|genannt)|früher)en\b",
             "preceding",
         ),
         (r"\b(?:dem|des|der|la|el)(?= preceding claim\b)", "the"),
+        (r"\b(?:ersten|première|primera) claim\b", "claim 1"),
         (rf"(?<=\d),? (?:bis(?: zu)?|à|a|hasta){_NEXT_NUMBER}", " to"),
         (rf"(?<=\d),? (?:und ?/ ?oder|et ?/ ?ou|y ?/ ?o|oder|bzw\.|ou|o|u){_NEXT_NUMBER}", " or"),
         (rf"(?<=\d),? (?:und|sowie|et|y|e){_NEXT_NUMBER}", " and"),
     )
 ]
 
-_CLAIM = "(?:权利要求|權利要求|请求项|請求項|申请专利范围|申請專利範圍|청구항)"
+_CLAIM = "(?:权利要求|權利要求|请求项|請求項|申请专利范围|申請專利範圍|特許請求の範囲|クレーム|청구항)"
 _ITEM = rf"(?:{_CLAIM})? ?(?:第|제)? ?({_N})(?: ?(?:項|项|항))?"
 _LINKS = (
     ("to", "[-‐‑–—~〜～－]|至|到|乃至|ないし|から|내지|부터"),
@@ -50,7 +51,7 @@ _ALL_EARLIER = re.compile(
 
 _NAMED_MARK = re.compile(
     rf"[【\[(（<［] ?{_CLAIM} ?(?:第|제)? ?(\d{{1,3}}) ?[】\])）>］] ?[.．、:：]?"
-    rf"|(?:^|(?<=[.．。])) ?{_CLAIM} ?(\d{{1,3}}) ?(?:[.．:：]|$)",
+    rf"|(?:^|(?<=[.．。])) ?(?:{_CLAIM}|제) ?제? ?(\d{{1,3}}) ?(?:항 ?(?=[.．:：]))?(?:[.．:：]|$)",
     re.MULTILINE,
 )
 _NUMBER_MARK = re.compile(r"(?:^|(?<=[。．.;；])) ?(\d{1,3}) ?([.．、:：)）])(?= ?[^\s\d])", re.MULTILINE)
@@ -66,7 +67,8 @@ def is_east_asian(text: str) -> bool:
 
 def in_english(claim: str) -> str:
     """Translate the words of a claim that refer to other claims; the rest stays as it is."""
-    if not _FOREIGN.search(claim):
+    lower = claim.lower()
+    if not any(word in lower for word in _WORDS) and (claim.isascii() or not _EAST_ASIAN.search(claim)):
         return claim
     for words, english in _EUROPEAN:
         claim = words.sub(english, claim)

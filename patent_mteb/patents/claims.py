@@ -39,6 +39,13 @@ _THE_EARLIER_BEFORE = re.compile(rf"\bthe {_EARLIER} claim$", re.IGNORECASE)
 _PREPOSITION_BEFORE = re.compile(r"\b(?:of|in|to|by|with|from|per|under|on|as) claim$", re.IGNORECASE)
 _NO_NUMBER_AFTER = re.compile(r"\s*(?:[,;:.)]|\b(?:wherein|where|in which|compris|characteri))", re.IGNORECASE)
 _ITEM = re.compile(rf"(\d+)(?:[\s.]*{_RANGE_WORD}\s*(?:to\s+)?{_FILLER}(\d+))?", re.IGNORECASE)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINAL = re.compile("|".join(_ORDINALS), re.IGNORECASE)
+_ORDINALS_BEFORE = re.compile(
+    rf"\b(?:according to|as in|as (?:claimed|defined|recited|set forth) in) the (?P<ordinals>(?:{_ORDINAL.pattern})"
+    rf"(?:(?:,| or| and| to)+ (?:the )?(?:{_ORDINAL.pattern}))*) claims?$",
+    re.IGNORECASE,
+)
 _LONGEST_LEAD_TO_CLAIM = 60
 
 
@@ -62,6 +69,10 @@ def _find_references(text: str) -> Iterator[_Reference]:
             yield _Reference(start, after["numbers"])
         elif _MISREAD_ONE_AFTER.match(text, end):
             yield _Reference(start, "1")
+        elif named := _ORDINALS_BEFORE.search(text, lead, end):
+            yield _Reference(
+                start, _ORDINAL.sub(lambda one: str(1 + _ORDINALS.index(one[0].lower())), named["ordinals"])
+            )
         elif _THE_EARLIER_BEFORE.search(text, lead, end):
             yield _Reference(start, previous_only=True)
         elif _ALL_EARLIER_BEFORE.search(text, lead, end):
@@ -154,7 +165,10 @@ _MARK = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
-_CLAIM_OPENING = re.compile(r"(?:An?|The|One|In|Use|Method|Process)\b")
+_CLAIM_OPENING = re.compile(
+    r"(?:An?|The|One|In|Use|Method|Process|Ein|Eine|Verfahren|Vorrichtung|Verwendung|Une?|Procédé|Dispositif|Utilisation"
+    r"|Una|Procedimiento|Método|Dispositivo|Uso)\b"
+)
 _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
 _LONGEST_PREFACE = 400
 _REFERENCE_WITHIN = 300
@@ -174,7 +188,8 @@ def _after_stop(text: str, start: int) -> bool:
 
 def _marks(text: str) -> list[_Mark]:
     matches = list(_MARK.finditer(text))
-    references = [reference.start for reference in _find_references(text)]
+    foreign = in_english(text) != text
+    references = [] if foreign else [reference.start for reference in _find_references(text)]
     ends = [*(match.start() for match in matches[1:]), len(text)]
     marks = []
     for match, end in zip(matches, ends, strict=False):
@@ -183,6 +198,8 @@ def _marks(text: str) -> list[_Mark]:
         ranges = _numbers(match["void"]) if match["void"] else [(int(number), int(number))]
         following = bisect_left(references, body)
         refers = following < len(references) and references[following] < min(body + _REFERENCE_WITHIN, end)
+        if foreign:
+            refers = any(_find_references(in_english(text[body : min(body + _REFERENCE_WITHIN, end)])))
         capital = text[body].isupper() or text[body] in "\"“'‘(["
         mark = _Mark(
             numbers=tuple(n for first, last in ranges for n in range(first, max(first, last) + 1)),
@@ -278,14 +295,15 @@ def _holds_several(claim: str) -> bool:
 def read_claims(text: str) -> ClaimSet:
     """Split the claims of a patent and find the references between them.
 
-    **Numbers** occur at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the forms
-    ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. All numbers have the form of the first one
-    and form a sequence, so that numbered steps within a claim stay in it. Gaps are accepted (cancelled claims are often
-    missing), and so are numbers out of sequence if the text after them can only be a claim. ``number`` is the number as
-    written, so a misnumbered set can contain a number twice. Text before claim 1 (``We claim:``) is dropped. A claim 1
-    without its number is recognised by the claim 2 after it. A text without numbers is split after full stops at line
-    ends or, in running text, before ``A``, ``An`` and ``The``; its claims are numbered from 1. If it still refers to a
-    claim, or has several sentences, it could not be split: it is one claim with number 0, which is not independent.
+    **Numbers** occur at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the
+    forms ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``(1)``, ``1°)``, ``Claim 1.`` and ``[Claim 1]``. All numbers
+    have the form of the first one and form a sequence, so that numbered steps within a claim stay in it. Gaps are
+    accepted (cancelled claims are often missing), and so are numbers out of sequence if the text after them can
+    only be a claim. ``number`` is the number as written, so a misnumbered set can contain a number twice. Text
+    before claim 1 (``We claim:``) is dropped. A claim 1 without its number is recognised by the claim 2 after it. A
+    text without numbers is split after full stops at line ends or, in running text, before ``A``, ``An`` and
+    ``The``; its claims are numbered from 1. If it still refers to a claim, or has several sentences, it could not
+    be split: it is one claim with number 0, which is not independent.
 
     **Cancelled claims** (``2. (canceled)``, ``1.-20. (canceled)``) are named in the result but give no claim. Labels of
     status (``(Currently Amended)``) and markup are removed.
@@ -306,7 +324,7 @@ def read_claims(text: str) -> ClaimSet:
     texts: list[tuple[int, str]] = []
     if is_east_asian(plain):
         numbered = [((number,), body) for number, body in split_east_asian(plain)]
-    elif marks := _numbered(_marks(plain), plain):
+    elif marks := _numbered(_marks(plain := _with_plain_marks(plain)), plain):
         chain = _chain(marks)
         ends = [*(following.start for following in chain[1:]), len(plain)]
         numbered = [
@@ -331,11 +349,37 @@ def read_claims(text: str) -> ClaimSet:
     return ClaimSet(claims, tuple(cancelled))
 
 
+_OTHER_MARKS = (
+    (re.compile(r"[(\[]1[)\]] "), r"(?:^|(?<=[.;] ))[(\[](\d{1,3})[)\]] ", r"\1. "),
+    (re.compile(r"1\.?\n"), r"^(\d{1,3})\.?\n(?=\S)", r"\1. "),
+    (re.compile("1[ªº°]"), r"(?:^|(?<=\. ))(\d{1,3})[ªº°](?= ?[.):-])", r"\1"),
+    (
+        re.compile(r"(?:patentanspruch|anspruch|revendication|reivindicación) 1", re.IGNORECASE),
+        r"(?:^|(?<=\. ))(?:patentanspruch|anspruch|revendication|reivindicación) (?=\d{1,3} ?[.):])",
+        "claim ",
+    ),
+    (re.compile(r"[^|;]*(?:;;|\|)\s*2 ?[.)]"), r"(?:;;|\|{1,2})\s*(?=\d{1,3} ?[.)])", "\n"),
+)
+"""How a claim set starts, its marks, and how these are written instead."""
+
+
+def _with_plain_marks(text: str) -> str:
+    """Return a claim set with its marks in the forms ``1.`` and ``claim 1.``"""
+    for start, mark, plain in _OTHER_MARKS:
+        if start.match(text):
+            text = re.sub(mark, plain, text, flags=re.IGNORECASE | re.MULTILINE)
+    return text
+
+
 def split_claims(text: str) -> tuple[Claim, ...]:
     return read_claims(text).claims
 
 
 _READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "zh", "ja", "ko"])
+
+
+_RARELY = 5
+"""Claims of a set that rarely are all independent: it may be in a language whose references are not read."""
 
 
 def unread_claims(patent: Patent) -> Iterator[str]:
@@ -344,8 +388,8 @@ def unread_claims(patent: Patent) -> Iterator[str]:
     for language, claims in ((patent.languages.claims, patent.claims), *translated):
         if not all(claim.number for claim in claims):
             yield f"claims that could not be split ({language or 'unknown language'}): one text without a first claim"
-        elif language not in _READ_LANGUAGES and len(claims) > 1 and all(claim.independent for claim in claims):
-            yield f"claims whose references to each other are not read ({language}): all count as independent"
+        elif len(claims) >= (_RARELY if language in _READ_LANGUAGES else 2) and all(one.independent for one in claims):
+            yield f"claims without a reference to another ({language or 'unknown language'}): all count as independent"
 
 
 def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:

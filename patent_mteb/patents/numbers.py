@@ -86,6 +86,7 @@ def _united_states(parts: Sequence[str], kind: str) -> str:
 
 def _european(parts: Sequence[str], kind: str) -> str:
     digits = _digits(parts)
+    digits = digits[1:] if len(digits) == 8 and len(parts) == 1 and digits[0] == "0" else digits
     return digits.zfill(7) if digits and len(digits) <= 7 else ""
 
 
@@ -202,18 +203,24 @@ def _without_zeros(parts: Sequence[str], kind: str) -> str:
     return _digits(parts).lstrip("0")
 
 
+def _austrian(parts: Sequence[str], kind: str) -> str:
+    """European patents in Austria have an E: ``E512345``."""
+    return f"E{serial}" if parts[0] == "E" and (serial := _digits(parts[1:])) else _without_zeros(parts, kind)
+
+
 def _unchanged(parts: Sequence[str], kind: str) -> str:
     """Digits after up to two letters (``PI0612345``), or India's form ``1234DE2004``."""
     if re.fullmatch(r"\d{1,6}[A-Z]{2,3}\d{4}", indian := "".join(parts)):
         return indian
     letters = parts[0] if parts[0].isalpha() and len(parts) > 1 else ""
     digits = _digits(parts[1:] if letters else parts)
-    return letters + digits if digits and len(letters) <= 2 and len(digits) <= 14 else ""
+    return letters + digits if digits and len(letters) <= 2 and len(digits) <= 15 else ""
 
 
 PUBLICATIONS: dict[str, Reading] = {
     **dict.fromkeys(OFFICES, _unchanged),
-    **dict.fromkeys(("AT", "BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
+    **dict.fromkeys(("BE", "CA", "CH", "CN", "DD", "ES", "FR", "GB", "NL", "RU", "SU"), _without_zeros),
+    "AT": _austrian,
     "US": _united_states,
     "EP": _european,
     "WO": _world,
@@ -327,7 +334,11 @@ _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
 _BRAZILIAN_CHECK = re.compile(r"(?<=[0-9])-[0-9]$|(?<=(?:1[0-3]|2[0-2]|3[02])20[0-9]{8})[0-9]$")
 _JAPANESE = re.compile(r"(?:JP\s*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
 _KIND_OF_JAPANESE = {"特開": "A", "特表": "A", "再表": "A1", "再公表": "A1", "実開": "U", "実登": "U", "登実": "U"}
-_WEB_ADDRESS = re.compile(r"HTTPS?://\S*(?:/PATENT/|[?&/]PN(?:=|%3D))([A-Z]{2}[0-9A-Z]+)\S*")
+_WEB_ADDRESS = re.compile(
+    r"HTTPS?://\S*(?:/PATENT/|[?&/=]PN(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
+)
+_NAMED = re.compile(r"(?:PATENT|PUBLICATION|PAT|PUB)\b\.?(?: ?(?:NO|NUMBER|NR)\b\.?)?[ :]*(?=[A-Z]{2}[ \d])")
+_KIND_APART = re.compile(r"(?<=[0-9]) +([A-Z]) ([0-9])$")
 _PCT = re.compile(r"PCT(?![A-Z]{3})")
 _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*([0-9]{5,6})[\s\-]*W?")
 
@@ -353,9 +364,12 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
 
 def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Number | None:
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).upper().replace("\u2010", "-")
+    if not text.isascii():  # Arabic and Persian digits
+        text = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in text)
     if address := _WEB_ADDRESS.fullmatch(text.strip()):
-        text = address[1]
+        text = address[1] + address[2]
     text = _MARKS.sub(" ", text).strip(" .,;:-/\t\n\r'\"")
+    text = _KIND_APART.sub(r" \1\2", _NAMED.sub("", text, count=1) if text.startswith("P") else text)
     if japanese := _JAPANESE.fullmatch(text):
         name, era, rest = japanese.groups()
         if name.endswith("願") is not (readings is APPLICATIONS):

@@ -13,7 +13,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 
-_EMPTY = "- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN null NULL (null) None none"
+_EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
 EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
 """Texts that mean an empty cell by default."""
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})

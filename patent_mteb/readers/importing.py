@@ -10,7 +10,6 @@ one directory or in several. :func:`merge_shares` turns them into the same bytes
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import hashlib
 import re
@@ -19,12 +18,11 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-from patent_mteb.files import file_hash, folder_lock, text_lines
+from patent_mteb.files import file_hash, folder_lock
 from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.claims import unread_claims
@@ -61,6 +59,8 @@ from patent_mteb.readers.xml import first_root
 
 _NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
 _ZIP = b"PK"
+_LOCK = "~$"
+_HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _OLE_HEADER = 512
@@ -82,7 +82,9 @@ def _refuse_damaged(path: Path) -> None:
 
 _PDF, _WORD = "a PDF, not a table", "a Word document, not a table"
 _PASSWORD, _XML_2003 = "the workbook has a password", "an XML workbook of Excel 2003"
+_OPEN = "the lock file of a workbook that is open in Excel"
 _FOREIGN = {
+    _OPEN: "name the workbook itself",
     _PDF: "export the list as a workbook or CSV",
     _WORD: "copy its table into a workbook, and save it as .xlsx",
     _PASSWORD: "open it in Excel and save it without the password",
@@ -98,6 +100,8 @@ def _problem(path: Path) -> str:
         start = stream.read(_HEAD)
         if not start:
             return "the file is empty"
+        if path.name.startswith(_LOCK):
+            return _OPEN
         if not start.strip(b"\0"):
             return "zero bytes where data should be (is the file complete?)"
         if start.lstrip().lower().startswith((b"<!doctype html", b"<html")) and form_of(path) != "html":
@@ -125,9 +129,12 @@ def _unknown(path: Path) -> DataError:
     """Return the error of a file that no reader recognises."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
-    form = ""
-    with contextlib.suppress(DataError):
+    try:
+        if path.suffix != ".gz" and not start.startswith(_ZIP):
+            refuse_other_forms(path, start)
         form = form_of(path)
+    except DataError as error:
+        return error
     if start.startswith(_ZIP) and not form:
         names = [one.filename for one in zipfile.ZipFile(path).infolist() if not one.is_dir()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -136,15 +143,7 @@ def _unknown(path: Path) -> DataError:
     if _APS.search(start):
         remedy = "use PatentsView's tables of those years"
         return DataError("USPTO text before 2001 (APS), which is not supported", path=path, remedy=remedy)
-    if form and path.suffix != ".gz":
-        return _unknown_table(path)
-    try:
-        if path.suffix != ".gz":
-            refuse_other_forms(path, start)
-        lines = [line for _, line in islice(text_lines(path), _LINES)]
-    except DataError as error:
-        return error
-    if not "".join(lines[:_FEW]).lstrip().startswith("<"):
+    if form:
         return _unknown_table(path)
     if path.suffix == ".gz":
         return DataError("no reader recognises the content of this compressed file", path=path, remedy="unpack it")
@@ -156,7 +155,7 @@ def _unrecognised(path: Path, detail: str = "") -> DataError:
 
 
 def _unknown_table(path: Path) -> DataError:
-    """Explain why a table is not recognised by the names of its columns."""
+    """Return the error of a table whose columns are not recognised by their names or values."""
     try:
         suggest(path)
     except DataError as error:
@@ -164,7 +163,8 @@ def _unknown_table(path: Path) -> DataError:
             return error
         encoding = encoding_of(path)[1] if form_of(path) == "text" else "UTF-8"
         read_as = f"; read as {encoding}" if encoding != "UTF-8" else ""
-        return _unrecognised(path, f" ({shorten(error.problem, 200)}{read_as})")
+        problem = f"no reader recognises this file ({error.problem}{read_as})"
+        return DataError(problem, path=path, remedy=error.remedy)
     return _unrecognised(path)
 
 
@@ -384,7 +384,7 @@ _Input = tuple[Path, Reader, str]
 def _find(files: Sequence[Path], source: str) -> tuple[list[_Input], list[DataError], list[DataError]]:
     """Return the files to import with reader and source, and the errors of unknown and damaged files in directories.
 
-    Hidden files are ignored and links to directories are not followed.
+    Hidden files, also those of Windows and of open workbooks, are ignored, and links to directories are not followed.
     """
     named = reader_named(source) if source else None
     if source.endswith(".toml"):
@@ -418,7 +418,7 @@ def _below(folder: Path) -> list[Path]:
     return sorted(
         one
         for one in folder.rglob("*")
-        if not any(step.startswith(".") for step in one.relative_to(folder).parts)
+        if not any(step.startswith((".", _LOCK)) or step in _HIDDEN for step in one.relative_to(folder).parts)
         and (one.is_symlink() or not one.is_dir())
     )
 

@@ -103,7 +103,7 @@ def read_json_documents(path: Path, make: Callable[[dict[str, Any], str], Iterab
 
     def items() -> Iterator[tuple[str, Item]]:
         found: Iterable[tuple[str, Any]]
-        if _is_one_document(path):
+        if is_one_document(path):
             document = load_json(path)
             rows = enumerate(document if isinstance(document, list) else [document], start=1)
             found = ((f"document {number}", one) for number, one in rows)
@@ -116,16 +116,13 @@ def read_json_documents(path: Path, make: Callable[[dict[str, Any], str], Iterab
     return without_repeats(items())
 
 
-def _is_one_document(path: Path) -> bool:
-    """Whether a file is one list, or one object over several lines."""
-    first = next((line.strip() for _, line in text_lines(path) if line.strip()), "")
-    if first.startswith("["):
+def is_one_document(path: Path) -> bool:
+    """Whether a file is one list, or one object: over several lines, or the only line of a ``.json``."""
+    lines = (line.strip() for _, line in text_lines(path) if line.strip())
+    first = next(lines, "")
+    if first.startswith("[") or first.endswith(("{", "[", ",")):
         return True
-    try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        return path.suffix == ".json"
-    return False
+    return path.suffix == ".json" and next(lines, None) is None
 
 
 def without_repeats(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:

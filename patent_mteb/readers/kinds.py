@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from patent_mteb.patents.numbers import OFFICES, read_number
-from patent_mteb.readers.values import read_date, text_of, unpacked
+from patent_mteb.readers.values import cleaned, read_date, text_of, unpacked
 
 
 class Kind(enum.Enum):
@@ -26,6 +26,7 @@ class Kind(enum.Enum):
     CLAIMS = "claims"
     TEXT = "texts"
     URL = "web addresses"
+    NESTED = "lists or objects"
     WORDS = "words"
 
 
@@ -80,10 +81,10 @@ def _is_date(value: Any) -> bool:
 
 def kind_of(values: Sequence[Any]) -> Typed:
     """Return the kind of the values of a column; ``values`` are those that are not empty."""
-    if not values:
-        return Typed(Kind.EMPTY, "no values")
     lengths = [len(text_of(value)) for value in values]
-    texts = [text_of(value)[:_START] for value in values]
+    texts = [text for value in values if (text := cleaned(text_of(value)[:_START])[0])]
+    if not texts:
+        return Typed(Kind.EMPTY, "no values")
     different = len(set(texts))
     each = "each different" if different == len(texts) else f"{different} different"
     if _most(values, _is_date):
@@ -97,7 +98,7 @@ def kind_of(values: Sequence[Any]) -> Typed:
     if _most(texts, lambda text: text.startswith(("http://", "https://", "www."))):
         return Typed(Kind.URL, "web addresses")
     if any(not isinstance(unpacked(value), str | int | float) for value in values):
-        return Typed(Kind.WORDS, "nested values")
+        return Typed(Kind.NESTED, "nested values")
     for is_one, kind, what in (
         (_is_number, Kind.NUMBERS, "publication numbers"),
         (_is_class, Kind.CLASSES, "IPC or CPC codes"),

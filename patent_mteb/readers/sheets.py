@@ -12,18 +12,19 @@ import csv
 import datetime as dt
 import itertools
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, parquet_schema, read_rows
 from patent_mteb.readers.encodings import encoding_of, lines_of
-from patent_mteb.readers.items import NO_OBJECT, Note, json_rows
+from patent_mteb.readers.items import NO_OBJECT, Note, is_one_document, json_rows
 
 _HEAD = 30
 """Lines that are searched for the header; objects of JSON lines whose names are the header."""
@@ -38,6 +39,7 @@ _BROKEN_BOOK = (
 )
 
 Cells = tuple[int, list[Any]]
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,24 @@ Row = dict[str, Any] | BadRow
 class Sheet:
     """The names of the columns, the rows with their places (``row 17``), and notes on how the file was read.
 
-    ``days`` are those from 1899-12-30 to the day 0 of the workbook.
+    ``days`` are those from 1899-12-30 to the day 0 of the workbook, ``width`` the cells of each row of a text.
     """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[str, Row]]
     notes: tuple[Note, ...] = ()
     days: int = 0
+    width: int = 0
 
 
 _WORKBOOKS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb", "content.xml": "ods"}
 """A file in the zip -> the form of the workbook."""
 EXPORT_AGAIN = "export it again"
 _LAST_ROW = {"xls": 1 << 16, "xlsx": 1 << 20, "xlsb": 1 << 20}
+MERGED = "merged cells: their value counts in each of their rows"
+MERGED_UNREAD = (
+    "merged cells: their value is read in their first row only; save the workbook as .xlsx to read it in all"
+)
 FORMULAS = "formulas without a stored value are read as empty: save the workbook once in Excel"
 _WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|head|meta|body|div|style|table)\b", re.IGNORECASE)
 
@@ -95,7 +102,7 @@ def open_sheet(
     """Open a table."""
     form = form_of(path)
     if form in ("jsonl", "json", "parquet"):
-        return _objects(path, form)
+        return _objects(path, form, wanted)
     if not form:
         raise DataError("the file is not a table", path=path, remedy="give CSV, TSV, XLSX, JSON lines or parquet")
     size = max(_HEAD, (preamble or 0) + 2)
@@ -130,18 +137,26 @@ def open_sheet(
         notes.append(Note("sheets with the same columns, read together", ", ".join(f"'{name}'" for name in same)))
     if hidden := [name for name in same if name in book.hidden]:
         notes.append(Note("hidden sheets are read too", ", ".join(f"'{name}'" for name in hidden), len(hidden)))
+    spans = {
+        name: [one for one in book.merged.get(name, ()) if one[0] > above[name] + headers[name][1]] for name in same
+    }
+    if merged := sum(map(len, spans.values())):
+        notes.append(Note(MERGED_UNREAD if form in ("ods", "xlsb") else MERGED, count=merged))
     if formulas := sum(book.formulas.get(name, 0) for name in same):
         notes.append(Note(FORMULAS, f"the first {size} rows", formulas))
     rows = (
         (f"sheet '{name}', {place}" if len(same) > 1 else place, row)
         for name in same
         for place, row in _rows(
-            itertools.islice(_lines_of(path, name, form, mark), above[name] + headers[name][1], None),
+            itertools.islice(
+                _filled(_lines_of(path, name, form, mark), spans[name]), above[name] + headers[name][1], None
+            ),
             headers[name][0],
             _LAST_ROW.get(form),
         )
     )
-    return Sheet(tuple(filter(None, names)), rows, tuple(notes), book.days)
+    columns = tuple(filter(None, names))
+    return Sheet(columns, rows, tuple(notes), book.days, len(columns) if form == "text" else 0)
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -180,33 +195,70 @@ def _names(head: Sequence[Cells], above: int) -> tuple[tuple[str, ...], int]:
     return tuple(joined), 2
 
 
-def _objects(path: Path, form: str) -> Sheet:
+def _objects(path: Path, form: str, wanted: Callable[[str], bool]) -> Sheet:
     if form == "parquet":
         found_rows = ((f"row {number}", row) for number, row in read_rows(path))
         return Sheet(tuple(parquet_schema(path).names), found_rows)
-    if form == "json":
+    document = None
+    if is_one_document(path):
         document = load_json(path)
+        document = _table_in(document, wanted) if isinstance(document, dict) else document
         if not all(isinstance(row, dict) for row in document):
             raise DataError("the JSON list must contain objects", path=path, remedy="give one object per publication")
 
     def rows() -> Iterator[tuple[str, Row]]:
-        found = enumerate(document, start=1) if form == "json" else json_rows(path)
+        found = json_rows(path) if document is None else enumerate(document, start=1)
         return ((f"row {number}", row if isinstance(row, dict) else BadRow(NO_OBJECT, row)) for number, row in found)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
 
 
+def _all(found: Any, kind: type[_Kind]) -> TypeGuard[list[_Kind]]:
+    return isinstance(found, list) and all(isinstance(one, kind) for one in found)
+
+
+def _table_in(found: Mapping[str, Any], wanted: Callable[[str], bool]) -> list[Any]:
+    """Return the rows of a table in an object: a list of objects, or a form of pandas; else the object as one row."""
+    columns, data, values = found.get("columns"), found.get("data"), list(found.values())
+    if _all(columns, str) and _all(data, list):
+        return [dict(zip(columns, row, strict=False)) for row in data]
+    if not any(map(wanted, found)):
+        lists = [one for one in values if one and _all(one, dict)]
+        if len(lists) == 1:
+            return lists[0]
+        if all(isinstance(one, dict) and any(map(wanted, one)) for one in values):
+            return [{"id": name, **one} for name, one in found.items()]
+    elif len(found) > 1 and all(isinstance(one, dict) and one.keys() == values[0].keys() for one in values):
+        return [{column: found[column][row] for column in found} for row in values[0]]
+    elif len(found) > 1 and all(isinstance(one, list) and len(one) == len(values[0]) > 1 for one in values):
+        return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
+    return [found]
+
+
+def _quotes(path: Path, delimiter: str) -> str:
+    """Return what marks quotes: ``"``, an apostrophe, or a backslash before each quote within quotes (MySQL)."""
+    head = [line for _, line in itertools.islice(lines_of(path), _HEAD)]
+    for cells in (line.split(delimiter) for line in head):
+        if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in map(str.strip, cells)):
+            return "'"
+    within = rf"[^{re.escape(delimiter)}\n]"
+    text = "\n".join(head)
+    escaped = re.search(rf'{within}\\"{within}', text) and not re.search(rf'{within}""{within}', text)
+    return "\\" if escaped else '"'
+
+
 def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     csv.field_size_limit(_LONGEST_CELL)
     lines: list[str] = []
+    quotes = _quotes(path, delimiter)
 
     def read() -> Iterator[str]:
         for _, line in lines_of(path):
-            lines.append(f"{line}\n")
+            lines.append((line.replace('\\"', '""') if quotes == "\\" else line) + "\n")
             yield lines[-1]
 
-    reader = csv.reader(read(), delimiter=delimiter)
+    reader = csv.reader(read(), delimiter=delimiter, quotechar="'" if quotes == "'" else '"')
     first, row, last = 1, 1, [""]
     while True:
         try:
@@ -246,6 +298,14 @@ def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, in
     return sum(map(wanted, names)), len(names)
 
 
+Span = tuple[int, int, int]
+"""First row (from 1), column (from 0) and last row of cells that are merged down."""
+_MERGED_CELLS = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\bref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
+_SPANS, _WIDEST = ("colspan", "rowspan"), 1000
+_MERGES, _MERGE = b"\xb1\x01\x04", re.compile(rb"\xb0\x01\x10(.{8})", re.DOTALL)
+_TALL = re.compile(rb'number-rows-spanned="(?!1")\d')
+
+
 @dataclass(frozen=True)
 class _Book:
     """The first rows of each sheet of a workbook or of a text, and what its user should know."""
@@ -253,6 +313,7 @@ class _Book:
     heads: Mapping[str, list[Cells]] = field(default_factory=dict)
     hidden: Collection[str] = ()
     formulas: Mapping[str, int] = field(default_factory=dict)
+    merged: Mapping[str, list[Span]] = field(default_factory=dict)
     days: int = 0
 
 
@@ -270,16 +331,68 @@ def _read_book(path: Path, form: str, mark: str, size: int, _bytes: int, _change
     if form == "html":
         return _Book({name: lines[:size] for name, lines in _web_tables(path).items()})
     hidden, days = [], 0
+    merged: dict[str, list[Span]] = {}
     with _book(path, form) as book:
         if form == "xlsx":
+            merged = {page.title: _merged_in(path, page._worksheet_path) for page in book.worksheets}
             names = [page.title for page in book.worksheets]
             hidden = [page.title for page in book.worksheets if page.sheet_state != "visible"]
             days = (book.epoch - dt.datetime(1899, 12, 30)).days if book.epoch.year == 1904 else 0
         else:
             names = book.sheet_names
+            if form == "xls":
+                found = {name: book.get_sheet_by_name(name).merged_cell_ranges or [] for name in names}
+                merged = {
+                    name: [(top + 1, left, bottom + 1) for (top, left), (bottom, _) in ranges if bottom > top]
+                    for name, ranges in found.items()
+                }
+            else:  # the reader does not give the ranges
+                merged = {name: [(_HEAD, 0, _HEAD)] * _merged_down(path) for name in names[:1]}
             hidden = [one.name for one in book.sheets_metadata if "Visible" not in str(one.visible)]
     heads = {name: list(itertools.islice(_lines_of(path, name, form, mark), size)) for name in names}
-    return _Book(heads, hidden, _formulas(path, heads, size) if form == "xlsx" else {}, days)
+    return _Book(heads, hidden, _formulas(path, heads, size) if form == "xlsx" else {}, merged, days)
+
+
+def _merged_down(path: Path) -> int:
+    """Count the cells that are merged down in .ods (an attribute) and .xlsb (records BrtMergeCell)."""
+    with zipfile.ZipFile(path) as archive:
+        pages = [name for name in archive.namelist() if name == "content.xml" or name.startswith("xl/worksheets/")]
+        contents = [archive.read(name) for name in pages]
+    binary = [struct.unpack("<II", rows) for page in contents if _MERGES in page for rows in _MERGE.findall(page)]
+    return len([page for page in contents for _ in _TALL.findall(page)]) + len([1 for top, end in binary if end > top])
+
+
+def _merged_in(path: Path, page: str) -> list[Span]:
+    """Return the cells of a sheet of .xlsx that are merged down. They are listed after the rows."""
+    from openpyxl.utils import column_index_from_string
+
+    found: list[Span] = []
+    rest = b""
+    with zipfile.ZipFile(path) as archive, archive.open(page.lstrip("/")) as stream:
+        while chunk := stream.read(1 << 20):
+            text = rest + chunk
+            for column, top, bottom in _MERGED_CELLS.findall(text):
+                if int(bottom) > int(top):
+                    found.append((int(top), column_index_from_string(column.decode()) - 1, int(bottom)))
+            rest = text[max(text.rfind(b"<"), 0) :]
+    return found
+
+
+def _filled(lines: Iterable[Cells], spans: Sequence[Span]) -> Iterator[Cells]:
+    """Yield rows with the value of a merged cell in each of its rows that has other cells."""
+    waiting = sorted(spans)
+    open_spans: list[tuple[int, int, Any]] = []
+    for number, cells in lines:
+        open_spans = [one for one in open_spans if one[0] >= number]
+        if any(cell not in (None, "") for cell in cells):
+            for _, left, value in open_spans:
+                cells += [None] * (left + 1 - len(cells))
+                cells[left] = value
+        while waiting and waiting[0][0] <= number:
+            top, left, bottom = waiting.pop(0)
+            if top == number and left < len(cells):
+                open_spans.append((bottom, left, cells[left]))
+        yield number, cells
 
 
 def _formulas(path: Path, heads: Mapping[str, list[Cells]], size: int) -> dict[str, int]:
@@ -308,9 +421,22 @@ def _web_tables(path: Path) -> dict[str, list[Cells]]:
     tables: dict[str, list[Cells]] = {}
     for place, table in enumerate(page.iter("table"), start=1):
         own = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-        cells = [[cell.text_content().strip() for cell in row.iterchildren("td", "th")] for row in own]
-        tables[f"table {place}"] = list(enumerate(cells, start=1))
+        tables[f"table {place}"] = list(enumerate(_grid(own), start=1))
     return tables
+
+
+def _grid(rows: Sequence[Any]) -> list[list[Any]]:
+    """Return the texts of the rows of a web table, each in all rows that its cell spans."""
+    grid: list[dict[int, str]] = [{} for _ in rows]
+    for y, row in enumerate(rows):
+        x = 0
+        for cell in row.iterchildren("td", "th"):
+            while x in grid[y]:
+                x += 1
+            wide, tall = (int(cell.get(name, "1")) if cell.get(name, "1").isdecimal() else 1 for name in _SPANS)
+            for line in grid[y : y + max(tall, 1)]:
+                line |= dict.fromkeys(range(x + 1, x + min(wide, _WIDEST)), "") | {x: cell.text_content().strip()}
+    return [[line.get(x, "") for x in range(max(line, default=-1) + 1)] for line in grid]
 
 
 def _lines_of(path: Path, sheet: str, form: str, mark: str) -> Iterator[Cells]:

@@ -14,12 +14,15 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from patent_mteb.errors import DataError
+from patent_mteb.patents.numbers import read_number
 from patent_mteb.readers.columns import EMPTY, EXCEL_ERRORS, LISTS
 from patent_mteb.readers.kinds import Kind, Typed, kind_of
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
+from patent_mteb.readers.values import text_of
 
 _HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
     Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
@@ -40,12 +43,14 @@ _COUNTRY = {
     *("country", "country code", "jurisdiction", "office", "authority", "publication country", "publication office"),
     *("land", "pays", "国家", "国别", "公开国别", "国コード", "국가"),
 }
+_IN_BRACKETS = re.compile(r"\s*[(\[（](?![^)]*\b(?:forward|citing|by|npl|non)\b).*?[)\]）]\s*$", re.IGNORECASE)
+"""A remark on a column, such as its form (YYYY-MM-DD); not the direction of citations."""
 _REPEATED = re.compile(r" \(column \d+\)$")
 _MARKS = {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.CLASSES}
 _FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
     # papers have web addresses as ids
-    ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT}),
-    (_DATES, {Kind.COUNT, Kind.OFFICES, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
+    ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT, Kind.NESTED}),
+    (_DATES, {Kind.NESTED, Kind.COUNT, Kind.OFFICES, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
     (_TEXTS, {*_MARKS, Kind.NUMBERS}),
     ({"ipc", "cpc"}, {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.NUMBERS}),
     ({"cited", "citing", "member"}, _MARKS - {Kind.URL}),
@@ -55,7 +60,8 @@ _NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
 
 
 def _plain(column: str) -> str:
-    words = " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", column).casefold()))
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", unicodedata.normalize("NFKC", column))  # publicationNumber
+    words = " ".join(re.findall(r"[^\W_]+", apart.casefold()))
     return re.sub(rf"(?<={_CJK}) | (?={_CJK})", "", words)
 
 
@@ -95,8 +101,13 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
     numberless = "publication_number" not in found.get("fields", {})
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
         found = {"citations": found["citations"]}
+    elif len(named := [name for name in sheet.columns if read_number(name)]) > 1 and not unfinished:
+        problem = f"the columns are named after patents ({', '.join(named[:2])}): rows and columns are swapped"
+        remedy = "swap them, so that each patent is a row (Excel: copy, then paste special, transpose)"
+        raise DataError(problem, path=path, remedy=remedy)
     elif numberless and not unfinished:
-        problem = f"no column looks like a publication number (columns: {', '.join(sheet.columns)})"
+        names = shorten(", ".join(sheet.columns), 200)
+        problem = f"no column looks like a publication number (columns: {names})"
         remedy = f"patent-mteb data import --suggest {path.name} > map.toml writes a map to be finished by hand"
         raise DataError(problem, path=path, remedy=f"{remedy}; name it with --map")
     elif numberless:
@@ -129,12 +140,14 @@ def types_of(sheet: Sheet) -> dict[str, Typed]:
 def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
     guess = _Guess(typed)
     by_name: dict[str, str] = {}
+    short: dict[str, str] = {}
     for column in sorted(columns, key=lambda name: typed[name].kind is Kind.EMPTY):
         by_name.setdefault(_plain(_REPEATED.sub("", column)), column)
+        short.setdefault(_plain(_IN_BRACKETS.sub("", column)), column)
     for section, fields in _HEADERS.items():
         hits = {}
         for ours, names in fields.items():
-            for column in (by_name[name] for name in names if name in by_name):
+            for column in (found[name] for found in (by_name, short) for name in names if name in found):
                 why = _unfit(section, ours, column, guess)
                 if not why and column not in guess.used():
                     hits[ours] = column
@@ -159,7 +172,7 @@ def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() in EMPTY | EXCEL_ERRORS)
+    return text_of(value) in EMPTY | EXCEL_ERRORS
 
 
 def _unfit(section: str, ours: str, column: str, guess: _Guess) -> str:

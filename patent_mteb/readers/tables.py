@@ -9,7 +9,9 @@ import dataclasses
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, get_type_hints
@@ -42,6 +44,7 @@ from patent_mteb.readers.values import (
     day_order,
     flat,
     has_day,
+    has_digit,
     has_short_year,
     is_serial,
     listed,
@@ -68,8 +71,13 @@ _MARKED = re.compile(
     r"(?:\s*[\[(](?P<after>[XYADEOPTL]{1,3})[\])]|(?P<remark>\s*\([^()]*\)))?"
 )
 _COUNT = re.compile(r"\d{1,4}(?:\.0)?")
-_BEFORE_REMARK = re.compile(r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)")
+_BEFORE_REMARK = re.compile(
+    r"\s*[(\[,;:]\s*(?=\D)|\s+[-–—]\s+(?=\D)"
+    r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?)[)\]]?$)"
+)
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "合计", "总计", "合計", "総計", "합계"}
+_SAMPLE = 1000
+"""Rows that show whether publication numbers have digits."""
 _SENTENCE = 3
 """Words of a line that is a text, not a number."""
 
@@ -82,16 +90,21 @@ class RowReader:
         columns: ColumnMap,
         places: Mapping[str, tuple[str, str]],
         order: Callable[[Column], str],
+        has_numbers: Callable[[], bool],
         days: int,
+        width: int,
     ) -> None:
         """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
 
-        ``days`` are added to serial numbers of days.
+        ``has_numbers`` says whether most publication numbers of the table have a digit. ``days`` are added to serial
+        numbers of days. A row of less than ``width`` cells is noted.
         """
+        self._width = width
         self._days = dt.timedelta(days)
         self._columns = columns
         self._places = places
         self._order = cache(order)
+        self._has_numbers = cache(has_numbers)
         self._place = ""
         self._notes: list[Note] = []
         self._more: dict[str, tuple[Label, ...]] = {}
@@ -121,6 +134,8 @@ class RowReader:
                 return
             if own.startswith("WO") and own.endswith("W"):
                 self._note("an application, not a publication", own)
+            if len(row) < self._width:
+                self._note("the row has fewer cells than the header", own)
             title = self._text(row, self._columns.fields.get("title"))
             if own in self._titles:
                 what = "labels, citations" if self._columns.labels else "citations"
@@ -138,10 +153,12 @@ class RowReader:
 
     def _not_a_record(self, own: str, row: Mapping[str, Any]) -> str:
         """Why a row without a readable number is not a record; empty if it is one."""
-        if own.rstrip(":.").casefold() in _TOTALS:
+        if _TOTALS & {own.rstrip(":.").casefold(), *own.rstrip(":.").casefold().split()}:
             return "a row of totals"
         alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
-        return "a line of text, not a record" if alone and len(own.split()) >= _SENTENCE else ""
+        if alone and len(own.split()) >= _SENTENCE:
+            return "a line of text, not a record"
+        return "" if has_digit(own) or not self._has_numbers() else "a publication number without a digit, not a record"
 
     def _note(self, what: str, example: str = "") -> None:
         self._notes.append(Note(what, f"{self._place}: {example}" if example else self._place))
@@ -163,18 +180,20 @@ class RowReader:
             return []
         place, rest = self._places[name]
         value = row.get(place)
-        values = list(flat(value, rest)) if rest else [value]
-        if isinstance(value, str) and value in EXCEL_ERRORS:
-            self._note("an error of Excel in a cell: read as empty", f"'{name}': {value}")
-            return [None]
-        return [
-            None
-            if one is None or (not isinstance(one, list | dict) and text_of(one) in self._columns.empty)
-            else self._cleaned(one, name)
-            for one in values
-        ]
+        return [self._value(one, name) for one in (flat(value, rest) if rest else [value])]
 
-    def _cleaned(self, value: Any, name: str) -> Any:
+    def _value(self, value: Any, name: str) -> Any:
+        """Return a cell without markup, None if it is empty."""
+        if value is None or isinstance(value, list | dict):
+            return value
+        text = text_of(value)
+        if text in EXCEL_ERRORS:
+            self._note("an error of Excel in a cell: read as empty", f"'{name}': {text}")
+            return None
+        if text in self._columns.empty:
+            if text:
+                self._note("words for an empty cell", f"'{name}': {text}")
+            return None
         if not isinstance(value, str):
             return value
         if len(value) == _CELL_LIMIT:
@@ -182,7 +201,7 @@ class RowReader:
         text, what = cleaned(value)
         for one in what:
             self._note(one, f"'{name}'")
-        return text
+        return text or None
 
     def _text(self, row: Mapping[str, Any], column: Column | None) -> str:
         text = "\n".join(text_of(value) for value in self._cells(row, column) if value is not None)
@@ -233,11 +252,14 @@ class RowReader:
             date = read_date(value, column.date, order)
         except ValueError as error:
             within = _DATE_WITHIN.findall(value) if isinstance(value, str) and not column.date else []
-            if len(within) != 1:
-                self._note(f"{ours} cannot be read: left empty", str(error))
+            date = None
+            with suppress(ValueError):
+                date = read_date(within[0]) if len(within) == 1 else None
+            if date is None:
+                why = str(error) if "'" in str(error) else f"'{text_of(value)}' is not a date"
+                self._note(f"{ours} cannot be read: left empty", why)
                 return None
             self._note(f"{ours} is a date within a text", value)
-            date = read_date(within[0])
         if date is None or column.date:
             return date
         if is_serial(value):
@@ -442,6 +464,8 @@ SHIPPED = (
 """The maps of this package. A table is read with the first map whose columns it has."""
 
 
+COLUMNS_READ = "columns read"
+"""A note that the preview makes superfluous on the terminal."""
 GUESSED = "table"
 """The source of tables whose map is guessed from their columns."""
 
@@ -473,9 +497,9 @@ def reader_of(columns: ColumnMap) -> Reader:
 def _read_suggested(path: Path) -> Iterator[Item]:
     guess = suggest(path)
     columns = parse_map(guess.toml, path)
-    read = [(one.column[0], ours) for part in columns.sections() for ours, one in part.items() if one.column]
+    read = [(name, ours) for part in columns.sections() for ours, one in part.items() for name in one.column]
     why = {column: f" (by its values: {what})" for column, what in guess.by_values.items()}
-    yield Note("columns read", ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
+    yield Note(COLUMNS_READ, ", ".join(f"'{name}' as {ours}{why.get(name, '')}" for name, ours in read), len(read))
     if guess.unused:
         unused = "; ".join(f"'{name}': {what}" for name, what in guess.unused.items())
         yield Note("columns that a map could use", unused, len(guess.unused))
@@ -530,7 +554,12 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
         found = [places[name][0] for name in column.column if name in places]
         return day_order(row.get(name) for row in again() for name in found)
 
-    rows = RowReader(columns, places, order, sheet.days)
+    def has_numbers() -> bool:
+        names = [places[name][0] for name in columns.fields["publication_number"].column if name in places]
+        found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(again(), _SAMPLE)]
+        return 2 * sum(found) > len(found)
+
+    rows = RowReader(columns, places, order, has_numbers, sheet.days, sheet.width)
     if columns.labels and "publication_number" in columns.fields:
         rows.read_labels(again())
     for place, row in sheet.rows:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import datetime as dt
-import html
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
+from patent_mteb.patents.text import plain_lines
 
 UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
@@ -88,7 +89,8 @@ FIRST_YEAR = 1790
 """The year of the first patent of the United States. Earlier years, and those after the next one, are not dates."""
 
 _DATE = re.compile(
-    r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})|(?P<y2>\d{4})(?:[-/.](?P<m2>\d{1,2})(?:[-/.](?P<d2>\d{1,2})(?:[T ].*)?)?)?"
+    r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})"
+    r"|(?P<y2>\d{4})(?:[-/.] ?(?P<m2>\d{1,2})(?:[-/.] ?(?P<d2>\d{1,2})(?:\.|[T ].*)?)?)?"
     r"|(?P<d3>\d{1,2})\.(?P<m3>\d{1,2})\.(?P<y3>\d{4}|\d\d)"
     r"|(?P<y4>\d{4}) ?[年년] ?(?:(?P<m4>\d{1,2}) ?[月월] ?(?:(?P<d4>\d{1,2}) ?[日일])?)?"
 )
@@ -98,8 +100,10 @@ _SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d\d)")
 _SIX_DIGITS = re.compile(r"\d{6}")
 _FORMS_OF_SIX = ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y")
 _ERA = re.compile(
-    r"(?P<era>明治|大正|昭和|平成|令和|[MTSHR])(?P<y>元|\d{1,2})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
+    r"(?P<era>明治|大正|昭和|平成|令和|民國|民国|[MTSHR])(?P<y>元|\d{1,3})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
 )
+_TAIWAN = 1911
+"""The year before the first of Taiwan's era."""
 _MONTHS = """
 january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev
 march märz mars marzo mar mär mrz
@@ -110,10 +114,14 @@ november novembre noviembre nov|december dezember décembre diciembre dec dez d�
 _MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
 _WORDED = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
-    r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ -](?:de )?(?P<m>[^\W\d_]+)\.?,?[ -](?:de )?(?P<y>\d{4}|\d\d)"
-    r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4}))",
+    r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ /-](?:de )?(?P<m>[^\W\d_]+)\.?,?[ /-](?:de )?(?P<y>\d{4}|\d\d)"
+    r"|(?P<y5>\d{4})[ /-](?P<m5>[^\W\d_]{3,})\.?[ /-](?P<d5>\d{1,2})"
+    r"|(?P<m2>[^\W\d_]+)\.? (?P<d2>\d{1,2}),? (?P<y2>\d{4})"
+    r"|(?P<m3>[^\W\d_]{3,})(?:\.? (?P<y3>\d{4})|[-/](?P<y4>\d{4}|\d\d)))",  # Nov 2018, Nov-18 (Excel)
     re.IGNORECASE,
 )
+_MILLISECONDS = re.compile(r"-?\d{11,13}")
+"""A time as pandas writes it to JSON: milliseconds since 1970."""
 _SEPARATOR = re.compile(r"\s*(?:\||;|；|、|\n)\s*")
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
@@ -123,14 +131,15 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
     """Parse a date of an export; return None for 0 and 9999-12-31, and raise ValueError for invalid dates.
 
     The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
-    2019年1月2日, Japanese eras, English, German, French and Spanish names of months, serial numbers of Excel, and
+    2019年1月2日, eras of Japan and Taiwan, English, German, French and Spanish names of months with or without a day,
+    serial numbers of Excel, milliseconds since 1970, and
     31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or the order (:func:`day_order`) is ``day`` or ``month``,
     six digits of which the order is the form.
     Years of two digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
     """
     if isinstance(value, dt.datetime):
         value = value.date()
-    text = text_of(value)
+    text = unicodedata.normalize("NFKC", text_of(value))
     if text in _NO_DATE or text in _ZERO:
         return None
     if isinstance(value, dt.date):
@@ -155,12 +164,16 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
             return _plausible(dt.date(year, first, second))
         raise ValueError(f"'{text}' is ambiguous: a map can set its form, such as date = '%d/%m/%Y'")
     if found := _ERA.fullmatch(text):
-        year = ERAS[found["era"][0].translate(ERA_LETTERS)][0] + (1 if found["y"] == "元" else int(found["y"]))
+        era = found["era"][0].translate(ERA_LETTERS)
+        first = _TAIWAN if era == "民" else ERAS[era][0]
+        year = first + (1 if found["y"] == "元" else int(found["y"]))
         return _plausible(dt.date(year, int(found["m"] or 1), int(found["d"] or 1)))
     if found := _WORDED.fullmatch(text):
-        part = {name.rstrip("2"): word for name, word in found.groupdict().items() if word}
+        part = {name.rstrip("2345"): word for name, word in found.groupdict().items() if word}
         if month := _MONTH.get(part["m"].casefold()):
-            return _plausible(dt.date(_year(part["y"]), month, int(part["d"])))
+            return _plausible(dt.date(_year(part["y"]), month, int(part.get("d") or 1)))
+    if _MILLISECONDS.fullmatch(text):
+        return _plausible((dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=int(text))).date())
     if is_serial(text):
         return _plausible(_SERIAL_START + dt.timedelta(days=int(text[:5])))
     raise ValueError(f"'{text}' is not a date")
@@ -172,9 +185,12 @@ def is_serial(value: Any) -> bool:
     return bool(_SERIAL.fullmatch(text)) and int(text[:5]) >= 10000 and not isinstance(value, dt.date)
 
 
+_SHORT_YEAR = re.compile(r"^(?:\d{1,2}[-/. ].*\D|[^\W\d_]+[-/])\d\d$")
+
+
 def has_short_year(value: Any, order: str = "") -> bool:
     """Whether a date that :func:`read_date` accepts has a year of two digits."""
-    return "%y" in order or (isinstance(value, str) and bool(re.search(r"^\d{1,2}[-/. ].*\D\d\d$", value.strip())))
+    return "%y" in order or (isinstance(value, str) and bool(_SHORT_YEAR.search(value.strip())))
 
 
 def needs_order(value: Any) -> bool:
@@ -219,7 +235,8 @@ def _of_form(text: str, forms: Sequence[str]) -> dt.date | None:
 
 
 _DAYLESS = re.compile(
-    r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00|\d{4} ?[年년](?: ?\d{1,2} ?[月월])?|(?:..|[MTSHR])(?:元|\d{1,2})年(?:\d{1,2}月)?"
+    r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00|\d{4} ?[年년](?: ?\d{1,2} ?[月월])?"
+    r"|(?:..|[MTSHR])(?:元|\d{1,3})年(?:\d{1,2}月)?|[^\W\d_]{3,}[. /-]+(?:\d{4}|\d\d)"
 )
 
 
@@ -243,21 +260,30 @@ def text_of(value: Any) -> str:
     return str(value).strip()
 
 
-_TAGS = "p|br|b|i|u|em|strong|sub|sup|span|div|font|a|ul|ol|li|table|tbody|tr|td|th|h[1-6]|img|o|claim|claim-text"
-_LINE_TAG = re.compile(r"<(?:br|/p|/div|/li|/tr|/h[1-6]|/claim)\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(rf"</?(?:{_TAGS})(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>", re.IGNORECASE)
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,30}\d{0,2});", re.IGNORECASE)
 _MACHINE = re.compile(r"\s*[\[(]\s*machine[- ]translat[^\])]*[\])]\s*", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"^\([A-Z]{2}[\d/]{5,}[A-Z]?\d?\)\s*\n\s*")
 _LANGUAGE_MARK = re.compile(r"^\[(?:DE|EN|FR)\]\s+")
 _LANGUAGES = re.compile(r"(?:^|\s+)\[([A-Z]{2})\]\s+")
 _APOSTROPHE = re.compile(r"^'(?=\w[^']*$)")
 _MISREAD = re.compile("[ÃÂ][\u00a0-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€")
+_FORMULA = re.compile(r'=(?:HYPERLINK\((?:.*[,;]\s*)?)?"((?:[^"]|"")*)"\)?', re.IGNORECASE | re.DOTALL)
+_WHOLE = re.compile(r"^(\d{5,})\.0$")
+"""A number or a date that was a cell of numbers."""
+_KIND_BELOW = re.compile(r"^([A-Z]{2}[\d ,./-]*\d)\s*\n\s*([A-Z]\d?)$")
+_WHAT = "(?:abstract|title|claims?|description|data|text|information)"
+_UNAVAILABLE = re.compile(
+    rf"\W*(?:no {_WHAT}(?: (?:is |are )?(?:available|provided|found))?"
+    rf"|(?:(?:the )?{_WHAT} )?(?:is |are )?(?:not |un)(?:available|provided))\W*",
+    re.IGNORECASE,
+)
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|_x000D_")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
 MARKUP = "HTML tags and entities replaced"
 MACHINE = "marks of machine translation removed"
 LANGUAGES = "texts in several languages: the English one is read, else the first"
 MISREAD = "a text looks like UTF-8 that was read as Windows-1252: export it again as UTF-8"
+FORMULA = "formulas of a text replaced by the text"
+UNAVAILABLE = "texts such as 'No abstract available' are read as empty"
 LOST = "characters were lost in an earlier conversion (U+FFFD)"
 
 _PATTERNS = (
@@ -267,14 +293,25 @@ _PATTERNS = (
 )
 
 
+_SHORT = 60
+"""Characters of a text that may be a number, a date, or a phrase for an empty cell."""
+
+
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a text without HTML, marks of machine translation and a number before it, and the kinds of cleaning."""
     found = [what for what, there in ((LOST, "\ufffd" in text), (MISREAD, bool(_MISREAD.search(text)))) if there]
-    text = _INVISIBLE.sub("", text).replace("\u00a0", " ").replace("\u202f", " ")
-    for _ in range(2 if "<" in text or "&" in text else 0):  # twice: &lt;p&gt; is a tag too
-        plain = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _LINE_TAG.sub("\n", text)))
-        found += [MARKUP] if plain != text else []
+    text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
+    if text[:1] == "=" and (formula := _FORMULA.fullmatch(text)):
+        text = formula[1].replace('""', '"')
+        found.append(FORMULA)
+    if len(text) < _SHORT:
+        if _UNAVAILABLE.fullmatch(text):
+            return "", (*found, UNAVAILABLE)
+        text = _WHOLE.sub(r"\1", _KIND_BELOW.sub(r"\1 \2", text))
+    if ("<" in text or "&" in text) and (plain := "\n".join(plain_lines(text))).split() != text.split():
         text = plain
+        found.append(MARKUP)
+    text = text.replace("\u00a0", " ").replace("\u202f", " ")
     if "ranslat" in text and _MACHINE.search(text):
         text = _MACHINE.sub(" ", text).strip()
         found.append(MACHINE)

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
-from patent_mteb.patents.claims import claims_text
+from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
@@ -151,6 +151,10 @@ def _claim_date(patent: Patent) -> dt.date | None:
     return patent.priority_date or patent.application_date
 
 
+def _newest_first(members: Sequence[Patent]) -> list[Patent]:
+    return sorted(members, key=lambda one: (one.publication_date or dt.date.min, one.publication_number), reverse=True)
+
+
 def consolidate(members: Sequence[Patent]) -> dict[str, Any]:
     """Merge the publications of one simple family to the columns of a query (§3.2, gold layer).
 
@@ -158,9 +162,6 @@ def consolidate(members: Sequence[Patent]) -> dict[str, Any]:
     values of all members, in their order. Each text comes from the most recent member that has it.
     """
     by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
-    newest_first = sorted(
-        members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number), reverse=True
-    )
     codes = list(dict.fromkeys(code for patent in by_claim for code in patent.ipc))
     claimed = _claim_date(by_claim[0])
     return {
@@ -170,7 +171,7 @@ def consolidate(members: Sequence[Patent]) -> dict[str, Any]:
         "earliest_claim_date": claimed and claimed.isoformat(),
         "earliest_claim_year": claimed and claimed.year,
         "classifications_ipcr_list_first_three_chars_list": list(ipc.codes_at(codes, "ipc3", errors="skip").codes),
-        **{column: next(filter(None, map(text_of, newest_first)), "") for column, text_of in _TEXTS.values()},
+        **{column: next(filter(None, map(text_of, _newest_first(members))), "") for column, text_of in _TEXTS.values()},
         "abstract_keywords": ", ".join(dict.fromkeys(word for patent in by_claim for word in patent.keywords)),
     }
 
@@ -183,6 +184,7 @@ class _Outline:
     earliest_claim: dt.date | None
     ipc3: tuple[str, ...]
     texts: frozenset[str]
+    """Names of the texts that it has; ``claim1`` if its claims could be split."""
 
 
 _HAS: Mapping[str, Callable[[_Outline], bool]] = {
@@ -209,10 +211,13 @@ class _Families:
         shared: dict[object, Any] = {}
         found = {}
         for key in sorted(self._members):
-            columns = self.columns(key)
+            members = [self._texts[row] for row in self._members[key]]
+            columns = consolidate(members)
+            claims = next(filter(None, (one.claims for one in _newest_first(members))), ())
             day = columns["earliest_claim_date"]
             ipc3 = tuple(columns["classifications_ipcr_list_first_three_chars_list"])
             texts = frozenset(name for name, (column, _) in _TEXTS.items() if columns[column])
+            texts |= {"claim1"} if first_independent_claim(claims) else set()
             ipc3, texts = (shared.setdefault(value, value) for value in (ipc3, texts))
             found[key] = _Outline(key, day and dt.date.fromisoformat(day), ipc3, texts)
         return found
@@ -242,6 +247,10 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     note = f"{n_positive} positive, {len(relations) - n_positive} negative"
     log.step("gold: relations", len(queries), len(relations), note)
     log.step("gold: targets", len(complete), len(targets))
+    unsplit = [key for key in targets if outlines[key].texts & {"claims", "claim1"} == {"claims"}]
+    if unsplit:
+        note = "the claims of the others could not be split: they have no text in the view Claim1"
+        log.step("gold: with a first claim", len(targets), len(targets) - len(unsplit), note)
 
     folder = root / DATA_SET
     columns = {key: families.columns(key) for key in queries}

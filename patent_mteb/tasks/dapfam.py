@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet, Source
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.memory import portion
 from patent_mteb.metrics import slices
 from patent_mteb.models.robustness import section_tags
@@ -269,6 +269,8 @@ class DAPFAMRetrieval(PatentRetrieval):
         names = tables.corpus["relevant_id"].to_pylist()
         query_ids = tables.queries["query_id"].to_pylist()
         corpus, queries = self._texts(*((_mteb_documents, _mteb_queries) if self.pair.as_mteb else (texts, texts)))
+        self._refuse_without_first_claims("corpus.parquet", self.pair.corpus, corpus)
+        self._refuse_without_first_claims("queries.parquet", self.pair.query, queries)
         with_self = {
             query: {document: gain for document, (gain, _) in pairs.items() if gain}
             for query, pairs in tables.judged.items()
@@ -289,6 +291,14 @@ class DAPFAMRetrieval(PatentRetrieval):
             paper_qrels=paper_qrels,
             paper_slices=paper_parts,
         )
+
+    def _refuse_without_first_claims(self, name: str, view: str, found: Texts) -> None:
+        """Refuse a view Claim1 without any text, and count the families whose claims could not be split."""
+        empty = pc.sum(pc.equal(pc.binary_length(found.column), 0)).as_py() if view == "Claim1" else 0
+        if empty and empty == len(found):
+            problem = "no claim set could be split, so that no family has a first claim"
+            raise NotThereError(problem, path=self.source.path(name), remedy="use the tasks on Claims or TAC")
+        log_counts(self.source.path(name), {"families without a first claim have no text in the view Claim1": empty})
 
     def tagged_tables(self) -> RetrievalTables:
         corpus, queries = self._texts(tagged_texts, tagged_texts)

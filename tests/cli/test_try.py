@@ -43,9 +43,10 @@ def test_the_printed_commands_give_the_same_scores(at, capsys):
     assert f"page: {page} " in said and page.stat().st_size > 100_000
     ours = scores_of(at / "my list-try")
     assert len(ours) == 2 and all(f"{score:.4f}" in said for score in ours.values())
-    assert {"benchmark: the rules of WIPO-AT, with 69 queries", "model model: as given"} <= set(
-        map(str.strip, said.splitlines())
-    )
+    assert {
+        "benchmark: the rules of WIPO-AT; 69 patents with citations are the queries",
+        "model model: as given",
+    } <= set(map(str.strip, said.splitlines()))
     (at / "my list-try").rename(at / "first")
     for command in commands:
         words = shlex.split(command)

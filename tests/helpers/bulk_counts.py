@@ -22,6 +22,8 @@ FAMILY_FILE = "family_input.xml"
 """An answer of OPS with the members of a family, which are relations and not records."""
 
 
+SEARCH_FILE = "search_result.xml"
+"""A search in OPS, which patent_client stores as JSON."""
 SCANNED = {"US-3857398-A": 11}
 """Claims of a scanned patent: 12 are printed, but the scan lost the stop before claim 7; patent_client splits 10."""
 
@@ -47,6 +49,7 @@ def found(items) -> dict[str, dict[str, object]]:
             "ipc": len(patent.ipc),
             "cpc": len(patent.cpc),
             "priorities": kinds["priority"],
+            "family": re.sub(r"\D", "", patent.family_id)[-8:],
             "days": [str(one or "").replace("-", "") for one in days],
         }
     return fields
@@ -144,6 +147,7 @@ def _european(root: etree._Element) -> dict[str, object]:
         "ipc": len({text[:10].partition("2006")[0] for text in _texts(root, ipc)}),
         "cpc": len({re.split(r"\s\d{8}\s", one.text)[0] for one in root.xpath("//classification-cpc/text")}),
         "priorities": len(_texts(root, "//B310")),
+        "family": re.sub(r"\D", "", _first(root, "//B210"))[:8],
         "days": [
             _day(root.get("date-publ")),
             _day(_first(root, "//B220/date")),
@@ -185,6 +189,8 @@ def _exchange(document: etree._Element) -> dict[str, object]:
     filed = [squeezed(one) for one in all_of("application-reference/document-id/date")]
     claimed = all_of("priority-claims/priority-claim")
     dates = [squeezed(date) for one in claimed for date in one.iter("{*}date")]
+    published_as = next((squeezed(one) for one in all_of("publication-reference/document-id")), "")
+    published_as = "".join(document.get(name) or "" for name in ("country", "doc-number", "kind")) or published_as
     published = [squeezed(one) for one in all_of("publication-reference/document-id/date")]
     return {
         "titles": len({one.get("lang") for one in all_of("bibliographic-data/invention-title")}),
@@ -197,6 +203,7 @@ def _exchange(document: etree._Element) -> dict[str, object]:
         "examiner": sum(phase.lower() in search or by == "examiner" for _, _, phase, by in citations),
         "ipc": len({squeezed(one)[:10] for one in ipc}),
         "cpc": len(set(cpcs)),
+        "family": re.sub(r"\D", "", document.get("family-id") or published_as)[-8:],
         "priorities": len({squeezed(one.find("{*}document-id[@document-id-type='docdb']"))
                            or squeezed(one.find("{*}document-id[@document-id-type='epodoc']/{*}doc-number"))
                            for one in claimed}),
@@ -238,6 +245,7 @@ def _modern(root: etree._Element) -> dict[str, object] | None:
         "examiner": sum(category == "citedbyexaminer" for *_, category in pairs),
         "ipc": len(codes[0]) + len(_texts(root, old)),
         "cpc": len(codes[1]),
+        "family": re.sub(r"\D", "", _first(root, "//application-reference/document-id/doc-number"))[-8:].zfill(8),
         "priorities": len({(_first(one, "doc-number"), _first(one, "country")) for one in
                            root.xpath("//priority-claims/priority-claim")}),
         "days": [
@@ -268,6 +276,7 @@ def _grant_of_2001(root: etree._Element) -> dict[str, object] | None:
         "ipc": len(_texts(root, "//B510/B511 | //B510/B512")),
         "cpc": 0,
         "priorities": len(_texts(root, "//B300/B310")),
+        "family": re.sub(r"\D", "", _first(root, "//B210"))[-8:].zfill(8),
         "days": [_day(_first(root, "//B140")), _day(_first(root, "//B220")),
                  _earliest(_first(root, "//B220"), *_texts(root, related))],
     }  # fmt: skip
@@ -295,6 +304,7 @@ def _application_of_2001(root: etree._Element) -> dict[str, object]:
         "ipc": len(_texts(root, "//classification-ipc/*/ipc")),
         "cpc": 0,
         "priorities": len(_texts(root, f"{biblio}/foreign-priority-data/priority-application-number")),
+        "family": _first(root, f"{biblio}/domestic-filing-data/application-number").zfill(8),
         "days": [_day(_first(root, f"{biblio}/document-id/document-date")), _day(filed),
                  _earliest(filed, *_texts(root, related))],
     }  # fmt: skip

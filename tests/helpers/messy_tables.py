@@ -221,7 +221,7 @@ def ole(*streams: str) -> bytes:
     return head + fat + entries.ljust(512, b"\0")
 
 
-def xlsb(rows: Rows) -> dict[str, bytes | str]:
+def xlsb(rows: Rows, *merged: tuple[int, int, int, int]) -> dict[str, bytes | str]:
     """The files of a binary workbook (.xlsb) with one sheet of texts: [MS-XLSB], only the records that readers need."""
 
     def record(kind: int, data: bytes = b"") -> bytes:
@@ -242,7 +242,9 @@ def xlsb(rows: Rows) -> dict[str, bytes | str]:
         sheet += record(0, struct.pack("<IIHBBBI", number, 0, 300, 0, 0, 0, 0))
         for place, cell in enumerate(row):
             sheet += record(6, struct.pack("<II", place, 0) + wide(str(cell)))
-    sheet += record(146) + record(130)
+    spans = b"".join(record(176, struct.pack("<IIII", *span)) for span in merged)
+    sheet += record(146) + (record(177, struct.pack("<I", len(merged))) + spans + record(178) if merged else b"")
+    sheet += record(130)
     bundle = struct.pack("<II", 0, 1) + wide("rId1") + wide("S")
     relations = "http://schemas.openxmlformats.org/package/2006/relationships"
     kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -336,6 +338,80 @@ case(
 case(
     "no header",
     text(ROWS),
+    said="no column looks like a publication number",
+    remedy="--map",
+)
+
+case("a byte order mark twice", raw("\ufeff\ufeff" + as_csv([HEADER, *ROWS]), "t.csv"))
+case("line ends of two kinds", raw(as_csv([HEADER, *ROWS]).replace("\n", "\r\n", 2), "t.csv"))
+case("line ends CR CR LF", raw(as_csv([HEADER, *ROWS]).replace("\n", "\r\r\n"), "t.csv"))
+case("semicolons within quoted cells", text([HEADER, *with_column("Title", ["Pump; valve", "Seal", "Rotor"])], delimiter=";"),
+     but(title=["Pump; valve", "Seal", "Rotor"]))  # fmt: skip
+case("cells in apostrophes", raw("\n".join(",".join(f"'{cell}'" for cell in row) for row in [HEADER, *ROWS]), "t.csv"))
+case(
+    "a backslash before each quote (MySQL)",
+    raw('Publication Number,Title\n"US10123456B2","A \\"pump\\", small"\n"US9000001B2","Rotor"\n', "t.csv"),
+    {"publication_number": [NUMBERS[0], NUMBERS[2]], "title": ['A "pump", small', "Rotor"]},
+)
+OBJECTS = [dict(zip(HEADER, row, strict=True)) for row in ROWS]
+COLUMNS = {name: [row[place] for row in ROWS] for place, name in enumerate(HEADER)}
+for name, content in (
+    ("a JSON list", OBJECTS),
+    ("a JSON list under a name", {"total": 3, "results": OBJECTS}),
+    ("JSON of pandas, by columns", {name: dict(enumerate(cells)) for name, cells in COLUMNS.items()}),
+    ("JSON of pandas, orient=list", COLUMNS),
+    ("JSON of pandas, orient=split", {"columns": HEADER, "index": [0, 1, 2], "data": ROWS}),
+    ("JSON of pandas, orient=index", {row[0]: dict(zip(HEADER[1:], row[1:], strict=True)) for row in ROWS}),
+):
+    case(name, raw(json.dumps(content), "t.json"))
+case(
+    "JSON over several lines, with a byte order mark", raw("\ufeff" + json.dumps({"hits": OBJECTS}, indent=2), "t.json")
+)
+case("JSON lines with a byte order mark", raw("\ufeff" + "\n".join(map(json.dumps, OBJECTS)), "t.jsonl"))
+case(
+    "JSON lines with NaN",
+    raw("\n".join(json.dumps({**one, "Abstract": float("nan")}) for one in OBJECTS), "t.jsonl"),
+    but(abstract=[""] * 3),
+)
+case(
+    "JSON of pandas with a row that is no list",
+    raw('{"columns": ["a"], "data": [["b"], 3]}', "t.json"),
+    said="no column looks like a publication number",
+    remedy="--map",
+)
+case(
+    "a JSON list of numbers", raw("[1, 2]", "t.json"), said="must contain objects", remedy="one object per publication"
+)
+case(
+    "XML of an unknown kind",
+    raw("<patents><patent/></patents>", "t.xml"),
+    said="XML, <patents>",
+    remedy="name its source",
+)
+case(
+    "the lock file of an open workbook",
+    raw(b"\x05Lead", "~$t.xlsx"),
+    said="the lock file",
+    remedy="name the workbook itself",
+)
+
+
+def with_hidden_files(folder: Path) -> Path:
+    """A folder as macOS and Windows leave it."""
+    (folder / "list").mkdir()
+    for name in ("._t.csv", ".DS_Store", "Thumbs.db", "desktop.ini", "~$t.xlsx"):
+        (folder / "list" / name).write_bytes(b"\x00\x05\x16\x07")
+    return text([HEADER, *ROWS])(folder / "list").parent
+
+
+case("a folder with hidden files of macOS and Windows", with_hidden_files)
+case(
+    "the table of an R data frame",
+    text([["", *HEADER], *[[n, *row] for n, row in enumerate(ROWS, 1)]], quoting=csv.QUOTE_ALL),
+)
+case(
+    "a list by blanks, as R writes it",
+    raw('"Publication Number" "Title"\n"1" "US10123456B2" "Pump"\n', "t.txt"),
     said="no column looks like a publication number",
     remedy="--map",
 )
@@ -487,8 +563,120 @@ case(
         ],
         merged("A2:A3", "B2:B3"),
     ),
-    {"publication_number": [NUMBERS[0], NUMBERS[2]], "labels": [["Energy"], ["Air"]]},
-    said="no publication number: row 3",
+    {"publication_number": [NUMBERS[0], NUMBERS[2]], "labels": [["Energy", "Water"], ["Air"]]},
+    said="merged cells: their value counts in each of their rows",
+)
+case(
+    "merged cells down: a family of two rows",
+    book([HEADER, ROWS[0], [*ROWS[1][:7], None], ROWS[2]], merged("H2:H3")),
+    but(family_id=["F1", "F1", "F3"]),
+    said="merged cells: their value counts in each of their rows",
+)
+
+
+def ods_with_merged_cells(folder: Path) -> Path:
+    files_of = open_document([HEADER, *ROWS])
+    tall = str(files_of["content.xml"]).replace(
+        '"string"><text:p>F1', '"string" table:number-rows-spanned="2"><text:p>F1'
+    )
+    covered = tall.replace(
+        '<table:table-cell office:value-type="string"><text:p>F2</text:p></table:table-cell>',
+        "<table:covered-table-cell/>",
+    )
+    return zipped({**files_of, "content.xml": covered}, "t.ods")(folder)
+
+
+case(
+    "merged cells down in an OpenDocument sheet",
+    ods_with_merged_cells,
+    but(family_id=["F1", "EP3456789A1", "F3"]),
+    said="merged cells: their value is read in their first row only; save the workbook as .xlsx",
+)
+case(
+    "merged cells down in a binary workbook",
+    zipped(xlsb([HEADER, ROWS[0], [*ROWS[1][:7], ""], ROWS[2]], (0, 0, 0, 1), (1, 2, 7, 7)), "t.xlsb"),
+    but(family_id=["F1", "EP3456789A1", "F3"]),
+    said="merged cells: their value is read in their first row only; save the workbook as .xlsx",
+)
+SPANNED = web_page([HEADER, *ROWS]).replace("<td>F1<", "<td rowspan=2>F1<").replace("<td>F2</td>", "")
+case("merged cells of a web page called .xls", raw(SPANNED, "t.xls"), but(family_id=["F1", "F1", "F3"]))
+case("a web page with a banner over all columns", raw(SPANNED.replace("<table>", "<table><tr><td colspan=8>List</td></tr>"), "t.xls"),
+     but(family_id=["F1", "F1", "F3"]))  # fmt: skip
+
+
+def linked(made: Any) -> None:
+    for row in range(2, 5):
+        made.worksheets[0].cell(row, 1).hyperlink = "https://example.org"
+
+
+case("cells with links", book([HEADER, *ROWS], linked))
+for name, form, mark in (
+    ('=HYPERLINK("..","US10123456B2")', '=HYPERLINK("https://example.org","{}")', ","),
+    ('=HYPERLINK("..";"US10123456B2")', '=HYPERLINK("https://example.org";"{}")', ";"),
+    ('="US10123456B2"', '="{}"', ","),
+):
+    case(
+        f"a formula in a CSV: {name}",
+        text([HEADER, *with_column("Publication Number", [form.format(one) for one in NUMBERS])], delimiter=mark),
+        said="formulas of a text replaced by the text",
+    )
+case(
+    "rows and columns swapped: one column for each patent",
+    book([[name, *[row[place] for row in ROWS]] for place, name in enumerate(HEADER)]),
+    said="the columns are named after patents",
+    remedy="paste special, transpose",
+)
+case(
+    "a copy of a sheet",
+    book({"List": [HEADER, *ROWS], "Copy of List": [HEADER, *ROWS]}),
+    but(cited=PLAIN["cited"] * 2),
+    said="the publication is in an earlier row",
+)
+NOT_A_RECORD = "a publication number without a digit, not a record"
+for name, row in (
+    ("a row of comments below the header", ["(please fill in)", "(English)", "", "", "", "(ISO)", "", ""]),
+    ("a row of types below the header", ["string", "string", "string", "string", "list", "date", "list", "string"]),
+    ("an example below the header", ["e.g. US1234567B2", "the title", "", "", "", "yyyy-mm-dd", "", ""]),
+    ("a row of filters below the header", ["(All)", "(All)", "", "", "", "", "", ""]),
+    ("a heading of a group of rows", ["Pumps"]),
+):
+    case(name, text([HEADER, row, *ROWS]), said=NOT_A_RECORD)
+case("a short note below the table", text([HEADER, *ROWS], below="\nSource: Espacenet\n"), said=NOT_A_RECORD)
+case("a count below the table", text([HEADER, *ROWS, ["Anzahl", 3]]), said=NOT_A_RECORD)
+case("a second table below", text([HEADER, *ROWS, [], ["Inventor", "Count"], ["Doe", 2]]), said=NOT_A_RECORD)
+case(
+    "totals within the table",
+    text([HEADER, *ROWS[:2], ["US Total", *[""] * 5, "2", ""], *ROWS[2:]]),
+    said="a row of totals: row 4 US Total",
+)
+case(
+    "a row without one of its cells",
+    raw(as_csv([HEADER, *ROWS]).replace("US10123456B2,Pump,", "US10123456B2,"), "t.csv"),
+    {"publication_number": NUMBERS},
+    said="the row has fewer cells than the header",
+)
+case(
+    "a file that ends within its last row",
+    raw(as_csv([HEADER, *ROWS])[:-20], "t.csv"),
+    {"publication_number": NUMBERS},
+    said="the row has fewer cells than the header",
+)
+case(
+    "a second sheet of labels",
+    book({"Patents": [HEADER, *ROWS], "Labels": [["Publication Number", "Topic"], [NUMBERS[0], "Energy"]]}),
+    said="sheets not read: they have other columns: 'Labels'",
+)
+case("page numbers", text([HEADER, *ROWS[:2], ["Page 1 of 2"], *ROWS[2:]]), said="a line of text, not a record")
+case(
+    "a legend to the right",
+    book([[*HEADER, None, "Legend"], *[[*row, None, "red = relevant"] for row in ROWS]]),
+    said="columns not read: 'Legend'",
+)
+case(
+    "a pivot table pasted as values",
+    text(table("Row Labels,Count of Publication Number", ["ACME", 12], ["Doe", 3], ["Grand Total", 15])),
+    said="no column looks like a publication number",
+    remedy="--map",
 )
 case(
     "a row of totals at the end",
@@ -569,13 +757,20 @@ for word in (
     "#VALUE!",
     "\u00a0",
     "?",
+    "NaT",
+    "<NA>",
+    "\\N",
 ):
     broken = word.startswith("#") and word != "#N/A"
     case(
         {"\u00a0": "a non-breaking space", "\u2014": "a dash"}.get(word, word),
         text([HEADER, *[[*row[:2], word, *row[3:6], word, row[7]] for row in ROWS]]),
         but(abstract=[""] * 3, cited=[]),
-        said="an error of Excel in a cell: read as empty" if broken else "",
+        said="an error of Excel in a cell: read as empty"
+        if broken
+        else "words for an empty cell"
+        if word.strip()
+        else "",
     )
 
 group("Publication numbers")
@@ -615,6 +810,23 @@ WRITTEN = {
     "US10123456B2.": "US10123456B2",
     "us10123456b2": "US10123456B2",
 }
+WRITTEN |= {
+    "US١٠١٢٣٤٥٦B2": "US10123456B2",
+    "EP۳۴۵۶۷۸۹A1": "EP3456789A1",
+    "特開２０１９－１２３４５６": "JP2019123456A",
+    "US10123456\nB2": "US10123456B2",
+    "IT 10 2018 000012345 A1": "IT102018000012345A1",
+    "AT E 512345 T1": "ATE512345T1",
+}
+WRITTEN |= {
+    "Patent US10123456B2": "US10123456B2",
+    "Patent No. US 10,123,456 B2": "US10123456B2",
+    "US10123456 B 2": "US10123456B2",
+    "EP03456789A1": "EP3456789A1",
+    "US0010123456B2": "US10123456B2",
+    "https://worldwide.espacenet.com/patent/search?q=pn%3DUS10123456B2": "US10123456B2",
+    "https://worldwide.espacenet.com/publicationDetails/biblio?CC=EP&NR=3456789A1&KC=A1": "EP3456789A1",
+}
 for written, normal in WRITTEN.items():
     shown = (
         written.replace("\u200e", "[LRM]")
@@ -623,13 +835,40 @@ for written, normal in WRITTEN.items():
         .replace("\u00a0", "[NBSP]")
     )
     case(shown, text(table("Publication Number,Title", [written, "Pump"])), {"publication_number": [normal]})
-for written in ("US10123456B2 (expired)", "US10123456B2 - see also EP3456789A1", "US 10,123,456 B2, withdrawn"):
+for written in (
+    "US10123456B2 (13.11.2018)",
+    "US10123456B2 2018-11-13",
+    "US10123456B2 (expired)",
+    "US10123456B2 - see also EP3456789A1",
+    "US 10,123,456 B2, withdrawn",
+):
     case(
         f"a remark after the number: {written}",
         text(table("Publication Number,Title", [written, "Pump"], ["US9000001B2", "Rotor"])),
         {"publication_number": ["US10123456B2", "US9000001B2"]},
         said="a remark after a number is removed",
     )
+case(
+    "a link in Markdown",
+    text(table("Publication Number,Title", ["[US10123456B2](https://example.org)", "Pump"])),
+    {"publication_number": ["US10123456B2"]},
+    said="a remark after a number is removed",
+)
+case(
+    "kinds in brackets, one number a line",
+    text(
+        table(
+            "Patent numbers,Title,Cited patents",
+            ["US10123456 (B2)\nEP3456789 (A1)", "Pump", "US9000001 (B2)\nEP1234567 (A1)"],
+        )
+    ),
+    {
+        "publication_number": ["US10123456B2"],
+        "members": ["US10123456B2 EP3456789A1"],
+        "cited": ["US10123456B2 EP1234567A1", "US10123456B2 US9000001B2"],
+    },
+    said="a further publication number in the cell",
+)
 case(
     "an apostrophe before the number",
     text(table("Publication Number,Title", ["'US10123456B2", "Pump"])),
@@ -669,6 +908,35 @@ case(
     "office, number and kind in three columns",
     text(table("Country,Number,Kind,Title", ["US", "10123456", "B2", "Pump"], ["EP", "3456789", "A1", "Seal"])),
     {"publication_number": NUMBERS[:2]},
+)
+case(
+    "numbers with .0 next to their country and kind",
+    text(table("Country,Number,Kind,Title", ["US", "10123456.0", "B2", "Pump"], ["EP", "3456789.0", "A1", "Seal"])),
+    {"publication_number": NUMBERS[:2]},
+)
+case(
+    "numbers as number cells next to their country",
+    book(
+        table(
+            "Country,Publication Number,Kind Code,Title",
+            ["US", 10123456.0, "B2", "Pump"],
+            ["EP", 3456789, "A1", "Seal"],
+        )
+    ),
+    {"publication_number": NUMBERS[:2]},
+)
+case(
+    "a kind code in its own column, and in the number too",
+    text(table("Publication Number,Kind,Title", ["US10123456", "B2", "Pump"], ["EP3456789A1", "A1", "Seal"])),
+    {"publication_number": NUMBERS[:2]},
+)
+case(
+    "names of countries next to the numbers",
+    text(
+        table("Country,Publication Number,Title", ["United States", "10123456", "Pump"], ["Germany", "3456789", "Seal"])
+    ),
+    {"publication_number": ["10123456", "3456789"]},
+    said="a number cannot be read: stored as written",
 )
 case(
     "no column of a number",
@@ -746,6 +1014,35 @@ for name, cells, dates, said in (
     ("two dates in a cell", ("2018-11-13; 2018-05-03", "2019-01-02", "2015-04-07"), None, "has several dates"),
     ("a date within a text", ("US 13.11.2018 B2", "2019-01-02", "2015-04-07"), None, "a date within a text"),
     ("pending", ("pending", "2019-01-02", "2015-04-07"), ["", "2019-01-02", "2015-04-07"], "left empty"),
+    ("Nov-18 (Excel)", ("Nov-18", "Jan-19", "Apr-15"), ["2018-11-01", "2019-01-01", "2015-04-01"], "has no day"),
+    (
+        "November 2018",
+        ("November 2018", "Jan. 2019", "avril 2015"),
+        ["2018-11-01", "2019-01-01", "2015-04-01"],
+        "has no day",
+    ),
+    ("13-NOV-18", ("13-NOV-18", "02-JAN-19", "07-APR-15"), None, "a year of two digits"),
+    ("20181113.0", ("20181113.0", "20190102.0", "20150407.0"), None, ""),
+    ("1542067200000 (JSON of pandas)", ("1542067200000", "1546387200000", "1428364800000"), None, ""),
+    ("２０１８／１１／１３", ("２０１８／１１／１３", "２０１９／０１／０２", "２０１５／０４／０７"), None, ""),
+    ("٢٠١٨-١١-١٣", ("٢٠١٨-١١-١٣", "٢٠١٩-٠١-٠٢", "٢٠١٥-٠٤-٠٧"), None, ""),
+    ("民國107年11月13日", ("民國107年11月13日", "民國108年1月2日", "民國104年4月7日"), None, ""),
+    ("13/NOV/2018", ("13/NOV/2018", "02/JAN/2019", "07/APR/2015"), None, ""),
+    ("2018 Nov 13", ("2018 Nov 13", "2019 Jan 02", "2015 Apr 07"), None, ""),
+    ("2018. 11. 13.", ("2018. 11. 13.", "2019. 1. 2.", "2015. 4. 7."), None, ""),
+    (
+        "2018-13-11",
+        ("2018-13-11", "2019-01-02", "2015-04-07"),
+        ["", "2019-01-02", "2015-04-07"],
+        "'2018-13-11' is not a date",
+    ),
+    (
+        "1440/03/05 (Hijri)",
+        ("1440/03/05", "2019-01-02", "2015-04-07"),
+        ["", "2019-01-02", "2015-04-07"],
+        "is before 1790",
+    ),
+    ("Di, 13.11.2018", ("Di, 13.11.2018", "Mi, 02.01.2019", "Di, 07.04.2015"), None, "a date within a text"),
 ):
     case(
         name,
@@ -880,10 +1177,36 @@ case(
     but(title=[f"{one} & valve <5 °C" for one in PLAIN["title"]], abstract=["A Pump.", "A Seal.", "A Rotor."]),
     said="HTML tags and entities replaced",
 )
+for name, texts in (
+    ("No abstract available", ("No abstract available", "[No abstract available]", "Abstract not available.")),
+    ("Not available", ("Not available", "(not available)", "No abstract")),
+):
+    case(
+        name, cells_of("Abstract", texts), but(abstract=[""] * 3), said="texts such as 'No abstract available' are read"
+    )
+case(
+    "&nbsp; and names of letters",
+    cells_of("Abstract", ["A pump,&nbsp;5&nbsp;mm, of M&uuml;ller", "A seal.", "A rotor."]),
+    but(abstract=["A pump, 5 mm, of Müller", "A seal.", "A rotor."]),
+    said="HTML tags and entities replaced",
+)
 case(
     "[Machine Translation]",
     cells_of("Title", [f"{one} [Machine Translation]" for one in PLAIN["title"]]),
     said="marks of machine translation removed",
+)
+case(
+    "control characters in texts",
+    cells_of("Abstract", ["A\x00pump.", "A\u2028seal.", "A\x0brotor."]),
+    but(abstract=["A pump.", "A seal.", "A rotor."]),
+)
+case(
+    "claims as a list of objects in JSON",
+    raw(
+        '{"publication_number": "US10123456B2", "claims": [{"num": 1, "text": "A pump."}, {"num": 2, "text": "The pump of claim 1."}]}\n',
+        "t.jsonl",
+    ),
+    {"depends_on": [[[], [1]]]},
 )
 case(
     "claims over two columns",
@@ -977,6 +1300,29 @@ for language, header in (
     ("unknown, known by their values:", "Alpha,Title,Beta,Gamma,Delta,Publication Date,Cited Patents,Family ID"),
 ):
     case(f"{language} names", book([header.split(","), *LONG]), but(abstract=[row[2] for row in LONG]))
+for language, header in (
+    (
+        "Spanish",
+        "Número de publicación,Título,Resumen,Reivindicaciones,CIP,Fecha de publicación,Documentos citados,Familia",
+    ),
+    (
+        "Italian",
+        "Numero di pubblicazione,Titolo,Riassunto,Rivendicazioni,Classificazione IPC,Data di pubblicazione,Brevetti citati,Famiglia",
+    ),
+    (
+        "Russian",
+        "Номер публикации,Название,Реферат,Формула изобретения,МПК,Дата публикации,Цитируемые документы,Семейство",
+    ),
+    ("publicationNumber", "publicationNumber,title,abstract,claims,ipc,publicationDate,citedPatents,familyId"),
+    ("PUBLICATION_NUMBER", "PUBLICATION_NUMBER,TITLE,ABSTRACT,CLAIMS,IPC,PUBLICATION_DATE,CITED_PATENTS,FAMILY_ID"),
+    ("Publication.Number", "Publication.Number,Title,Abstract,Claims,IPC,Publication.Date,Cited.Patents,Family.ID"),
+    (
+        "Publication Date (YYYY-MM-DD)",
+        "Publication Number (DOCDB),Title [EN],Abstract*,Claims (text),IPC (8),Publication Date (YYYY-MM-DD),Cited Patents (list),Family ID (simple)",
+    ),
+    ("line ends in", "Publication\nNumber,Title,Abstract,Claims,IPC,Publication\nDate,Cited\nPatents,Family\nID"),
+):
+    case(f"{language} names", text([header.split(","), *ROWS]))
 case(
     "Family is a size",
     text([[*HEADER[:7], "Family"], *with_column("Family ID", [5, 5, 3])]),

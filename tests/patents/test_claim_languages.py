@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import pytest
 
 from patent_mteb.patents.claims import claims_text, first_independent_claim, read_claims, unread_claims
 from patent_mteb.patents.records import Patent, TextLanguages, Translation
+
+_SPEC = importlib.util.spec_from_file_location("claim_sets", Path(__file__).parents[2] / "benchmarks" / "claims.py")
+BENCHMARK = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(BENCHMARK)
 
 CASES = {
     "German, one line": (
@@ -51,6 +58,130 @@ CASES = {
 def test_each_claim_depends_on_the_claims_that_it_names(case):
     text, depends_on = CASES[case]
     assert [claim.depends_on for claim in read_claims(text).claims] == depends_on
+
+
+FORMS = [
+    ("제1항: 로터를 포함하는 펌프.\n제2항: 제1항에 있어서, 밸브를 포함하는 펌프.", [(), (1,)]),
+    ("청구항 제1항. 로터를 포함하는 펌프.\n청구항 제2항. 제1항에 있어서, 밸브를 포함하는 펌프.", [(), (1,)]),
+    ("【청구항 1】로터를 포함하는 펌프. 【청구항 2】제1항에 있어서, 밸브를 포함하는 펌프.", [(), (1,)]),
+    ("청구항 1\n삭제\n청구항 2\n로터를 포함하는 펌프.\n청구항 3\n제2항에 있어서, 밸브를 포함하는 펌프.", [(), (2,)]),
+    (
+        "1. 로터를 포함하는 펌프.\n2. 제1항에 있어서, 밸브.\n3. 제1항 또는 제2항에 있어서, 관.\n4. 제1항 내지 제3항 중 어느 한 항의 펌프를 포함하는 장치.",
+        [(), (1,), (1, 2), (1, 2, 3)],
+    ),
+    (
+        "1. (a) 물질을 혼합하는 단계; (b) 가열하는 단계를 포함하는 제조 방법.\n2. 제 1 항에 있어서, 상기 (b) 단계는 80 ℃에서 수행되는 방법.",
+        [(), (1,)],
+    ),
+    ("Reivindicación 1: Bomba con rotor.\nReivindicación 2: Bomba según la reivindicación 1, con válvula.", [(), (1,)]),
+    (
+        "1ª.- Bomba con rotor.\n2ª.- Bomba, según la reivindicación 1ª, con válvula.\n3ª.- Bomba según reivindicaciones 1ª y 2ª, con junta.",
+        [(), (1,), (1, 2)],
+    ),
+    (
+        "1.- Bomba con rotor. 2.- Bomba según reivindicación 1, caracterizada por que es de acero. 3.- Bomba, según reivindicaciones anteriores, caracterizada porque...",
+        [(), (1,), (1, 2)],
+    ),
+    ("1. Bomba con rotor.\n2. Bomba según la primera reivindicación, con válvula.", [(), (1,)]),
+    (
+        "1. Bomba con rotor.\n2. Bomba según reivindicación 1.\n3. Uso de una bomba como la definida en cualquiera de las reivindicaciones 1-2.",
+        [(), (1,), (1, 2)],
+    ),
+    ("Patentanspruch 1: Pumpe mit Rotor.\nPatentanspruch 2: Pumpe nach Patentanspruch 1.", [(), (1,)]),
+    ("Anspruch 1. Pumpe mit Rotor. Anspruch 2. Pumpe nach Anspruch 1.", [(), (1,)]),
+    ("Patentansprüche\n1. Pumpe mit Rotor.\n2. Pumpe nach Anspruch 1.", [(), (1,)]),
+    ("Patentansprüche: 1. Pumpe mit Rotor. 2. Pumpe nach Anspruch 1.", [(), (1,)]),
+    ("1. Pumpe mit Rotor.\n2. Pumpe nach dem ersten Anspruch.", [(), (1,)]),
+    (
+        "1. Pumpe mit Rotor.\n2. Pumpe nach einem der Ansprüche 1, 2 oder 3.\n3. Pumpe nach Anspruch 1 und/oder 2.",
+        [(), (1, 3), (1, 2)],
+    ),
+    ("REVENDICATIONS\n1. Pompe avec rotor.\n2. Pompe selon la revendication 1.", [(), (1,)]),
+    ("Revendication 1. Pompe avec rotor.\nRevendication 2. Pompe selon la revendication 1.", [(), (1,)]),
+    ("1°) Pompe avec rotor.\n2°) Pompe selon la revendication 1.", [(), (1,)]),
+    ("1. Pompe avec rotor.\n2. Pompe selon la première revendication.", [(), (1,)]),
+    ("請求項１\u3000ロータを備えるポンプ。\n請求項２\u3000前記ロータが鋼である請求項１に記載のポンプ。", [(), (1,)]),
+    ("〔請求項１〕ロータを備えるポンプ。\n〔請求項２〕請求項１記載のポンプ。", [(), (1,)]),
+    ("（請求項１）ロータを備えるポンプ。（請求項２）請求項１に記載のポンプ。", [(), (1,)]),
+    ("【特許請求の範囲】\n【請求項１】\nロータを備えるポンプ。\n【請求項２】\n請求項１に記載のポンプ。", [(), (1,)]),
+    (
+        "【書類名】特許請求の範囲\n【請求項１】\nロータを備えるポンプ。\n【請求項２】\n請求項１に記載のポンプを備える装置。\n【請求項３】\n請求項１または２のいずれか一項に記載の装置。",
+        [(), (1,), (1, 2)],
+    ),
+    ("【請求項１】（削除）\n【請求項２】ポンプ。\n【請求項３】請求項２に記載のポンプ。", [(), (2,)]),
+    ("1. ポンプ。\n2. クレーム1に記載のポンプ。", [(), (1,)]),
+    (
+        "【請求項１】ロータを備えるポンプ。【請求項２】請求項第１項記載のポンプ。【請求項３】特許請求の範囲第１項記載のポンプ。",
+        [(), (1,), (1,)],
+    ),
+    (
+        "【請求項１】\n（１）原料を混合する工程と、\n（２）加熱する工程と、\nを含む方法。\n【請求項２】\n前記工程（２）が80℃である請求項１に記載の方法。",
+        [(), (1,)],
+    ),
+    ("权利要求1：一种泵，包括转子。\n权利要求2：根据权利要求1所述的泵，还包括阀。", [(), (1,)]),
+    ("权利要求书\n1. 一种泵，包括转子。\n2. 根据权利要求1所述的泵。", [(), (1,)]),
+    ("权利要求书1.一种泵，包括转子。2.根据权利要求1所述的泵。", [(), (1,)]),
+    ("１．一种泵，包括转子。\n２．根据权利要求１所述的泵。", [(), (1,)]),
+    (
+        "1 . 一种泵，包括转子。\n2 . 根据权利要求1 所述的泵。\n3 . 根据权利要求1 ～2 中任一项所述的泵。",
+        [(), (1,), (1, 2)],
+    ),
+    (
+        "1. 一种方法，包括以下步骤：\n1) 充液；\n2) 排空；\n3) 加热。\n2. 根据权利要求1所述的方法，步骤1)中温度为2.5℃。",
+        [(), (1,)],
+    ),
+    ("1、一种方法，包括以下步骤：步骤1、充液；步骤2、排空。\n2、根据权利要求1所述的方法。", [(), (1,)]),
+    ("1. 一种方法，包括：1.1 充液；1.2 排空。\n2. 根据权利要求1所述的方法，温度为10. 5℃。", [(), (1,)]),
+    (
+        "1.一种泵。2.如权利要求1所述的泵。3.一种设备，包括如权利要求1～2任意一项所述的泵。4.一种如权利要求3所述设备的用途。",
+        [(), (1,), (1, 2), (3,)],
+    ),
+    (
+        "【請求項1】 一種幫浦，包含轉子。\n【請求項2】 如請求項1之幫浦。\n【請求項3】 如請求項1或2之幫浦。",
+        [(), (1,), (1, 2)],
+    ),
+    (
+        "1. 一種幫浦，包含轉子。\n2. 如申請專利範圍第1項之幫浦。\n3. 如申請專利範圍第1項或第2項所述之幫浦。",
+        [(), (1,), (1, 2)],
+    ),
+    ("1. 一种泵。\n2. (取消)\n3. 根据权利要求1所述的泵。", [(), (1,)]),
+    ("1. A method comprising: 1. filling; 2. emptying; and 3. heating. 2. The method of claim 1.", [(), (1,)]),
+    ("1.\tA pump.\n2.\tThe pump of claim 1.", [(), (1,)]),
+    ("1\nA pump.\n2\nThe pump of claim 1.", [(), (1,)]),
+    ("1.\nA pump.\n2.\nThe pump of claim 1.", [(), (1,)]),
+    ("What is claimed is: 1. A pump. 2. The pump of claim 1.", [(), (1,)]),
+    ("1. A pump. | 2. The pump of claim 1.", [(), (1,)]),
+    ("1. A pump.;;2. The pump of claim 1.", [(), (1,)]),
+    ("CLAIM 1: A pump.\nCLAIM 2: The pump according to CLAIM 1.", [(), (1,)]),
+    ("(1) A pump.\n(2) The pump of claim 1.", [(), (1,)]),
+    ("[1] A pump. [2] The pump of claim 1.", [(), (1,)]),
+    ('<claim num="1">1. A pump.</claim><claim num="2">2. The pump of claim 1.</claim>', [(), (1,)]),
+]
+
+
+@pytest.mark.parametrize(("text", "depends_on"), FORMS)
+def test_marks_and_references_are_read_in_every_form(text, depends_on):
+    assert [claim.depends_on for claim in read_claims(text).claims] == depends_on
+
+
+@pytest.mark.parametrize("language", BENCHMARK.LANGUAGES)
+def test_invented_sets_are_split_and_read_right(language):
+    sets = [BENCHMARK.invented(BENCHMARK.LANGUAGES[language], seed) for seed in range(BENCHMARK.SETS)]
+    wrong = [text for text, truth in sets if [one.depends_on for one in read_claims(text).claims] != truth]
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("separator", ["\n", " "], ids=["lines", "one line"])
+def test_published_sets_are_split_and_read_as_their_markup_says(separator):
+    sets = list(BENCHMARK.real())
+    if not sets:
+        pytest.skip("shared/data is not here")
+    assert len(sets) == 93
+    right = [BENCHMARK.is_right(one, separator) for one in sets]
+    assert all(number for number, _ in right)
+    assert sum(independent is not None for _, independent in right) == 80
+    assert not [one.file for one, (_, same) in zip(sets, right, strict=True) if same is False]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +242,7 @@ def test_what_is_not_read_of_claims_is_said_per_language():
         translations=(Translation("uk", claims=whole),),
     )
     assert list(unread_claims(patent)) == [
-        "claims whose references to each other are not read (ru): all count as independent",
+        "claims without a reference to another (ru): all count as independent",
         "claims that could not be split (uk): one text without a first claim",
     ]
     assert not list(unread_claims(Patent("DE1A1", "1", claims=read_claims(CASES["German, one line"][0]).claims)))

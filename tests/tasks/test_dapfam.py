@@ -1,5 +1,8 @@
 """DAPFAM tasks: parity with mteb's own eighteen, texts of every view, slices from one ranking, what bad data says."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import mteb
 import numpy as np
 import pyarrow as pa
@@ -8,7 +11,8 @@ import pytest
 from small_data import HashEncoder, dapfam_tables, mteb_reads
 from small_data import scores_of as scores
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, NotThereError
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.tasks import dapfam
 from patent_mteb.tasks.perquery import receiving
 
@@ -209,3 +213,13 @@ def test_models_that_read_section_tags_get_them_and_no_other(local):
         assert text == f"{row['title_en']} [SEP] [abstract] {row['abstract_en']} [SEP] [claim] {row['claims_text']}"
     assert all(text.startswith("[invention] ") for text in found["corpus"]["text"])
     assert found["relevant_docs"] == split["relevant_docs"]
+
+
+def test_families_whose_claims_could_not_be_split_are_counted_and_a_view_without_any_is_refused(caplog):
+    task = SimpleNamespace(source=SimpleNamespace(path=Path))
+    refuse = dapfam.DAPFAMRetrieval._refuse_without_first_claims
+    refuse(task, "corpus.parquet", "TAC", Texts.collected([("1", "")]))
+    refuse(task, "corpus.parquet", "Claim1", Texts.collected([("1", "A pump."), ("2", "")]))
+    assert caplog.messages == ["corpus.parquet: 1 families without a first claim have no text in the view Claim1"]
+    with pytest.raises(NotThereError, match="no claim set could be split"):
+        refuse(task, "corpus.parquet", "Claim1", Texts.collected([("1", ""), ("2", "")]))
