@@ -123,7 +123,7 @@ def at_revision(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data", n_documents=60)
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     local = loading.resolve(dapfam.BENCHMARK.data_sets[0])
-    monkeypatch.setattr(loading, "_downloaded", lambda folder: local.data.revision)
+    monkeypatch.setattr(loading, "downloaded_commit", lambda folder: local.data.revision)
 
     def once(revision):
         source = loading.Source(local.data, "local", revision, local.folder)

@@ -15,6 +15,7 @@ import pytest
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
+from patent_mteb.patents.families import family_ids
 from patent_mteb.patents.records import write_patents
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
@@ -184,7 +185,7 @@ def test_a_dataset_of_several_benchmarks_is_one_test_set_with_its_families(corpu
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
     own, edition = present(replace(corpus, name="mine", folder=None, is_sample=False))[0]
     assert (own.name, edition.name) == ("the test split of the data", "PatentOpenUS")
-    families = {patent.publication_number: patent.family_id for patent in world.PATENTS}
+    families = family_ids(world.PATENTS, definition="extended")
     found = {item.id: item.family for item in edition.items()}
     assert len(found) > 5 and found.items() <= families.items()
     path = tmp_path / "PatentOpenUS" / "metadata.parquet"
