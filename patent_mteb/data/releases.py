@@ -9,6 +9,7 @@ fact                   value
 =====================  ==========================================================================================
 commit                 a known commit; a result on another one is stored under its own data revision
 rows                   rows of the file (patents, where it repeats lines): with fewer, it is not scored as the release
+about rows             the same, derived from shares: with less than 98% of them, it is not scored as the release
 ids of COLUMN          digest of the sorted distinct ids
 empty values           null and blank values in other columns (PatentMap: titles and abstracts)
 queries in the corpus  ids that are both
@@ -51,13 +52,19 @@ def _known() -> tuple[Fact, ...]:
 
 
 FACTS = _known()
-ROWS = {(one.data, one.file): int(one.value) for one in FACTS if one.fact == "rows" and one.value}
-"""(data set, file) -> rows of the release."""
+_LEAST = {"rows": 1.0, "about rows": 0.98}
+ROWS = {(one.data, one.file): one for one in FACTS if one.fact in _LEAST and one.value}
+"""(data set, file) -> the rows of the release."""
 
 
 def rows_of(key: str, file: str) -> int | None:
     """Return the rows of a released file, None if unknown."""
-    return ROWS.get((key, file))
+    return int(ROWS[key, file].value) if (key, file) in ROWS else None
+
+
+def is_truncated(key: str, file: str, rows: int) -> bool:
+    """Whether a copy of a released file lacks rows."""
+    return (key, file) in ROWS and rows < _LEAST[ROWS[key, file].fact] * int(ROWS[key, file].value)
 
 
 def said_of(key: str, fact: str, value: object) -> str:

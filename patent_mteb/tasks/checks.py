@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source
-from patent_mteb.data.releases import rows_of
+from patent_mteb.data.releases import is_truncated, rows_of
 from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
@@ -28,12 +28,12 @@ def _is_release(source: Source) -> bool:
 
 
 def refuse_truncated(source: Source, name: str, rows: int) -> None:
-    """Reject a released file with fewer rows than its release; log one with more, or both if the variable is set."""
+    """Reject a released file with fewer rows than its release; log other differences, or all if the variable is set."""
     released = rows_of(source.data.key, name)
     if released is None or rows == released or not _is_release(source):
         return
     problem = f"the file has {rows} rows, its release {released}"
-    if rows > released or switched_on(TRUNCATED_VARIABLE):
+    if not is_truncated(source.data.key, name, rows) or switched_on(TRUNCATED_VARIABLE):
         logger.warning("%s: %s", source.path(name), problem)
         return
     remedy = f"download it again, or set {TRUNCATED_VARIABLE}=1 to score it as local data"

@@ -12,6 +12,7 @@ import pytest
 
 from patent_mteb.data import loading
 from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source
+from patent_mteb.data.releases import is_truncated
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import dapfam, patenteb
 from patent_mteb.tasks.checks import read_unique, refuse_contradictions, refuse_truncated
@@ -122,3 +123,13 @@ def test_the_overlap_of_queries_and_corpus_stands_in_the_result():
         if any(gain and query != name for name, (gain, _) in judged.items())
     }
     assert scores["n_queries_in_corpus"] == len(scored & set(tables.corpus["relevant_id"].to_pylist())) > 0
+
+
+@pytest.mark.parametrize(("rows", "truncated"), [(25_500, False), (25_000, False), (24_900, True), (500, True)])
+def test_rows_that_a_paper_states_as_shares_may_differ_a_little(rows, truncated):
+    assert is_truncated("ZoeYou/downstream", "IPC-Classification/train_512.csv", rows) == truncated
+
+
+@pytest.mark.parametrize(("rows", "truncated"), [(48_110, False), (48_109, True)])
+def test_rows_that_a_paper_counts_are_complete_or_not(rows, truncated):
+    assert is_truncated("ZoeYou/downstream", "perf200/content/documents.json", rows) == truncated
