@@ -125,6 +125,7 @@ NOT_RUN = {
     "patent-mteb reproduce --paper dapfam --table 17 -m bm25-dapfam": _TABLES,
     "patent-mteb reproduce --paper patenteb --dry-run": _TABLES,
     "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
+    "python docs/published_pages.py": "tests/published/test_listing.py compares what it writes",
     "python -m sphinx docs site": "tests/test_docs.py runs it",
     "python tests/compare_scores.py COMMIT": "runs the suite of another commit, for half an hour",
 }

@@ -314,7 +314,9 @@ def _refusal(row: dict[str, Any], models: Collection[str], upstream: bool, own: 
             remedy += ", or give the data a name in dataset.json"
         return f"measured on local data ({row['data_revision']}), which others do not have. Remedy: {remedy}"
     if not upstream and row["kind"] == "Retrieval" and not row["queries"]:
-        return "it has no per-query scores, so others cannot compute its mean again. Remedy: run the task again"
+        return (
+            "it has no per-query scores, so others cannot compute its mean again. Remedy: run it with 'patent-mteb run'"
+        )
     if named and not upstream:
         return ""
     if row["model"].startswith(("local/", "no_model_name")):
