@@ -13,7 +13,7 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from patent_mteb.data.roots import DATA_VARIABLE, Own, data_root, switched_on
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
+from patent_mteb.patents.records import Citation, Patent
 
 logger = logging.getLogger(__name__)
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
@@ -263,6 +264,17 @@ def _discard(folder: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def _sample_records(recipe: str) -> tuple[Sequence[Patent], Sequence[Citation]]:
+    """Return the records of a recipe's sample; the built-in ones have long texts only if the recipe needs them."""
+    from patent_mteb import sample
+
+    if (own := getattr(recipes.find(recipe), "sample_records", None)) is not None:
+        patents, citations = own()
+        return patents, citations
+    fields = {need.field for need in recipes.needs(recipe)}
+    return sample.generate(not fields or not fields.isdisjoint(("description", "summaries")))
+
+
 @lru_cache(maxsize=16)
 def sample_root(recipe: str) -> Path:
     """Return the root directory of a recipe's sample; build it at first use.
@@ -288,7 +300,7 @@ def sample_root(recipe: str) -> Path:
     partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))
     try:
         module = recipes.find(recipe)
-        module.build(*getattr(module, "sample_records", sample.generate)(), partial, module.SAMPLE)
+        module.build(*_sample_records(recipe), partial, module.SAMPLE)
         write_text(_digest_of(folder), content_hash(partial, 32))
         partial.chmod(0o755)
         partial.rename(folder)

@@ -25,7 +25,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from patent_mteb.patents.records import Citation, Claim, Patent
+from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent
 from patent_mteb.sample import vocabulary as words
 from patent_mteb.sample import world
 from patent_mteb.sample.offices import OFFICES, publication_number, written_code
@@ -54,7 +54,7 @@ def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
     return numbers
 
 
-def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[Patent]:
+def _patents(family: world.Family, numbers: dict[tuple[int, int], str], long_texts: bool) -> list[Patent]:
     prose = Prose(words.load(), family, _SEED)
     expert, keywords = prose.expert(), prose.keywords()
     claims, description, summaries = cache(prose.claims), cache(prose.description), cache(prose.summaries)
@@ -72,7 +72,7 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[
                 title=title.upper() if member.office in _UPPER_CASE_TITLES else title,
                 abstract=prose.abstract(style, member.variant, member.publication.year),
                 claims=claims(office.claims, member.variant),
-                description=description(member.variant if member.variant > 5 else 0),
+                description=description(member.variant if member.variant > 5 else 0) if long_texts else Description(),
                 kind=member.kind,
                 filing_jurisdiction=family.members[0].office,
                 application_date=member.application,
@@ -85,27 +85,28 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[
                 labels=family.labels,
                 keywords=keywords,
                 expert=expert,
-                summaries=summaries(member.variant),
+                summaries=summaries(member.variant) if long_texts else MachineSummaries(),
             )
         )
     return patents
 
 
-@lru_cache(maxsize=1)
-def _world() -> tuple[tuple[Patent, ...], tuple[Citation, ...]]:
+@lru_cache(maxsize=2)
+def _world(long_texts: bool) -> tuple[tuple[Patent, ...], tuple[Citation, ...]]:
     families = world.plan(words.load(), _SEED)
     numbers = _numbers(families)
-    patents = [patent for family in families for patent in _patents(family, numbers)]
+    patents = [patent for family in families for patent in _patents(family, numbers, long_texts)]
     citations = world.edges(families, world.cite(families, _SEED), numbers, _SEED)
     return tuple(sorted(patents, key=lambda patent: patent.publication_number)), tuple(citations)
 
 
-def generate() -> tuple[list[Patent], list[Citation]]:
+def generate(long_texts: bool = True) -> tuple[list[Patent], list[Citation]]:
     """Return all publications and citations of the sample, each sorted by publication number.
 
-    The records are the same on every machine. They are generated once per process (about two seconds).
+    The records are the same on every machine. They are generated once per process (about two seconds; without
+    ``long_texts``, which are descriptions and machine summaries, about one).
     """
-    patents, citations = _world()
+    patents, citations = _world(long_texts)
     return list(patents), list(citations)
 
 
