@@ -58,9 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     session = next((value for value in bound.arguments.values() if isinstance(value, Session)), SESSION)
     _log(session)
     collects = gc.get_threshold()
-    gc.set_threshold(
-        100_000, *collects[1:]
-    )  # what imports create remains, and collecting it took a tenth of their time
+    gc.set_threshold(100_000, *collects[1:])  # what imports and builds create remains: collecting took a tenth
     try:
         for file in files:
             include(file)

@@ -71,7 +71,7 @@ def rebuild(
     from patent_mteb.patents.collection import read_collection
 
     root = root.resolve()
-    log, missing = editions.rebuild(manifest, read_collection(records), root)
+    log, missing = editions.rebuild(manifest, read_collection(records), root, editions.sources_of(records))
     common.show_steps(log)
     if missing:
         common.warn(f"{len(missing)} publications of the manifest have no text here: {'; '.join(missing[:5])}")
@@ -129,11 +129,8 @@ def audit(
     rows = label_audit.audit(read, edition)
     common.result([asdict(row) | {"precision": row.precision, "recall": row.recall} for row in rows])
     numbers = ("ours", "experts", "both", "precision", "recall")
-    common.show(
-        ("rule", *numbers),
-        [[row.rule, *(_cell(getattr(row, name)) for name in numbers)] for row in rows],
-        right=numbers,
-    )
+    cells = [[row.rule, *(_cell(getattr(row, name)) for name in numbers)] for row in rows]
+    common.show(("rule", *numbers), cells, right=numbers)
     with_text = sum(one.text is not None for one in read)
     common.say(f"{len(read)} office actions, {with_text} of them with their text; the first two rules need it")
     return 0

@@ -183,8 +183,10 @@ _NO_TEXTS = Patent("", "")
 _FILLED = ("title", "abstract", "claims", "description")
 
 
-def rebuild(manifest: Path, collection: Collection, root: Path) -> tuple[BuildLog, list[str]]:
-    """Build an edition from its manifest and the texts of other records.
+def rebuild(
+    manifest: Path, collection: Collection, root: Path, sources: Sequence[Mapping[str, Any]] = ()
+) -> tuple[BuildLog, list[str]]:
+    """Build an edition from its manifest and the texts of other records, whose ``sources`` are noted.
 
     Returns:
         The log, and one sentence for each publication that the records lack, or whose text they lack.
@@ -192,6 +194,11 @@ def rebuild(manifest: Path, collection: Collection, root: Path) -> tuple[BuildLo
     head = _read(manifest).head
     outlines = read_collection(manifest)
     rows = {one.publication_number: row for row, one in enumerate(publications(collection.patents))}
+    if rows.keys().isdisjoint(one.publication_number for one in publications(outlines.patents)):
+        remedy = "import the full text of the publications of patents.parquet"
+        raise DataError(
+            f"the records have none of the {len(outlines.patents)} publications", path=manifest, remedy=remedy
+        )
     missing: list[str] = []
 
     def texts_of(outline: Patent) -> Patent:
@@ -216,14 +223,9 @@ def rebuild(manifest: Path, collection: Collection, root: Path) -> tuple[BuildLo
 
     rules = {name: value for name, value in head["rules"].items() if name not in ("first", "last") and value != "None"}
     patents = stored(map(texts_of, outlines.patents))
-    if len(missing) == len(patents):
-        remedy = "import the full text of the publications of patents.parquet"
-        raise DataError(f"the records have none of the {len(patents)} publications", path=manifest, remedy=remedy)
-    collection = replace(outlines, patents=patents, family_definition=rules["families"])
+    collection = replace(outlines, patents=patents, family_definition=rules.get("families", "given"))
     settings = [f"{name}={value}" for name, value in rules.items()]
-    log, _ = build(
-        collection, root, head["window"], head["recipe"], settings, head["licence"], head["notes"]["sources"]
-    )
+    log, _ = build(collection, root, head["window"], head["recipe"], settings, head["licence"], sources)
     return log, missing
 
 

@@ -29,6 +29,8 @@ from patent_mteb.recipes import open_layout as layout
 _LETTERS = {"X": "102", "Y": "103"}
 """The section under which a document of a category was cited."""
 
+_REMEDY = "fetch the file again; if it is complete, its layout has changed: open an issue"
+
 Pair = tuple[str, int, str]
 """Application, claim, document."""
 
@@ -74,7 +76,9 @@ def read_actions(folder: Path) -> list[Action]:
     records = {}
     for path in sorted((folder / "record").glob("*.json")):
         record = load_json(path)
-        records[str(record.get("applicationNumber", ""))] = record
+        if not isinstance(record, dict) or "applicationNumber" not in record:
+            raise DataError("not a record of an application", path=path, remedy=_REMEDY)
+        records[str(record["applicationNumber"])] = record
     return [_action(path, records) for path in paths]
 
 
@@ -93,8 +97,7 @@ def _action(path: Path, records: Mapping[str, Mapping[str, Any]]) -> Action:
                     paragraphs.setdefault(key, set()).update(one for one in cited["text"] if isinstance(one, int))
                     sections.setdefault(key, set()).add(str(reason["sectionCode"]))
     except (KeyError, TypeError, ValueError) as error:
-        remedy = "fetch the file again; if it is complete, its layout has changed: open an issue"
-        raise DataError(f"not a parsed office action ({error!r})", path=path, remedy=remedy) from error
+        raise DataError(f"not a parsed office action ({error!r})", path=path, remedy=_REMEDY) from error
     record = records.get(application)
     if record is None:
         return Action(application, paragraphs, sections, parents)
@@ -161,9 +164,8 @@ def _of_other_claims(rule: str, actions: Sequence[Action], *, parents_count: boo
             own = {document for number, document in one.paragraphs if number == claim}
             above = one.above(claim)
             inherited = {document for number, document in one.paragraphs if number in above}
-            ours |= {
-                (one.application, claim, each) for each in one.documents - own - (inherited if parents_count else set())
-            }
+            unjudged = inherited if parents_count else set()
+            ours |= {(one.application, claim, each) for each in one.documents - own - unjudged}
             experts |= {(one.application, claim, each) for each in one.documents - own - inherited}
     return _agreement(rule, ours, experts)
 

@@ -115,14 +115,10 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
         assert sorted([*(path.name for path in files), "office-actions.jsonl"]) == names
     assert heads[0] == heads[1]
     assert cli.main(["edition", "verify", str(first / "manifest"), str(second)]) == 0
-    words = [
-        "edition",
-        "rebuild",
-        str(first / "manifest"),
-        str(tmp_path / "two" / "records"),
-        str(tmp_path / "rebuilt"),
-    ]
-    assert cli.main(words) == 0
+    places = (first / "manifest", tmp_path / "two" / "records", tmp_path / "rebuilt")
+    assert cli.main(["edition", "rebuild", *map(str, places)]) == 0
+    rebuilt = json.loads((tmp_path / "rebuilt" / "manifest" / "edition.json").read_text())
+    assert rebuilt["notes"]["sources"] == editions.sources_of(tmp_path / "two" / "records"), "the files of its texts"
     assert "the same edition" in capsys.readouterr().out
     manifest = b"".join(path.read_bytes() for path in (first / "manifest").iterdir())
     assert b"apparatus" not in manifest.lower()  # no text

@@ -87,14 +87,8 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     for file in ("edition.json", "texts.tsv", "judgements.tsv"):
         assert (first / "manifest" / file).read_bytes() == (second / "manifest" / file).read_bytes()
     assert cli.main(["edition", "verify", str(first / "manifest"), str(second)]) == 0
-    words = [
-        "edition",
-        "rebuild",
-        str(first / "manifest"),
-        str(tmp_path / "two" / "records"),
-        str(tmp_path / "rebuilt"),
-    ]
-    assert cli.main(words) == 0
+    places = (first / "manifest", tmp_path / "two" / "records", tmp_path / "rebuilt")
+    assert cli.main(["edition", "rebuild", *map(str, places)]) == 0
 
     place = first / "PatentOpenEP"
     qrels = layout.read_subset(place / "claims").qrels

@@ -91,3 +91,11 @@ def test_the_real_sample(capsys):
         "other claims' documents are irrelevant": (261, 240, 240),
         "the same, but a parent's documents unjudged": (240, 240, 240),
     }
+
+
+def test_a_record_of_another_form_is_one_clear_error(folder):
+    (path,) = folder.glob("record/*")
+    for content in ("[]", '{"title": "A valve"}'):
+        path.write_text(content)
+        with pytest.raises(DataError, match=r"rec_r1_17000001\.json: not a record of an application"):
+            read_actions(folder)
