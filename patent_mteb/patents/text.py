@@ -258,7 +258,8 @@ _Record = TypeVar("_Record", Description, ExpertSummary, MachineSummaries)
 
 
 def _clean_fields(record: _Record, cleaner: Callable[[str], str]) -> _Record:
-    return replace(record, **{field.name: cleaner(getattr(record, field.name)) for field in fields(record)})
+    texts = {field.name: getattr(record, field.name) for field in fields(record)}
+    return replace(record, **{name: cleaner(text) for name, text in texts.items()}) if any(texts.values()) else record
 
 
 _cleaned: dict[Patent, Patent] | None = None
@@ -289,7 +290,9 @@ def clean_patent(patent: Patent) -> Patent:
 
 def _clean(patent: Patent) -> Patent:
     plain = partial(clean, boilerplate=False)
-    claims = (replace(claim, text=plain(claim.text)) for claim in patent.claims)
+    claims = (
+        claim if (text := plain(claim.text)) == claim.text else replace(claim, text=text) for claim in patent.claims
+    )
     return replace(
         patent,
         title=plain(patent.title),

@@ -34,9 +34,9 @@ class _Slot(NamedTuple):
 _Pattern = tuple["str | _Choice | _Slot", ...]
 _TOKEN = re.compile(r"\[(?:[Pp]roblem|[Ss]olution)\]|[\[\]|]|\{\w+\}|[^\[\]|{}]+")
 _SLOT = re.compile(r"\{(\w+)\}")
-_ARTICLE = re.compile(r"\b([Aa])n?(?= ([A-Za-z]+-?))")
+_ARTICLE = re.compile(r"([Aa])(?<!\w[Aa])n?(?= ([A-Za-z]+-?))")  # a literal first: many times faster
 _VOWEL_SOUND = re.compile(r"(?!uni|use|usu|one|eu)[aeiouAEIOU]|hour|honest|[FHLMNRSX]-")
-_AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
+_AFTER_STOP = re.compile(r"([.!?] )([a-z])")
 
 
 @cache
@@ -87,9 +87,14 @@ def _slots_of(pattern: str) -> frozenset[str]:
     return frozenset(name.lower() for name in _SLOT.findall(pattern))
 
 
-def eligible(patterns: Sequence[str], slots: Slots) -> list[str]:
+def eligible(patterns: Sequence[str], slots: Slots) -> Sequence[str]:
     """Return the patterns whose slots are all known."""
-    return [pattern for pattern in patterns if slots.keys() >= _slots_of(pattern)]
+    return _eligible(tuple(patterns), frozenset(slots))
+
+
+@cache
+def _eligible(patterns: tuple[str, ...], slots: frozenset[str]) -> tuple[str, ...]:
+    return tuple(pattern for pattern in patterns if slots >= _slots_of(pattern))
 
 
 @cache
@@ -104,7 +109,7 @@ def _article(match: re.Match[str]) -> str:
 
 def finish(text: str) -> str:
     """Correct the articles and capitalise the first letter of every sentence."""
-    return _capital(_AFTER_STOP.sub(lambda match: match.group(1).upper(), _ARTICLE.sub(_article, text)))
+    return _capital(_AFTER_STOP.sub(lambda match: match[1] + match[2].upper(), _ARTICLE.sub(_article, text)))
 
 
 def sentence(patterns: Sequence[str], slots: Slots, rng: RandomGenerator) -> str:

@@ -16,6 +16,7 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from patent_mteb.patents.records import Citation, Label
 from patent_mteb.sample.offices import OFFICES, REGIONS
@@ -144,7 +145,7 @@ class Family:
     def classes(self) -> frozenset[str]:
         return frozenset(code[:3] for code in self.ipc)
 
-    @property
+    @cached_property
     def disclosed(self) -> dt.date:
         """Date of the first publication."""
         return min(member.publication for member in self.members)

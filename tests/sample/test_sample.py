@@ -137,7 +137,7 @@ def test_patterns_expand_to_grammatical_text():
     )
     assert {expand("[a|b[c|d]]", {}, dice) for _ in range(60)} == {"a", "bc", "bd"}
     assert expand("[problem] {Device}", slots, dice) == "[problem] Oven"
-    assert eligible(["x {device}", "y {Missing}"], slots) == ["x {device}"]
+    assert eligible(["x {device}", "y {Missing}"], slots) == ("x {device}",)
     with pytest.raises(ValueError, match="unbalanced"):
         expand("[a|b", {}, dice)
 
