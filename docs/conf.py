@@ -1,8 +1,10 @@
 """Configuration of the documentation: ``python -m sphinx docs site`` (the extra ``docs``).
 
-Generated pages are written to ``docs/_generated``.
+Generated pages are written to ``docs/generated``, and the results that they show in ``docs/work``,
+where a later build finds them.
 """
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,12 @@ project = "patent-mteb"
 author = "The patent-mteb authors"
 copyright = author
 release = version = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.programoutput"]
 html_theme = "furo"
 html_title = f"patent-mteb {__version__}"
-html_extra_path = ["_generated/extra"]
-exclude_patterns = ["_generated", "README.md"]
+exclude_patterns = ["generated/*.md", "generated/tables/index.md", "work", "README.md"]
+html_css_files = ["pages.css"]
+html_static_path = ["static"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure", "myst.xref_missing", "myst.header"]
@@ -38,6 +41,14 @@ def with_others(app: Any, page: str, source: list[str]) -> None:
         source[0] = source[0].replace("OTHERS\n", "".join(f"{name}\n" for name in others))
 
 
+def with_reports(app: Any, error: Exception | None) -> None:
+    """Add the pages of the reports that the journeys show."""
+    for made, name in (("site", "report"), ("list-try/page", "your-patents")):
+        if error is None:
+            shutil.copytree(HERE / "work" / made, Path(app.outdir) / name, dirs_exist_ok=True)
+
+
 def setup(app: Any) -> None:
     app.connect("source-read", with_others)
-    generate.everything(HERE / "_generated")
+    app.connect("build-finished", with_reports)
+    generate.everything(HERE / "generated", HERE / "work")

@@ -120,6 +120,7 @@ NOT_RUN = {
     ),
     "python -m pytest -m long": "runs for hours",
     "python tests/environments.py": "builds seven environments",
+    "python examples/excel_list.py list.xlsx": "tests/test_examples.py runs it",
     "python examples/publish_sample.py DIRECTORY": "tests/test_examples.py runs it",
     "patent-mteb reproduce --paper dapfam --table 17": _TABLES,
     "patent-mteb reproduce --paper dapfam --table 17 -m bm25-dapfam": _TABLES,

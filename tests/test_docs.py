@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,9 +83,65 @@ def test_what_is_generated_is_there(site):
     from patent_mteb.tasks import catalogue
 
     texts, _ = site
-    assert all(task.metadata.name in texts["tasks.html"] for task in catalogue.tasks())
-    assert all(benchmark.name in texts["benchmarks.html"] for benchmark in catalogue.mteb_benchmarks())
-    assert all(f"patent-mteb {command}" in texts["commands.html"] for command in COMMANDS)
+    for task in catalogue.tasks():
+        assert "get_task" in (page := texts[f"generated/tasks/{task.metadata.name}.html"])
+        assert ("Scores on the sample" in page) == (
+            ".sample" in page and not task.metadata.name.startswith("PatentOpen")
+        )
+    assert all(benchmark.name in texts["tasks.html"] for benchmark in catalogue.mteb_benchmarks())
+    assert all(f"patent-mteb {name}" in texts[f"generated/commands/{name.split()[0]}.html"] for name in COMMANDS)
     assert "PatentCitationRetrieval.sample" in texts["start.html"] and "PATENT_MTEB_DATA" in texts["data.html"]
-    assert "bm25-dapfam" in unpacked(re.search(r'id="payload">(.*?)<', texts["report/index.html"])[1])
-    assert "patent_mteb.experiments.plan.plan" in texts["api.html"]
+    assert "minilm" in unpacked(re.search(r'id="payload">(.*?)<', texts["report/index.html"])[1])
+    assert "plan" in texts["generated/api/patent_mteb.experiments.plan.html"]
+
+
+@pytest.mark.slow
+def test_the_journeys_show_what_their_commands_print(site):
+    """A command that fails stops the build; what it prints is on the page."""
+    from patent_mteb.report.page import unpacked
+
+    texts, _ = site
+    assert re.search(r"PatentCitationRetrieval.sample.*0\.288", texts["journey-model.html"])
+    assert re.search(r"bm25-bm25s.*0\.4414", texts["journey-patents.html"])
+    assert "bm25" in unpacked(re.search(r'id="payload">(.*?)<', texts["your-patents/index.html"])[1])
+    assert "3 results" in texts["journey-shared.html"]
+
+
+HEIGHTS = """
+<pre id="seen"></pre>
+<script>
+(async () => {
+  const seen = {};
+  for (const page of PAGES) {
+    const frame = document.createElement("iframe");
+    frame.style.cssText = "width: 1400px; height: 900px";
+    frame.src = page;
+    document.body.append(frame);
+    await new Promise((resolve) => { frame.onload = resolve; });
+    const root = frame.contentDocument.documentElement;
+    seen[page] = [root.scrollHeight / 900, root.scrollWidth - frame.contentWindow.innerWidth];
+    frame.remove();
+  }
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+})();
+</script>
+"""
+
+
+@pytest.mark.slow
+def test_no_page_is_taller_than_ten_screens_or_wider_than_one(site, tmp_path):
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium is installed")
+    texts, root = site
+    lists = ("genindex.html", "search.html", "py-modindex.html")
+    pages = [path for path in texts if path not in lists and not path.startswith(("report/", "your-patents/"))]
+    harness = root / "heights.html"
+    harness.write_text(HEIGHTS.replace("PAGES", json.dumps(pages)), "utf-8")
+    options = ("headless", "no-sandbox", "disable-gpu", "disable-web-security", "allow-file-access-from-files")
+    command = [browser, *(f"--{name}" for name in options), f"--user-data-dir={tmp_path}", "--dump-dom"]
+    command += ["--virtual-time-budget=600000", harness.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    seen = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', shown, re.S)[1]))
+    assert len(seen) == len(pages) > 200
+    assert not {path: found for path, found in seen.items() if found[0] > 10 or found[1] > 0}

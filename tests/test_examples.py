@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 import patent_mteb
@@ -70,6 +71,7 @@ def test_every_example_is_run_here():
         "add_a_benchmark",
         "static_model",
         "publish_sample",
+        "excel_list",
     }
     elsewhere = {"real_patents", "train"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
@@ -92,6 +94,12 @@ def test_publish_sample(example, tmp_path):
     assert len(files) > 40 and (tmp_path / "sample" / "README.md").is_file()
     for name, checksum in files.items():
         assert hashlib.sha256((tmp_path / "sample" / name).read_bytes()).hexdigest() == checksum
+
+
+def test_excel_list(example, tmp_path):
+    assert example("excel_list", tmp_path / "list.xlsx") == f"wrote 351 patents to {tmp_path / 'list.xlsx'}\n"
+    sheet = openpyxl.load_workbook(tmp_path / "list.xlsx").active
+    assert sheet.max_row == 352 and [cell.value for cell in sheet[1]][:2] == ["Publication Number", "Title"]
 
 
 @pytest.mark.slow

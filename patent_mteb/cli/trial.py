@@ -246,6 +246,7 @@ def _show_scores(results: Path, data: Path, task: str) -> list[dict[str, Any]]:
     """Print the scores of all models on the present state of the task, and return them."""
     from patent_mteb.metrics.significance import explained
     from patent_mteb.report.collect import collect
+    from patent_mteb.report.series import model_names
     from patent_mteb.report.words import measure_title
     from patent_mteb.tasks.selection import task_named
 
@@ -257,10 +258,10 @@ def _show_scores(results: Path, data: Path, task: str) -> list[dict[str, Any]]:
         return []
     ((view, measured),) = found
     rows = view.results.filter(task=present).sort("value", descending=True).select("run", "value", "n_queries")
-    title, shown = measure_title(measured.measure), []
+    title, names, shown = measure_title(measured.measure), model_names(rows["run"]), []
     for run, _, queries in rows.iter_rows():
         cells = (view.cells.get((present, run, part)) for part in ("", "in", "out"))
-        shown.append((run, *("" if cell is None else f"{cell.text}{cell.behind}" for cell in cells), queries))
+        shown.append((names[run], *("" if cell is None else f"{cell.text}{cell.behind}" for cell in cells), queries))
     common.show(("model", title, "IN", "OUT", "queries"), shown, right=(title, "IN", "OUT", "queries"))
     if rows.height and any(view.small.values()):
         common.say(explained())
