@@ -217,12 +217,12 @@ def _date_if_older(made: dt.datetime | None, begun: dt.datetime) -> str:
 
 
 def _remaining_time(outcomes: Sequence[Outcome], n_tasks: int) -> str:
-    """Estimate the time of the remaining tasks by the mean time of those done."""
+    """Estimate the longest time of the remaining tasks: texts that they share with those done are not encoded again."""
     done = [outcome.seconds for outcome in outcomes if outcome.status == "scored" and not outcome.cached]
     if not done:
         return ""
     minutes = sum(done) / len(done) * (n_tasks - len(outcomes)) / 60
-    return f" (about {minutes:.0f} min left)" if minutes >= 1 else " (less than 1 min left)"
+    return f" (at most {minutes:.0f} min left)" if minutes >= 1 else " (less than 1 min left)"
 
 
 def _doubt(canaries: Canaries) -> str:
