@@ -30,7 +30,7 @@ _IN_GROUPS = {
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
     "publish": "results board check anonymous mteb beir",
-    "edition": "build rebuild verify audit",
+    "edition": "build baselines rebuild verify audit",
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
     f"{group} {name}".strip(): () for group, names in _IN_GROUPS.items() for name in names.split()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
 from patent_mteb.cli.options import SESSION, Session, Settings
+
+if TYPE_CHECKING:
+    from patent_mteb.report.cells import Table
 
 _SHOWN = 50
 _RULE = "Change a rule; 'patent-mteb data build open-us --settings' lists them."
@@ -108,6 +111,74 @@ def _show(found: list[str], *, every: bool) -> int:
     hidden = f", {len(found) - len(shown)} not shown (--all)" if len(found) > len(shown) else ""
     common.say(f"{len(found)} differences{hidden}" if found else "the same edition")
     return int(bool(found))
+
+
+@command(
+    "edition baselines",
+    "patent-mteb edition baselines edition",
+    "patent-mteb edition baselines edition -m bm25 -m ORG/NAME",
+)
+def baselines(
+    root: Annotated[Path, Parameter(metavar="EDITION")],
+    /,
+    *,
+    models: Annotated[tuple[str, ...], Parameter(name=("--model", "-m"), metavar="MODEL")] = (),
+    session: Session = SESSION,
+) -> int:
+    """Score models on all tasks of an edition, and write the table to its manifest (baselines.md).
+
+    Args:
+        root: Directory of 'patent-mteb edition build'.
+        models: Models to score; without any BM25, and a small embedding model that is on this computer. Repeatable.
+    """
+    from patent_mteb.cli.trial import Steps, set_environment, small_model
+    from patent_mteb.experiments import editions
+    from patent_mteb.files import write_text
+    from patent_mteb.report.rendering import as_markdown
+
+    root, steps, status = root.resolve(), Steps(session), 0
+    name, results = editions.name_of(root), root / "baselines"
+    for model in models or ("bm25", *(found for found, _ in small_model(None))):
+        common.say(f"{model} on {name}")
+        status |= steps.run("run", "-b", name, "-m", model, "--out", results, PATENT_MTEB_DATA=root)
+    with set_environment({"PATENT_MTEB_DATA": root}):
+        table = _baselines(results, name)
+    rows = [[cell.text + cell.behind for cell in row] for row in table.rows]
+    common.show(
+        [column.title for column in table.columns], rows, right=[one.title for one in table.columns if one.numeric]
+    )
+    for note in table.notes:
+        common.say(note)
+    path = write_text(root / editions.MANIFEST / "baselines.md", as_markdown(table))
+    common.say(f"the table is in {path}, the results are in {results}")
+    return status
+
+
+def _baselines(results: Path, name: str) -> Table:
+    """Return a row for each task and run: the main score with its interval, queries and detectable difference."""
+    from patent_mteb.metrics.significance import explained
+    from patent_mteb.report.cells import Cell, Table, number_columns, text_columns
+    from patent_mteb.report.collect import collect
+    from patent_mteb.report.series import model_names
+    from patent_mteb.report.statistics import statistics
+    from patent_mteb.report.words import measure_title
+
+    collected = collect(results)
+    compared, names, rows = statistics(collected), model_names(collected.runs), []
+    ordered = collected.results.sort("plain", "value", descending=[False, True])
+    columns = ("data_source", "task", "plain", "run", "main_score", "value", "n_queries", "small")
+    for source, task, plain, run, measure, value, queries, small in ordered.select(columns).iter_rows():
+        score, pairs = compared.of(source, task, run), compared.pairs.get((source, task))
+        interval = (score.low, score.high) if score else None
+        smallest = pairs.detectable if pairs and len(pairs.runs) > 1 else None
+        numbers = (Cell(value, small=small, interval=interval), Cell(queries, 0), Cell(smallest))
+        rows.append((Cell(plain), Cell(names[run]), Cell(measure_title(measure)), *numbers))
+    titles = (
+        *text_columns(task="Task", model="Model", measure="Measure"),
+        *number_columns(value="Score", queries="Queries", smallest="Smallest difference"),
+    )
+    note = "Smallest difference: that of two models which these queries show in four of five cases."
+    return Table("baselines", f"Baselines of {name}", titles, tuple(rows), "", notes=(note, explained()))
 
 
 @command("edition audit", "patent-mteb edition audit PANORAMA", "patent-mteb edition audit PANORAMA --edition edition")

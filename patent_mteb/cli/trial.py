@@ -62,7 +62,7 @@ def trial(
 
     if session.level < 3:  # the lines below say enough
         logging.getLogger("patent_mteb").setLevel(logging.WARNING)
-    steps = _Steps(session)
+    steps = Steps(session)
     folder = out or Path(f"{list.stem}-try")
     records, data, results, page = (folder / name for name in ("records", "data", "results", "page"))
     name = dataset.default_name(Path(list.stem))
@@ -77,7 +77,7 @@ def trial(
     recipe, settings, task = _chosen(list, folder, records, data, name)
     build = ["data", "build", recipe, records, "--out", data, "--name", name]
     steps.run(*build, *(word for setting in settings for word in ("--set", setting)), done=_is_built(folder, data))
-    models = [("bm25", "a keyword search"), *_model(model)]
+    models = [("bm25", "a keyword search"), *small_model(model)]
     common.say(f"3 of 4: search the patents that each query cites (task {task})")
     for encoder, why in models:
         common.say(f"  model {encoder}: {why}")
@@ -94,7 +94,7 @@ def trial(
     return status
 
 
-class _Steps:
+class Steps:
     """Runs commands as a user types them, and keeps their lines."""
 
     def __init__(self, session: Session) -> None:
@@ -110,7 +110,7 @@ class _Steps:
             return 0
         function, bound = app.parse([*given, *self._messages])
         within = {"advice": False} if given[:2] == ["data", "import"] else {}
-        with _set(environment), common.hushed(not shown), _without_slices():
+        with set_environment(environment), common.hushed(not shown), _without_slices():
             return int(function(*bound.args, **bound.kwargs, **within) or 0)
 
 
@@ -130,7 +130,7 @@ def _without_slices() -> Iterator[None]:
 
 
 @contextmanager
-def _set(environment: Mapping[str, object]) -> Iterator[None]:
+def set_environment(environment: Mapping[str, object]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update({name: str(value) for name, value in environment.items()})
     try:
@@ -223,7 +223,7 @@ def _is_built(folder: Path, data: Path) -> bool:
     return built.is_file() and built.stat().st_mtime_ns >= choice.stat().st_mtime_ns
 
 
-def _model(given: str | None) -> list[tuple[str, str]]:
+def small_model(given: str | None) -> list[tuple[str, str]]:
     """Return the model to compare with BM25 and why, or nothing, with a line on how to add one."""
     if given:
         return [] if given == "bm25" else [(given, "as given")]
@@ -250,7 +250,7 @@ def _show_scores(results: Path, data: Path, task: str) -> list[dict[str, Any]]:
     from patent_mteb.report.words import measure_title
     from patent_mteb.tasks.selection import task_named
 
-    with _set({"PATENT_MTEB_DATA": data}):
+    with set_environment({"PATENT_MTEB_DATA": data}):
         present = task_named(task).metadata.name
     views = [view for source in collect(results).data_sources.values() for view in source.benchmarks]
     found = [(view, one) for view in views for one in view.tasks if one.name == present]

@@ -260,6 +260,11 @@ def _recipe_of(root: Path) -> tuple[dataset.DataSetRecord, str]:
     return record, known[0]
 
 
+def name_of(root: Path) -> str:
+    """Return the name of an edition, which is that of its benchmark."""
+    return _recipe_of(root)[0].name
+
+
 def edition_folder(root: Path) -> Path:
     """Return the folder of the tables of an edition."""
     return root / str(recipes.find(_recipe_of(root)[1]).NAME)

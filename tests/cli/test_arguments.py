@@ -98,6 +98,7 @@ REQUIRED = {
     "publish mteb": ["d"],
     "publish beir": ["x", "d"],
     "edition build": ["open-us", "r", "o", "--window", "2026"],
+    "edition baselines": ["e"],
     "edition rebuild": ["m", "r", "o"],
     "edition verify": ["m", "d"],
     "edition audit": ["p"],

@@ -64,6 +64,7 @@ ELSEWHERE = {
     "train": "takes minutes",
     "data summarise": "asks the server that the user names",
     "edition build": "as data build",
+    "edition baselines": "as run",
     "edition rebuild": "as data build",
     "edition verify": "as data build",
     "edition audit": "as data build",

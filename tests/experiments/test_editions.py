@@ -161,6 +161,29 @@ def published(tmp_path):
     return made(tmp_path / "published") / "manifest"
 
 
+@pytest.mark.slow
+def test_the_baselines_of_an_edition_are_in_its_manifest(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES", raising=False)
+    root = made(tmp_path / "edition")
+    assert cli.main(["edition", "baselines", str(root), "-m", "bm25", "-m", "bm25-dapfam", "-q"]) == 0
+    printed = capsys.readouterr().out
+    lines = (root / "manifest" / "baselines.md").read_text("utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| Patent")]
+    scores = {}
+    for path in (root / "baselines").rglob("PatentOpenUS*.json"):
+        result = json.loads(path.read_text("utf-8"))
+        (score,) = next(iter(result["scores"].values()))
+        queries = pq.read_table(path.with_suffix(".queries.parquet"))
+        scores.setdefault(path.name.partition(".")[0], []).append((score["main_score"], score, queries))
+    assert {row[0] for row in rows} == set(scores) and len(rows) == 2 * len(TASKS)
+    for name, found in scores.items():
+        own = [row for row in rows if row[0] == name]
+        best = sorted((value for value, *_ in found), reverse=True)
+        assert [row[3].partition("†")[0] for row in own] == [f"{value:.4f}" for value in best]
+        assert all(f" {row[1]} " in printed and int(row[4]) == found[0][2].num_rows for row in own)
+    assert "Smallest difference" in lines[2] and cli.main(["edition", "verify", str(root / "manifest"), str(root)]) == 0
+
+
 def test_a_changed_source_document_is_named(published, tmp_path):
     patents = [
         dataclasses.replace(one, abstract="Another one.") if one.publication_number == D2 else one
