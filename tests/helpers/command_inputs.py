@@ -203,7 +203,7 @@ FILES = {
     "ACTED-UPON": _acted_upon,
     "GRANTS": _grants,
     "edition": _edition,
-    "BOARD": _board,
+    **dict.fromkeys(("BOARD", "board"), _board),
     **dict.fromkeys(("manifest", "published-manifest"), _manifest),
     "export.csv": _csv,
     **dict.fromkeys(("export", "grants", "grants/"), _export),
