@@ -122,7 +122,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise PatentMTEBError("the engine 'ray' needs Ray. Remedy: pip install 'patent-mteb[ray]'") from error
+        raise PatentMTEBError("the engine 'ray' needs Ray. Remedy: pip install -e '.[ray]'") from error
     if not ray.is_initialized():
         try:
             ray.init(log_to_driver=False, include_dashboard=False)

@@ -45,7 +45,7 @@ def report(
         html: Write a self-contained page to this folder.
         texts: Show texts of real data on the page, where their licence allows it.
         anonymous: Replace patent numbers by digests (docs/confidential.md).
-        plots: Write every plot as PNG, SVG and PDF (needs patent-mteb[report]).
+        plots: Write every plot as PNG, SVG and PDF (needs the extra 'report').
         published: Set measured rows among the papers' rows.
         baseline: Letters mark scores that are significantly better than this model's.
         test: Significance test: bootstrap (10,000 resamples), t or permutation.

@@ -74,6 +74,8 @@ class _Composition:
 
     section_tags: Annotated[bool, Parameter(group=_COMPOSITION)] = False
     """Put PatentMap's section tags before the known sections of a text."""
+    spans: Annotated[str | None, Parameter(group=_COMPOSITION, metavar="NxTOKENS")] = None
+    """Read a text as up to N spans of this length, such as 8x512, and average their vectors."""
     dims: Annotated[int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="D")] = None
     """Keep the first D dimensions, renormalised."""
     ann: Annotated[
@@ -206,6 +208,7 @@ def _model(options: RunOptions) -> Any:
             options.load(),
             store=options.store_folder,
             section_tags=options.section_tags,
+            spans=options.spans,
             dims=options.dims,
             ann=None if options.ann is None else (*options.ann, 16)[0],
             passages=options.passages,

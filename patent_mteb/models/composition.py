@@ -62,6 +62,7 @@ def compose(
     *,
     store: Path | str | None = None,
     section_tags: bool = False,
+    spans: str | None = None,
     dims: int | None = None,
     passages: int | None = None,
     stride: int | None = None,
@@ -73,13 +74,14 @@ def compose(
     rerank_depth: int = 100,
     ann: int | None = None,
 ) -> MTEBModels:
-    """Wrap a model, in this order: store, dimensions, approximate search or passages, fusion, reranking.
+    """Wrap a model, in this order: store, spans, dimensions, approximate search or passages, fusion, reranking.
 
     Args:
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
         store: folder of the store of embeddings and pair scores; None encodes every text again. Ignored by models that
             compute neither.
         section_tags: add PatentMap's section tags (:func:`~patent_mteb.models.robustness.with_section_tags`).
+        spans: read a text as spans, such as ``8x512`` (:class:`~patent_mteb.models.spans.Spans`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
         passages: search windows of this many tokens, aggregated by ``aggregate``
             (:class:`~patent_mteb.search.passages.Passages`).
@@ -122,6 +124,8 @@ def compose(
         raise ModelError("--rerank-depth needs a second stage. Remedy: name it with --rerank")
     if dims is not None and not embeds:
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
+    if spans is not None and passages is not None:
+        raise ModelError("--spans and --passages both split texts. Remedy: give one of them")
     if ann is not None and (not embeds or passages is not None):
         raise ModelError(
             "--ann needs an encoder and searches whole texts. Remedy: leave it out, or name an encoder and leave out"
@@ -130,6 +134,10 @@ def compose(
     if section_tags:
         model = with_section_tags(model)
     composed: Any = in_store(model, store)
+    if spans is not None:
+        from patent_mteb.models.spans import Spans
+
+        composed = Spans(composed, spans)
     if dims is not None:
         composed = Truncated(composed, dims)
     if ann is not None:

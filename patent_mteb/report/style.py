@@ -169,7 +169,7 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
         try:
             import matplotlib
         except ImportError as error:
-            raise ReportError("plots need matplotlib. Remedy: pip install 'patent-mteb[report]'") from error
+            raise ReportError("plots need matplotlib. Remedy: pip install -e '.[report]'") from error
         with matplotlib.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
             for message in _IGNORED_WARNINGS:
                 warnings.filterwarnings("ignore", message, UserWarning)

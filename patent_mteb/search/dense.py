@@ -327,7 +327,7 @@ class Approximate(DenseSearch):
     def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:
         super().__init__(model)
         if find_spec("faiss") is None:
-            raise ModelError("approximate search needs faiss. Remedy: pip install 'patent-mteb[ann]', or omit --ann")
+            raise ModelError("approximate search needs faiss. Remedy: pip install -e '.[ann]', or omit --ann")
         if probes < 1:
             raise ModelError(f"cannot search {probes} groups of documents. Remedy: give a positive number")
         self.probes = probes

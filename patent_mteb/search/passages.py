@@ -285,10 +285,16 @@ _DOCUMENTS_AT_ONCE = 64
 _BYTES_AT_ONCE = 1 << 24
 
 
+def special_tokens(model: Any) -> int:
+    """The tokens that a model's tokenizer adds to a text."""
+    count = getattr(getattr(model, "tokenizer", None), "num_special_tokens_to_add", None)
+    return count(False) if count else 0  # (is_pair): tokenizers has no default for it
+
+
 def _warn_of_truncation(model: Any, tokens: int) -> None:
     for inner in inner_models(model):
         if isinstance(limit := getattr(inner, "max_seq_length", None), int):
-            special = getattr(getattr(inner, "tokenizer", None), "num_special_tokens_to_add", lambda: 0)()
+            special = special_tokens(inner)
             if tokens > limit - special:
                 message = "%s reads %d tokens of a text: the rest of each window of %d is ignored"
                 logger.warning(message, model.mteb_model_meta.name, limit - special, tokens)

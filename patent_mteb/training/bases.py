@@ -167,7 +167,7 @@ def add_lora(model: SentenceTransformer, rank: int) -> None:
     try:
         from peft import LoraConfig
     except ImportError as error:
-        raise DataError("peft is not installed", remedy="pip install 'patent-mteb[train]'") from error
+        raise DataError("peft is not installed", remedy="pip install -e '.[train]'") from error
     config = LoraConfig(
         task_type="FEATURE_EXTRACTION", r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules="all-linear"
     )

@@ -269,7 +269,7 @@ def run_seed(
             disable_tqdm=quiet,
         )
     except ImportError as error:
-        raise DataError(f"training needs accelerate ({error})", remedy="pip install 'patent-mteb[train]'") from error
+        raise DataError(f"training needs accelerate ({error})", remedy="pip install -e '.[train]'") from error
     loss: Any = next(iter(losses.values())) if single else dict(losses)
     first, last = _CompleteCheckpoint(nn.ModuleDict(losses)), _StopIfNotFinite(job, work, losses, metric)
     trainer: Any = trainee.trainer_class(

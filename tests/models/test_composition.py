@@ -89,6 +89,8 @@ SETTINGS = [
         "dims": 8,
         "rerank_depth": 20,
     },
+    {"spans": "3x8"},
+    {"spans": "3x8", "dims": 8, "fuse": "bm25"},
 ]
 LEXICAL = [
     {},
@@ -153,6 +155,7 @@ def test_every_combination_has_an_identity_of_its_own():
         "passages": "tokens={}",
         "rrf_k": "k={}",
         "dims": "dims={}",
+        "spans": "spans={}",
         "stride": "stride={}",
         "alpha": "alpha={}",
         "rerank_depth": "k={}",
