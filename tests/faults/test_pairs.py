@@ -402,7 +402,8 @@ def compared(make, wanted, tmp_path, options=({}, {})):
         )
         found.append((who, plain))
     (first, ours), (second, theirs) = found
-    judged(first, second, ours.shape != theirs.shape or bool(np.abs(ours - theirs).max() > 1e-7), wanted)
+    least = 5e-7 if first == second else 1e-7  # the last bits of one model differ with the batch on some processors
+    judged(first, second, ours.shape != theirs.shape or bool(np.abs(ours - theirs).max() > least), wanted)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ for (const level of ["error", "warn"]) console[level] = (...words) => problems.p
 SCRIPTS = Path(__file__).parents[1] / "report"
 
 
-def observe(browser, text, harness, folder, widths=MappingProxyType({"wide": 1280, "phone": 390})):
+def observe(browser, text, harness, folder, widths=MappingProxyType({"wide": 1280, "phone": 390}), flags=()):
     """What a script sees that uses the page in a wide window and in one of 390 pixels.
 
     Headless Chromium has no window so narrow; a frame has the same layout.
@@ -43,6 +43,7 @@ def observe(browser, text, harness, folder, widths=MappingProxyType({"wide": 128
         "--virtual-time-budget=900000",
         "--enable-logging=stderr",
         "--dump-dom",
+        *flags,
         wrapper.as_uri(),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

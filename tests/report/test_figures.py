@@ -21,7 +21,7 @@ def world(tmp_path_factory):
 @pytest.mark.slow
 def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ReportError, match=r"pip install 'patent-mteb\[report\]'"):
+    with pytest.raises(ReportError, match=r"pip install -e '.\[report\]'"):
         drawing.lines(pl.DataFrame({"model": ["m"], "x": [1], "value": [0.1]}))
     with pytest.raises(ReportError, match="matplotlib"):
         report.run(world.folder, out=tmp_path, plots=True)

@@ -233,9 +233,18 @@ function heat(spec, rows, width) {
 
 const KINDS = { bars, lines, points, heat, forest, plane };
 
+// The keyboard scrolls what is wider than its place.
+function reach(holder) {
+  if (holder.scrollWidth > holder.clientWidth) holder.tabIndex = 0;
+  else holder.removeAttribute("tabindex");
+}
+
+const reachAll = () => document.querySelectorAll(".canvas").forEach(reach);
+document.addEventListener("toggle", reachAll, true);
+
 function chart(spec) {
   const state = { facet: null };
-  const holder = make("div", { class: "canvas" });
+  const holder = make("div", { class: "canvas", role: "group", "aria-label": spec.title });
   const caption = make("figcaption", {}, spec.title);
   const facets = spec.facet ? [...new Set(spec.rows.map((row) => row[3]))] : [];
   const control = facets.length > 1 ? make("label", { class: "facet" }, `${spec.facet === "what" ? "Cost" : spec.facet[0].toUpperCase() + spec.facet.slice(1)} `, choice(facets.map((facet, at) => [String(at), nameOf(facet)]), "0", (value) => { state.facet = facets[Number(value)]; paint(); })) : null;
@@ -249,6 +258,7 @@ function chart(spec) {
     const content = shown.length ? KINDS[spec.kind](named, shown, room).filter(Boolean) : [make("p", { class: "missing" }, "No model fits the filter.")];
     for (const node of content) if (node instanceof SVGElement) fill(node, { role: "img", "aria-label": spec.title }, []);
     holder.replaceChildren(...content);
+    reach(holder);
   }
   const figure = make("figure", {}, make("div", { class: "caption" }, caption, control), holder, spec.note ? make("p", { class: "soft" }, spec.note) : null);
   paint();

@@ -19,6 +19,7 @@ function open(id, focus) {
   forgetListeners();
   replace(panel,
     ...[make("h2", { class: "heading" }, tab.label), tab.banner ? make("p", { class: "banner" }, tab.banner) : null, ...PAGES[tab.kind](tab), ...(tab.kind === "front" ? notes(tab.notes) : [])].filter(Boolean));
+  reachAll();
   hide();
 }
 
@@ -31,7 +32,7 @@ tablist.addEventListener("keydown", (event) => {
   const place = [...tablist.children].indexOf(document.activeElement);
   tablist.children[(place + step + tablist.children.length) % tablist.children.length].click();
 });
-document.getElementById("about").textContent = data.about;
+document.getElementById("made").textContent = data.about;
 document.getElementById("small").textContent = data.small;
 if (data.messages.length) {
   const box = document.getElementById("messages");
