@@ -52,6 +52,8 @@ NOT_RUN = {
     "patent-mteb publish board results BOARD --name 'path/to/checkpoint=Ours v3'": "tests/report/test_export.py names one",
     "patent-mteb data inspect records": "stands with RECORDS in the README",
     "patent-mteb data inspect patents.parquet citations.parquet": "stands with RECORDS in the README",
+    "patent-mteb models verify datalyes/patembed-base": "needs its files; tests/models/test_verification.py lays them",
+    "patent-mteb models verify NAME": "the same",
     "patent-mteb doctor results --fix": _DOCTOR,
     "patent-mteb doctor results": _DOCTOR,
     "patent-mteb doctor --fix": _DOCTOR,

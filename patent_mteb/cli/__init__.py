@@ -31,6 +31,7 @@ from patent_mteb.cli import (  # noqa: F401
     doctor,
     edition,
     listing,
+    models,
     publish,
     report,
     reproduce,

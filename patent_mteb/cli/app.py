@@ -29,6 +29,7 @@ _IN_GROUPS = {
     "data": "import inspect build validate summarise",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
+    "models": "verify",
     "publish": "results board check anonymous mteb beir",
     "edition": "build baselines rebuild verify audit",
 }
@@ -72,6 +73,7 @@ _HELP_OF_GROUPS = {
     "data": "Make benchmarks from patents: import, inspect, build, validate.",
     "runs": "Work with rankings: candidates, score, fuse, sweep.",
     "store": "Fill, look at, check and merge the embedding store.",
+    "models": "Check registered models against their files: verify.",
     "publish": "Prepare results and tasks for others: mteb, a board, BEIR, without numbers.",
     "edition": "Editions of the open benchmark: build, rebuild, verify, audit.",
 }

@@ -127,11 +127,12 @@ def _models() -> _Listed:
             "dims (paper)": _with_paper(row.dims, row.paper_dims),
             "max tokens (paper)": _with_paper(row.max_tokens, row.paper_max_tokens),
             "runs with -m": row.runs,
+            "pinned": row.commit[:7],
         }
         for row in models()
     ]
     numbers = ("dims (paper)", "max tokens (paper)")
-    return ("model", "paper's name", "paper's category", *numbers, "runs with -m"), rows, numbers
+    return ("model", "paper's name", "paper's category", *numbers, "runs with -m", "pinned"), rows, numbers
 
 
 def _with_paper(known: int | None, printed: int | None) -> str:

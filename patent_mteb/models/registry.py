@@ -148,6 +148,12 @@ def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | 
     return checkpoint.name, _commit(checkpoint, revision)
 
 
+def located(checkpoint: Checkpoint) -> tuple[str, str | None]:
+    """Return the place of a checkpoint's files as registered: a local copy, or the hub id and the commit, if pinned."""
+    local = _local_copy(checkpoint.name)
+    return (str(local), None) if local else (checkpoint.name, checkpoint.revision)
+
+
 def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
     """Return the commit of a branch (the default branch for None): the one of the files on the hub or in its cache."""
     if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
@@ -320,6 +326,7 @@ class ModelRow:
     paper_dims: int | None
     paper_max_tokens: int | None
     runs: str  # "yes" for registered models, "by hub id" for others on the hub, "no: not released"
+    commit: str  # pinned commit; empty for models that are taken as the hub holds them at the time, and for BM25
 
 
 def models() -> list[ModelRow]:
@@ -335,15 +342,27 @@ def models() -> list[ModelRow]:
             paper_dims=_whole(row["dim"]),
             paper_max_tokens=_whole(row["max_tokens"]),
             runs="yes" if row["model_id"] in known else "by hub id" if row["model_id"] else "no: not released",
+            commit=_pinned(known.get(row["model_id"])),
         )
         for row in published.printed("wipo_at", 3).iter_rows(named=True)
     ]
     printed = {row.model for row in rows}
     return rows + [
-        ModelRow(str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), None, None, "yes")
+        ModelRow(
+            str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), None, None, "yes", _pinned(meta)
+        )
         for meta in (*METAS, *BM25_METAS)
         if meta.name not in printed
     ]
+
+
+def _pinned(meta: ModelMeta | None) -> str:
+    """The commit that the registry names, whatever a local copy or the cache hold."""
+    if meta is None:
+        return ""
+    checkpoint = CHECKPOINTS.get(str(meta.name))
+    revision = checkpoint.revision if checkpoint else meta.revision
+    return revision if revision and re.fullmatch(r"[0-9a-f]{40}", revision) else ""
 
 
 def _whole(value: float | Sequence[int] | None) -> int | None:

@@ -91,6 +91,7 @@ REQUIRED = {
     "store verify": [],
     "store prune": ["--damaged"],
     "store merge": ["other"],
+    "models verify": ["x"],
     "publish results": ["r", "o"],
     "publish board": ["r", "o"],
     "publish check": ["b"],

@@ -53,6 +53,7 @@ ON_DATA = [
 ELSEWHERE = {
     "list": "asks the hub which data there are",
     "doctor": "asks the hub which data there are",
+    "models verify": "asks the hub for files of the model",
     "publish mteb": "reads published data with --count",
     "publish results": "as publish board",
     "publish check": "as report",

@@ -1,0 +1,102 @@
+"""A registered checkpoint against the files of its own repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from patent_mteb.errors import ModelError, did_you_mean
+from patent_mteb.files import read_json
+from patent_mteb.models.checkpoints import CHECKPOINTS
+from patent_mteb.models.loading import folder_facts
+from patent_mteb.models.prompts import TABLE_11
+from patent_mteb.models.registry import located
+
+_POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+"""Switches of sentence-transformers before version 6, which writes ``pooling_mode`` instead."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What the registry and the files say of one property."""
+
+    property: str
+    registered: str
+    in_files: str
+    verdict: Literal["equal", "differs", "not stated"]
+
+
+def verify(name: str) -> list[Fact]:
+    """Compare pooling, modules, dimensions, token limit, similarity and prompts; a file that is missing states nothing.
+
+    Raises:
+        ModelError: the model is not registered, or its files are neither on the hub, in its cache nor local.
+    """
+    if name not in CHECKPOINTS:
+        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: see 'list models'")
+    row = CHECKPOINTS[name]
+    folder, commit = _files(name)
+    facts = folder_facts(folder)
+    modules = [str(one.get("type", "")).rpartition(".")[2] for one in read_json(folder / "modules.json") or []]
+    similarity = facts.get("similarity_fn_name")
+    pairs: list[tuple[str, Any, Any]] = [
+        ("commit", row.revision, commit),
+        ("modules", "its own" if row.modules else "none", "its own" if modules else "none"),
+        ("pooling", row.pooling, _pooling(folder)),
+        ("dimensions", row.dim, facts.get("embed_dim")),
+        ("tokens", row.max_tokens, facts.get("max_tokens")),
+        ("similarity", "cosine", similarity.value if similarity else None),
+        ("prompts", row.prompts, _prompts(folder)),
+    ]
+    return [_fact(*pair) for pair in pairs]
+
+
+def _fact(what: str, registered: Any, found: Any) -> Fact:
+    if registered is None or found is None:
+        missing = "not pinned" if what == "commit" else "not stated"
+        return Fact(what, str(registered or missing), str(found or "not stated"), "not stated")
+    return Fact(what, str(registered), str(found), "equal" if registered == found else "differs")
+
+
+def _files(name: str) -> tuple[Path, str | None]:
+    """The folder with the settings of a checkpoint, and its commit; None for a local copy."""
+    from huggingface_hub import snapshot_download
+
+    place, commit = located(CHECKPOINTS[name])
+    if Path(place).is_dir():
+        return Path(place), None
+    try:
+        folder = Path(snapshot_download(name, revision=commit, allow_patterns=["*.json"]))
+    except Exception as error:  # huggingface_hub raises many types
+        remedy = "connect to the hub, or put a copy under its name into the folder PATENT_MTEB_MODELS"
+        raise ModelError(f"the files of {name} are not at hand ({type(error).__name__}). Remedy: {remedy}") from error
+    return folder, folder.name
+
+
+def _pooling(folder: Path) -> str | None:
+    for module in read_json(folder / "modules.json") or []:
+        if str(module.get("type", "")).endswith("Pooling"):
+            settings = read_json(folder / str(module.get("path", "")) / "config.json") or {}
+            on = [mode for switch, mode in _POOLING.items() if settings.get(switch)]
+            return str(settings["pooling_mode"]) if "pooling_mode" in settings else "+".join(on) or "another"
+    return None
+
+
+def _prompts(folder: Path) -> str | None:
+    """``table11``, ``none`` or ``others``; the patembed checkpoints nest theirs by task."""
+    settings = read_json(folder / "config_sentence_transformers.json")
+    if settings is None:
+        return None
+    found = {text.strip() for text in _texts(settings.get("prompts") or {})} - {""}
+    known = {side.strip() for prompt in TABLE_11.values() for side in (prompt.query, prompt.document)}
+    return "none" if not found else "table11" if found <= known else "others"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
