@@ -44,7 +44,7 @@ class Spans(EditedInput):
 
     Raises:
         ModelError: ``model`` is not an encoder, already reads spans, or edits the sections of its texts; ``spans`` has
-            another form; or a span has no room for text, or more tokens than the model reads.
+            another form; or a span has no tokens left for text, or more than the model reads.
 
     Example:
         >>> from patent_mteb.models.spans import parse
@@ -74,11 +74,11 @@ class Spans(EditedInput):
             raise ModelError(f"{name} reads {limits[0]} tokens of a text, not {self.tokens}. Remedy: shorten --spans")
         special = max(map(special_tokens, chain))
         known: dict[str, str] = next((found for one in chain if (found := getattr(one, "model_prompts", None))), {})
-        room = self.tokens - special - max(map(len, tokenizer.starts(["", *map(str, known.values())])))
-        if room < 1:
-            problem = f"spans of {self.tokens} tokens have no room beside the special tokens and prompts of {name}"
+        left = self.tokens - special - max(map(len, tokenizer.starts(["", *map(str, known.values())])))
+        if left < 1:
+            problem = f"the special tokens and prompts of {name} fill spans of {self.tokens} tokens"
             raise ModelError(f"{problem}. Remedy: lengthen --spans")
-        return TokenWindows(room, tokenizer=tokenizer)
+        return TokenWindows(left, tokenizer=tokenizer)
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dimensions], fp32; arguments as in mteb's ``EncoderProtocol``."""

@@ -71,7 +71,7 @@ def _files(name: str) -> tuple[Path, str | None]:
         folder = Path(snapshot_download(name, revision=commit, allow_patterns=["*.json"]))
     except Exception as error:  # huggingface_hub raises many types
         remedy = "connect to the hub, or put a copy under its name into the folder PATENT_MTEB_MODELS"
-        raise ModelError(f"the files of {name} are not at hand ({type(error).__name__}). Remedy: {remedy}") from error
+        raise ModelError(f"the files of {name} were not found ({type(error).__name__}). Remedy: {remedy}") from error
     return folder, folder.name
 
 

@@ -34,8 +34,8 @@ def naive(folder, text, count, tokens):
     starts = [
         a for a, _ in network.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
     ]
-    room = tokens - 2  # [CLS] and [SEP]
-    edges = [*starts[::room], len(text)]
+    length = tokens - 2  # [CLS] and [SEP]
+    edges = [*starts[::length], len(text)]
     parts = [text[a:b] for a, b in pairwise(edges)][:count] or [text]
     vectors = network.encode(parts).astype(np.float64)
     mean = vectors.mean(axis=0)
@@ -90,7 +90,7 @@ def test_another_form_is_refused(folder, name):
         (lambda model: compose(bm25("dapfam"), spans="8x16"), "does not embed"),
         (lambda model: compose(model, spans="8x16", passages=16), "one of them"),
         (lambda model: Spans(Spans(model, "8x16"), "8x16"), "already"),
-        (lambda model: Spans(model, "8x2").encode(loader(TEXTS), **WHERE), "no room"),
+        (lambda model: Spans(model, "8x2").encode(loader(TEXTS), **WHERE), "fill spans"),
         (lambda model: Spans(model, "8x99999").encode(loader(TEXTS), **WHERE), "shorten"),
         (lambda model: Spans(InputVariant(model, "noSEP"), "8x16").encode(loader(TEXTS), **WHERE), "sections"),
     ],

@@ -63,5 +63,5 @@ def test_unknown_names_and_missing_files_are_said(monkeypatch):
     monkeypatch.delenv("PATENT_MTEB_MODELS", raising=False)
     with pytest.raises(ModelError, match="did you mean 'datalyes/patembed-nano'"):
         verification.verify("datalyes/patembed-nan")
-    with pytest.raises(ModelError, match="not at hand"):
+    with pytest.raises(ModelError, match="were not found"):
         verification.verify(NAME)
