@@ -127,7 +127,9 @@ def test_percent_and_the_mean_of_the_print(tmp_path):
     ]
     assert len(queries) == 12
     for step, task in enumerate(sorted(queries)):
-        add(deep, task, 0.9, kind="real", more={"n_queries": 10_000, **papers_own(ndcg_at_10=0.4 + 0.01 * step)})
+        counts = {"n_queries": 10_000, "xy_n_queries": 10_000, "a_n_queries": 9_196}
+        parts = {"xy_ndcg_at_10": 0.5, "a_ndcg_at_10": 0.5}
+        add(deep, task, 0.9, kind="real", more={**counts, **parts, **papers_own(ndcg_at_10=0.4 + 0.01 * step)})
     tables, _ = papers.tables_with_measured_rows(collect(tmp_path / "sophia"))
     table = next(table for table in tables if table.name == "published-sophia-3")
     assert row_of(table, "acme/small")["mean"].value == pytest.approx(0.455)
@@ -207,6 +209,16 @@ def test_local_data_is_compared_task_by_task_with_the_sizes_of_the_paper(tmp_pat
     ):
         assert said in text
     assert "WIPOATConventionalClustering of acme/right and 1 more" in text
+
+
+def test_sophias_queries_with_a_citations_are_counted_too(tmp_path):
+    for model, count in (("acme/right", 9_196), ("acme/wrong", 9_000)):
+        counts = {"n_queries": 10_000, "xy_n_queries": 10_000, "a_n_queries": count, "xy_ndcg_at_10": 0.4}
+        counts["a_ndcg_at_10"] = 0.3
+        add(model_folder(tmp_path, model), "SophiaTacdRetrieval", 0.5, kind="real", more=counts)
+    view, (message,) = on_the_papers_data(collect(tmp_path).data_sources["real"].benchmark("Sophia"))
+    assert set(view.results["run"]) == {"acme/right"}
+    assert "a_n_queries is 9,000, by the paper 9,104 to 9,196" in message
 
 
 def test_a_model_of_the_paper_is_no_rival_of_itself(tmp_path):
