@@ -69,11 +69,14 @@ class RegistrationError(PatentMTEBError):
     """A failed registration in mteb."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the known names that are similar to a word, as a clause in brackets; empty without any."""
-    names = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), names, n=3, cutoff=0.6)
-    return f" (did you mean {' or '.join(repr(names[one]) for one in near)}?)" if near else ""
+def did_you_mean(word: str, known: Iterable[str], full: Mapping[str, str] | None = None) -> str:
+    """Return the known names that are similar to a word, as a clause in brackets; empty without any.
+
+    ``full`` has the name to print for those that are parts of a longer one.
+    """
+    names = {name.casefold(): (full or {}).get(name, name) for name in known}
+    near = dict.fromkeys(names[one] for one in difflib.get_close_matches(word.casefold(), names, n=3, cutoff=0.6))
+    return f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
 
 
 def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | str, what: str, remedy: str) -> None:

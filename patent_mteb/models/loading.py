@@ -323,6 +323,7 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 """Backends that can run an encoder, with the packages that each needs."""
 
 _ADAPTERS = ("allenai/specter2", "allenai/specter2_classification")
+_HOSTED_RERANKERS = ("cohere/rerank", "voyageai/rerank")
 _BARE_ENCODERS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Architectures of a bare transformer, for which sentence-transformers uses mean pooling."""
 
@@ -466,7 +467,8 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     if name in _ADAPTERS:
         raise ModelError(
             f"'{name}' is an adapter of allenai/specter2_base, not a model. Remedy: rank with it yourself (pip install"
-            " adapters) and score the run with 'patent-mteb score', or name allenai/specter2_base, without the adapter"
+            " adapters) and score the run with 'patent-mteb runs score', or name allenai/specter2_base, without the"
+            " adapter"
         )
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
@@ -479,10 +481,14 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     try:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
-        known = [*SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
-        known += [name.rpartition("/")[2] for name in known]
+        if name.startswith(_HOSTED_RERANKERS):
+            remedy = "rerank with its own client, and score the run with 'patent-mteb runs score'"
+            raise ModelError(f"'{name}' is a hosted reranker, which is not called here. Remedy: {remedy}") from error
+        ids = [str(meta.name) for meta in mteb.get_model_metas()]
+        full = {one.rpartition("/")[2]: one for one in ids}
+        similar = did_you_mean(name, [*full, *SHORT_NAMES, *ids], full)
         raise ModelError(
-            f"unknown model '{name}'{did_you_mean(name, known)}: mteb does not know it, there is no such"
+            f"unknown model '{name}'{similar}: mteb does not know it, there is no such"
             f" directory, and the hub does not provide it ({error}). Remedy: check the name with 'patent-mteb list"
             " models', or name a directory"
         ) from error

@@ -123,6 +123,8 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
         (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
         (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
         (("-t", "PatentCitationRetrieval", "-m", "acme/nothing"), "unknown model 'acme/nothing'"),
+        (("-t", "PatentCitationRetrieval", "-m", "paecter"), "(did you mean 'mpi-inno-comp/paecter'"),
+        (("-t", "PatentCitationRetrieval", "-m", "cohere/rerank-v3.5"), "is a hosted reranker"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--alpha", "0.5"), "need a second model"),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--dims", "8"), "does not embed texts"),
     ],

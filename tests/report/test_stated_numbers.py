@@ -204,7 +204,7 @@ def test_an_instruction_model_is_run_as_patentmaps_authors_do(tmp_path, monkeypa
 @pytest.mark.parametrize("name", ["allenai/specter2", "allenai/specter2_classification"])
 def test_an_adapter_is_one_message_that_says_what_to_install(name):
     with pytest.raises(
-        ModelError, match=r"is an adapter of allenai/specter2_base.*pip install adapters.*patent-mteb score"
+        ModelError, match=r"is an adapter of allenai/specter2_base.*pip install adapters.*patent-mteb runs score"
     ):
         load(name)
 
