@@ -126,17 +126,30 @@ def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool, 
     return 1 if export.refused or not export.exported else 0
 
 
-@command("publish mteb", "patent-mteb publish mteb DIR", "patent-mteb publish mteb DIR --count")
-def mteb(folder: Path, /, *, count: bool = False, session: Session = SESSION) -> int:
-    """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics.
+@command(
+    "publish mteb",
+    "patent-mteb publish mteb DIR",
+    "patent-mteb publish mteb DIR --count",
+    "patent-mteb publish mteb DIR --results results",
+)
+def mteb(
+    folder: Path,
+    /,
+    *,
+    count: bool = False,
+    results: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    session: Session = SESSION,
+) -> int:
+    """Write the contents of a pull request to mteb: task classes, metadata, statistics, scores.
 
     Args:
         folder: Folder to write to.
         count: Read the published data, where possible, and count them too.
+        results: Results folder with the scores of mteb's two baselines and of the papers' models.
     """
     from patent_mteb.report.upstream import prepare
 
-    found = prepare(folder, count=count)
+    found = prepare(folder, count=count, results=results)
     common.warn_by_reason("not counted: ", found.missing.items())
     for field, models in found.unknown.items():
         if models:

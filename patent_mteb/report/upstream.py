@@ -1,4 +1,4 @@
-"""Write the files that a pull request to mteb needs: metadata and descriptive statistics.
+"""Write the files that a pull request to mteb needs: task classes, metadata, descriptive statistics and scores.
 
 ``python -m patent_mteb.report.upstream`` writes the statistics of the package's own tasks.
 """
@@ -6,15 +6,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.files import write_text
 from patent_mteb.models.registry import suite_metas
-from patent_mteb.tasks import catalogue
+from patent_mteb.report import reproduce
+from patent_mteb.report.cells import Cell, Table, number_columns, text_columns
+from patent_mteb.report.collect import Collected, collect
+from patent_mteb.report.rendering import as_markdown
+from patent_mteb.tasks import catalogue, patenteb
 from patent_mteb.tasks.base import SHIPPED, PatentTask, shipped, sizes
 
 if TYPE_CHECKING:
@@ -63,8 +69,79 @@ def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(str(meta.name) for meta in metas if getattr(meta, name) is None) for name in _FIELDS.split()}
 
 
-def prepare(folder: Path, *, count: bool = False) -> Upstream:
-    """Write metadata and descriptive statistics for a pull request (``docs/upstream.md`` says where each belongs)."""
+_RETRIEVAL, _PARAPHRASE = (patenteb.BENCHMARK.columns[name] for name in ("Retrieval", "Paraphrase"))
+TASK_FILES: dict[str, tuple[str, Sequence[Any]]] = {
+    "tasks/retrieval/eng/patenteb_retrieval.py": ("_PatenTEBRetrieval", _RETRIEVAL),
+    "tasks/sts/eng/patenteb_sts.py": ("_PatenTEBParaphrase", _PARAPHRASE),
+}
+"""Files of mteb's tree, with the base class and our tasks of each.
+
+These are the tasks on released data whose paper's protocol is one of mteb's. mteb has DAPFAM's already. The other tasks
+score frozen embeddings in a way that mteb has not.
+"""
+
+
+def _literal(value: Any) -> str:
+    """Return a value as Python with double quotes, as mteb's formatter writes it."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))})"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | list | dict) else repr(value)
+
+
+def task_file(path: str) -> str:
+    """Return the text of one of :data:`TASK_FILES`: the template in ``mteb_tasks`` with the metadata of our tasks."""
+    base, kinds = TASK_FILES[path]
+    fields = [kind.metadata.model_dump(exclude_none=True, exclude_defaults=True) for kind in kinds]
+    bibtex = fields[0].pop("bibtex_citation")
+    for one in fields:
+        one.pop("text_parts", None)
+        one.pop("bibtex_citation", None)
+    shared = {name: value for name, value in fields[0].items() if all(one.get(name) == value for one in fields)}
+    common = [f'    "{name}": {_literal(value)},' for name, value in shared.items()]
+    classes = []
+    for kind, one in zip(kinds, fields, strict=True):
+        own = [f"        {name}={_literal(value)}," for name, value in one.items() if name not in shared]
+        columns = [f"    _columns = {_literal((kind.spec.query, kind.spec.document))}"] if kind.spec.query else []
+        metadata = ["    metadata = TaskMetadata(", *own, "        **_COMMON,", "    )"]
+        classes.append("\n".join(["", f"class {one['name']}({base}):", *columns, *metadata, ""]))
+    parts = {
+        "BIBTEX": bibtex,
+        "COMMON": "\n".join(["{", *common, '    "bibtex_citation": _BIBTEX,', "}"]),
+        "CLASSES": "\n".join(classes),
+    }
+    text = files(__package__).joinpath("mteb_tasks", f"{Path(path).name}.txt").read_text("utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"@@{name}@@", part.strip("\n"))
+    return text
+
+
+BASELINES = ("mteb/baseline-random-encoder", "intfloat/multilingual-e5-small")
+"""The models whose scores mteb asks for with a new task."""
+
+
+def scores(collected: Collected) -> str:
+    """Return the baselines' scores on published data and the comparison with the papers, as Markdown.
+
+    A score is that of the paper's protocol, as mteb's own classes compute it. Tasks that were not run have a dash.
+    """
+    plain = collected.results.filter(data_source="real", settings="{}")
+    runs = {model: plain.filter(model=model)["run"].to_list() for model in BASELINES}
+    of_runs = collected.scores.filter(data_source="real", slice="").select("run", "task", "measure", "value")
+    found = {tuple(row[:3]): row[3] for row in of_runs.iter_rows()}
+    mains = {kind.metadata.name: kind.metadata.main_score for _, kinds in TASK_FILES.values() for kind in kinds}
+
+    def value(model: str, task: str) -> float | None:
+        keys = product(runs[model], [task], [f"paper_{mains[task]}", mains[task]])
+        return next((found[key] for key in keys if key in found), None)
+
+    rows = [(Cell(task), *(Cell(value(model, task)) for model in BASELINES)) for task in mains]
+    columns = (*text_columns(task="Task"), *number_columns(**dict(zip(("random", "e5"), BASELINES, strict=True))))
+    tables = [Table("baselines", "Baselines", columns, tuple(rows)), reproduce.table(reproduce.reproduce(collected))]
+    return "\n".join(as_markdown(one) for one in tables if one)
+
+
+def prepare(folder: Path, *, count: bool = False, results: Path | None = None) -> Upstream:
+    """Write the contents of a pull request (``docs/upstream.md`` says where each file belongs)."""
     statistics, missing = dict(shipped()), dict[str, str]()
     tasks, metas = catalogue.tasks(), suite_metas()
     kinds = [*tasks, *catalogue.sample_tasks()]
@@ -96,8 +173,12 @@ def prepare(folder: Path, *, count: bool = False) -> Upstream:
         ],
         "models.json": [meta.to_dict() for meta in metas],
     }
-    files = (
-        write_text(folder / name, json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+    texts = {
+        name: json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n"
         for name, document in documents.items()
-    )
-    return Upstream(tuple(files), missing, unknown_fields(metas))
+    }
+    texts |= {name: task_file(name) for name in TASK_FILES}
+    if results:
+        texts["scores.md"] = scores(collect(results))
+    written = tuple(write_text(folder / name, text) for name, text in texts.items())
+    return Upstream(written, missing, unknown_fields(metas))

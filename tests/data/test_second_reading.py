@@ -12,6 +12,7 @@ import io
 import json
 import math
 import re
+import types
 from pathlib import Path
 
 import bm25s
@@ -21,7 +22,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import released_layouts
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from ir_measures import AP, R, nDCG
 from scipy.stats import pearsonr
 from sentence_transformers import SentenceTransformer
@@ -32,6 +33,7 @@ from sklearn.neighbors import NearestNeighbors
 from Stemmer import Stemmer
 
 from patent_mteb.models.loading import load
+from patent_mteb.report import upstream
 
 pytestmark = pytest.mark.slow
 CUTS = {"ndcg_at_10": nDCG @ 10, "ndcg_at_100": nDCG @ 100, "recall_at_20": R @ 20, "recall_at_100": R @ 100}
@@ -279,3 +281,31 @@ def test_a_second_reading_mteb_and_ours_agree(published, static, monkeypatch, ki
     tied = np.abs(value - plain) > 1e-5
     assert tied.sum() <= (0.05 * len(values) if kind == "BM25" else 0)
     assert len(own) == 18 and len(values) == (36 + 8 + 18) * 5 + 2 * 6 + (0 if kind == "BM25" else 10)
+
+
+@pytest.mark.parametrize("path", upstream.TASK_FILES)
+def test_the_classes_for_mteb_give_the_papers_scores(static, published, monkeypatch, path):
+    """The files of ``publish mteb``, run as mteb's own tasks, against our tasks and their ``paper_`` scores."""
+    module = types.ModuleType("upstream_task")
+    exec(compile(upstream.task_file(path), path, "exec"), module.__dict__)
+
+    def load_dataset(path, revision, split=None, **_):
+        rows = Dataset.from_pandas(patenteb(path.partition("/")[2]))
+        return rows if split else DatasetDict(test=rows)
+
+    for holder in (module, mteb.abstasks.abstask):
+        monkeypatch.setattr(holder, "load_dataset", load_dataset, raising=False)
+    ours = upstream.TASK_FILES[path][1]
+    names = [kind.metadata.name for kind in ours]
+    here = scores_of(load(str(static), device="cpu"), names)
+    tasks = [getattr(module, name)() for name in names]
+    assert all(task.metadata.is_filled() for task in tasks)
+    model = SentenceTransformer(str(static), device="cpu")
+    report = mteb.evaluate(model, tasks, cache=None, co2_tracker=False, show_progress_bar=False)
+    for result in report.task_results:
+        (theirs,) = result.scores["test"]
+        main = theirs["main_score"]
+        own = here[result.task_name]
+        name = mteb.get_task(result.task_name).metadata.main_score
+        assert 0 < abs(main) < 1 and main == pytest.approx(own.get(f"paper_{name}", own[name]), abs=1e-5)
+    assert len(report.task_results) == len(names)

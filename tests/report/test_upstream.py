@@ -7,6 +7,7 @@ from pathlib import Path
 import mteb
 import pytest
 from mteb.abstasks.task_metadata import TaskMetadata
+from report_folders import add, model_folder
 
 from patent_mteb import cli
 from patent_mteb.models.registry import suite_metas
@@ -124,6 +125,23 @@ def test_the_files_of_a_pull_request(tmp_path, capsys):
     benchmarks = json.loads((tmp_path / "benchmarks.json").read_text())
     assert {one["name"] for one in benchmarks} == {one.name for one in catalogue.mteb_benchmarks()}
     assert len(json.loads((tmp_path / "models.json").read_text())) == len(suite_metas())
+
+
+def test_the_description_of_a_pull_request_has_the_baselines_scores_on_published_data(tmp_path, capsys):
+    folder = model_folder(tmp_path, "mteb/baseline-random-encoder")
+    add(folder, "PatenTEBRetrievalIN", 0.25, kind="real", more={"paper_ndcg_at_10": 0.1234})
+    add(folder, "PatenTEBParaProblem", 0.05, kind="real")
+    add(folder, "PatenTEBTitle2Full", 0.5, kind="sample")
+    assert cli.main(["publish", "mteb", str(tmp_path / "out"), "--results", str(tmp_path / "results")]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in read(tmp_path / "out" / "scores.md")]
+    found = {row[0]: row[1:] for row in rows if row and row[0].startswith("PatenTEB")}
+    assert found.pop("PatenTEBRetrievalIN") == ["0.1234", "–"], "the paper's protocol"
+    assert found.pop("PatenTEBParaProblem") == ["0.0500", "–"]
+    assert len(found) == 8 and set(map(tuple, found.values())) == {("–", "–")}
+
+
+def read(path):
+    return path.read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize("count", [False, True])
