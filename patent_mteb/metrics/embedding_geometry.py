@@ -31,11 +31,7 @@ def _unit(values: ArrayLike, name: str = "embeddings", width: int | None = None)
 
 
 def alignment(first: ArrayLike, second: ArrayLike) -> float:
-    """Mean squared distance of positive pairs, such as citing and cited patents (appendix D); from 0 to 4.
-
-    Args:
-        first, second: [n, d], row i of both is a pair.
-    """
+    """Mean squared distance of pairs of equal rows, such as citing and cited patents (appendix D); from 0 to 4."""
     x = _unit(first, "first embeddings")
     y = _unit(second, "second embeddings", x.shape[1])
     if len(x) != len(y):
@@ -51,9 +47,7 @@ def _other(rng: np.random.Generator, n: int, pairs: int) -> tuple[NDArray[np.int
 def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> float:
     """Logarithm of the mean of exp(-2 squared distance) over pairs of different rows (appendix D); 0 if all coincide.
 
-    Args:
-        embeddings: [n, d].
-        pairs: number of pairs to draw, uniformly and independently; None for all n (n - 1) / 2.
+    ``pairs`` pairs are drawn uniformly and independently; None takes all n (n - 1) / 2.
     """
     x = _unit(embeddings)
     n = len(x)
@@ -73,11 +67,8 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
     """SSD / log d, from 0 (equal singular values) to 1 (one direction) (appendix D).
 
     Rows are scaled to unit length, and columns are centred. The singular values (not their squares) are scaled to a sum
-    of 1: SSD = log d - entropy.
-
-    Args:
-        embeddings: [n, d]. With n <= d at least d - n + 1 singular values are 0, so the divergence is high for any
-            model.
+    of 1: SSD = log d - entropy. With n <= d at least d - n + 1 singular values are 0, so the divergence is high for any
+    model.
     """
     x = _unit(embeddings)
     d = x.shape[1]
@@ -94,14 +85,9 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
 def intra_document_distances(
     embeddings: ArrayLike, documents: ArrayLike
 ) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
-    """Mean cosine distance among the sections of each document that has at least two (appendix E).
+    """Ids of the documents with at least two sections, and the mean cosine distance of their sections (appendix E).
 
-    Args:
-        embeddings: [n sections, d].
-        documents: [n sections], the document id of each section.
-
-    Returns:
-        The ids of those documents, sorted, and the distance of each.
+    ``documents`` are the document ids of the rows of ``embeddings``, which are sections.
     """
     x, names, owner = _sections(embeddings, documents)
     sums, counts = _sums(x, owner)
@@ -134,10 +120,7 @@ def random_pair_distance(
 ) -> float:
     """Mean cosine distance of sections of different documents (appendix E, P_rand).
 
-    Args:
-        embeddings: [n sections, d].
-        documents: [n sections], the document id of each section.
-        pairs: number of pairs to draw, uniformly and independently; None for all.
+    ``pairs`` pairs are drawn uniformly and independently; None takes all.
     """
     x, names, owner = _sections(embeddings, documents)
     if len(names) < 2:
@@ -154,21 +137,13 @@ def random_pair_distance(
 
 @dataclass(frozen=True)
 class IDA:
-    """Result of :func:`ida_ratio`.
+    """Result of :func:`ida_ratio`."""
 
-    Attributes:
-        ratio: intra / random.
-        intra: mean over documents of the mean cosine distance among their sections.
-        random: mean cosine distance of sections of different documents.
-        documents: number of documents with two or more sections.
-        left_out: number of documents with one section.
-    """
-
-    ratio: float
-    intra: float
-    random: float
-    documents: int
-    left_out: int
+    ratio: float  # intra / random
+    intra: float  # mean over documents of the mean cosine distance among their sections
+    random: float  # mean cosine distance of sections of different documents
+    documents: int  # number of documents with several sections
+    excluded: int  # number of documents with one section
 
 
 def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> IDA:
@@ -176,11 +151,6 @@ def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None 
 
     The ratio is low if sections of one patent are close. For Figure 6 of the paper, pass the rows of two kinds of
     section at a time.
-
-    Args:
-        embeddings: [n sections, d].
-        documents: [n sections], the document id of each section.
-        pairs: random pairs, see :func:`random_pair_distance`.
     """
     names, distances = intra_document_distances(embeddings, documents)
     if not len(names):

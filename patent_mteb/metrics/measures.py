@@ -101,19 +101,12 @@ class QueryScores:
 
 @dataclass(frozen=True)
 class Judgements:
-    """The judgements of a task or slice as arrays.
-
-    Attributes:
-        n_queries: number of queries.
-        query: [pairs] index of the query.
-        document: [pairs] index of the document, -1 if it is not in the corpus.
-        gain: [pairs] gain; only positive ones are relevant.
-    """
+    """The judgements of a task or slice as arrays."""
 
     n_queries: int
-    query: NDArray[np.int64]
-    document: NDArray[np.int64]
-    gain: NDArray[np.int64]
+    query: NDArray[np.int64]  # [pairs] index of the query
+    document: NDArray[np.int64]  # [pairs] index of the document, -1 if it is not in the corpus
+    gain: NDArray[np.int64]  # [pairs] only positive ones are relevant
 
     @classmethod
     def of(cls, qrels: Gains, query_ids: Sequence[str], number: Mapping[str, int]) -> Judgements:
@@ -148,20 +141,13 @@ def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class JudgedRanks:
-    """Positive judgements of ``n_queries`` queries as arrays.
-
-    Attributes:
-        owner, rank, gain: number of the query, rank from 1, and gain of each retrieved document, sorted by query, then
-            rank.
-        ideal_owner, ideal_gain: number of the query and gain of each document, retrieved or not, by query, then gain,
-            descending.
-    """
+    """Positive judgements as arrays: of the retrieved documents, and of all in the ideal order."""
 
     n_queries: int
-    owner: NDArray[np.int64]
-    rank: NDArray[np.int64]
+    owner: NDArray[np.int64]  # index of the query of each retrieved document, by query, then rank
+    rank: NDArray[np.int64]  # of each retrieved document, from 1
     gain: NDArray[np.int64]
-    ideal_owner: NDArray[np.int64]
+    ideal_owner: NDArray[np.int64]  # index of the query of each document, by query, then descending gain
     ideal_gain: NDArray[np.int64]
 
     @classmethod
@@ -249,13 +235,9 @@ MEASURES = tuple(_FORMULAS)
 
 
 class Judged:
-    """The judged documents of a run with their ranks.
+    """The judged documents of a run, of any gain, with their ranks.
 
-    Args:
-        docs: [queries, depth] numbers of documents, best first, -1 behind the last one.
-        qrels: judgements of the queries; a document counts as judged whatever its gain.
-        query_ids: the queries of ``docs``.
-        doc_ids: the documents that the numbers stand for.
+    ``docs`` [queries, depth] are indices into ``doc_ids``, best first, -1 behind the last one.
     """
 
     def __init__(
@@ -274,24 +256,16 @@ class Judged:
         return judgements.query * (len(self._number) + 1) + judgements.document + 1
 
     @cached_property
-    def _all(self) -> JudgedRanks:
-        return JudgedRanks.of(self.judgements, self.ranks)
-
     def all(self) -> JudgedRanks:
         """The judgements of all queries."""
-        return self._all
+        return JudgedRanks.of(self.judgements, self.ranks)
 
     def scores(self, measures: Sequence[str], qrels: Gains | None = None) -> QueryScores:
-        """Score each query of the run that has at least one positive judgement.
-
-        Args:
-            measures: names such as ``ndcg@10``, ``recall@100``, ``precision@5``, ``map@1000``, ``mrr@10``.
-            qrels: the judgements to score against, such as those of a slice; all if None.
-        """
+        """Score each query of the run that has a positive judgement, by all judgements or those of a slice."""
         if qrels is None:
             positive = np.unique(self.judgements.query[self.judgements.gain > 0])
             queries = tuple(self._query_ids[row] for row in positive)
-            return QueryScores(queries, {measure: self.all().score(measure)[positive] for measure in measures})
+            return QueryScores(queries, {measure: self.all.score(measure)[positive] for measure in measures})
         queries = tuple(
             query for query, judged in qrels.items() if query in self._row and any(gain > 0 for gain in judged.values())
         )
@@ -317,13 +291,8 @@ def retrieval_scores(
     """The scores that mteb's ``AbsTaskRetrieval`` gives for a ranking, under its names and in its order.
 
     Names and rounding are those of mteb 2.26: means of nDCG, MAP, recall, precision and hit rate are rounded to five
-    decimals, MRR and nAUC are not. Queries without positive judgements count as 0.
-
-    Args:
-        docs: [queries, depth] numbers of documents, best first, -1 behind the last one; at least one query.
-        scores: [queries, depth].
-        judged: the judgements of all these queries (:meth:`Judged.all`).
-        ks: the task's cut-offs; 1 must be among them, which mteb's accuracy (recall at 1) takes for granted.
+    decimals, MRR and nAUC are not. Queries without positive judgements count as 0. mteb's accuracy is the recall at 1,
+    so 1 must be among the cut-offs ``ks``.
     """
     if not len(docs) or 1 not in ks:
         raise ValueError("retrieval is scored over at least one query, and at rank 1 among others")

@@ -75,7 +75,6 @@ class Agreement:
 
 
 def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
-    """Compare given clusters with classes."""
     from sklearn import metrics
 
     return Agreement(
@@ -87,25 +86,15 @@ def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
 
 @dataclass(frozen=True)
 class Clustering:
-    """Agreement of clusters with classes.
+    """Agreement of clusters with classes."""
 
-    Attributes:
-        v_measure: harmonic mean of homogeneity and completeness, which is also NMI with the arithmetic mean,
-            scikit-learn's default.
-        ari: adjusted Rand index.
-        nmi: normalised mutual information.
-        silhouette: mean silhouette of the clusters by Euclidean distance; None if it was not asked for.
-        clusters: how many were asked for; classes: how many occur among the documents.
-        assigned: the cluster of each document.
-    """
-
-    v_measure: float
-    ari: float
-    nmi: float
-    silhouette: float | None
-    clusters: int
-    classes: int
-    assigned: tuple[int, ...]
+    v_measure: float  # harmonic mean of homogeneity and completeness, equal to NMI with the arithmetic mean
+    ari: float  # adjusted Rand index
+    nmi: float  # normalised mutual information
+    silhouette: float | None  # mean by Euclidean distance, None unless requested
+    clusters: int  # number of clusters requested
+    classes: int  # number of classes among the documents
+    assigned: tuple[int, ...]  # cluster of each document
 
 
 def _score(
@@ -142,32 +131,22 @@ def cluster(
     seed: int = SEED,
     restarts: int = RESTARTS,
 ) -> Clustering:
-    """k-means (WIPO-AT, section 3.3.3).
+    """k-means (WIPO-AT, section 3.3.3) of embeddings [n, d], which are not scaled, with classes [n].
 
-    Args:
-        embeddings: [n, d] of the test split, used as they are; classes: [n], see :func:`single_label`.
-        clusters: K; the paper's number of true labels of the data set. The number of classes that occur, if not given.
-        silhouette: score that as well; it needs all pairs of documents.
+    ``clusters`` is the paper's number of true labels of the data set; by default the number of classes that occur. The
+    silhouette needs all pairs of documents.
     """
     from sklearn.cluster import KMeans
 
     return _score(KMeans(n_init=restarts, random_state=seed), embeddings, classes, clusters, silhouette)
 
 
-def minibatch_cluster(
-    embeddings: ArrayLike,
-    classes: Sequence[object],
-    *,
-    clusters: int | None = None,
-    silhouette: bool = False,
-    seed: int = SEED,
-    batch_size: int = BATCH,
-) -> Clustering:
-    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`."""
+def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object], *, batch_size: int = BATCH) -> Clustering:
+    """Mini-batch k-means (PatenTEB, section 5.3 and table 14) with a cluster for each class that occurs."""
     from sklearn.cluster import MiniBatchKMeans
 
-    model = MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto")
-    return _score(model, embeddings, classes, clusters, silhouette)
+    model = MiniBatchKMeans(batch_size=batch_size, random_state=SEED, n_init="auto")
+    return _score(model, embeddings, classes, None, silhouette=False)
 
 
 @dataclass(frozen=True)

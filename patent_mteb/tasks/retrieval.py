@@ -366,7 +366,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
                 run, unfiltered = system.rank_both(queries, depth, context)
         with timer("Scoring", **phase, log_message="Running retrieval task - Evaluating retrieval scores..."):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
-            scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
+            scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all, self.k_values)
         logger.info("Running retrieval task - Finished.")
         return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(unfiltered)
 
@@ -378,7 +378,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         qrels = tables.paper_qrels or tables.qrels
         judged = Judged(unfiltered.docs, qrels, unfiltered.query_ids, unfiltered.doc_ids)
         found: dict[str, float] = {f"{PAPER_PREFIX}_n_queries": len(unfiltered.query_ids)}
-        found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all(), self.k_values).items()}
+        found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all, self.k_values).items()}
         for name, part in (tables.paper_slices or tables.slices).items():
             found |= _slice_scores(f"{PAPER_PREFIX}_{name}", judged.scores(self.slice_measures, part))
         return found
