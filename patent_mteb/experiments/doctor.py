@@ -153,7 +153,6 @@ def _stored_scores(path: Path, measure: str) -> dict[str, float]:
 
 
 def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, float]:
-    """Return the main score of some queries."""
     system, queries, context = task.searching(model)
     some = queries.select([place for place, query in enumerate(queries["id"]) if query in chosen])
     run = system.rank(some, max(task.k_values), context)

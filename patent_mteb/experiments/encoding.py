@@ -66,7 +66,6 @@ class Job:
         return list({task.metadata.name: task for task in found}.values())
 
     def encoder(self) -> StoredEncoder:
-        """Load the model, wrapped by the store."""
         made: Any = with_current_settings(
             compose(load(self.model, **self.loading), store=self.store), self.encode_kwargs
         )
@@ -87,7 +86,6 @@ class Encoded:
 
     @property
     def total(self) -> Counts:
-        """The counts of all tasks together."""
         return Counts(*map(sum, zip(*map(astuple, [Counts(), *self.counts.values()]), strict=True)))
 
 

@@ -150,7 +150,6 @@ class ResultsFolder(ResultCache):
         self._last_saved = saved
 
     def result_path(self, meta: ModelMeta, task: AbsTask) -> Path:
-        """Return the path of the result of a model on a task."""
         return perquery.path_of(self.results, meta, task.metadata.name, ".json")
 
     def _queries_path(self, meta: ModelMeta, task: AbsTask) -> Path:

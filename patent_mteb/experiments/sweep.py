@@ -34,7 +34,6 @@ from patent_mteb.search.fusion import RRF, Fusion, Hybrid, Linear
 from patent_mteb.search.passages import AGGREGATES, CachedTokenizer, Passages, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.run import Run
 from patent_mteb.search.timing import phase, timed
-from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import dapfam
 
@@ -130,7 +129,6 @@ class Matrix:
             yield runs
 
     def settings(self) -> list[Setting]:
-        """Return all runs."""
         return [setting for group in self.groups() for setting in group]
 
 
@@ -217,7 +215,6 @@ def printed_rows() -> Mapping[Setting, Mapping[str, Any]]:
 def row_of(
     setting: Setting, identity: Mapping[str, str], task: str, scores: Mapping[str, Any], seconds: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Return a row of the table."""
     row: dict[str, Any] = {**identity, **asdict(setting), "task": task}
     row |= {name: None if scores.get(name) is None else round(scores[name], _DIGITS) for name in SCORES}
     row |= {name: None if scores.get(name) is None else int(scores[name]) for name in COUNTS}
@@ -242,7 +239,6 @@ class SweepTable:
             raise DataError("the table was made with other data", path=path, remedy="choose another file, or delete it")
 
     def has(self, model: str, setting: Setting) -> bool:
-        """Return whether a run is in the table."""
         return bool(self.frame.height) and (model, *astuple(setting)) in self.frame.select("model", *_FACTORS).rows()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
@@ -325,30 +321,12 @@ class Timed(ArraySearch):
             return self._system.rank_both(queries, top_k, context)
 
 
-class _TimedEncoder:
-    """An encoder whose time is a separate phase."""
-
-    def __init__(self, model: EncoderProtocol) -> None:
-        self.model = model
-        self.mteb_model_meta = model.mteb_model_meta
-
-    def encode(self, *args: Any, **kwargs: Any) -> Any:
-        with phase("encode"):
-            return self.model.encode(*args, **kwargs)
-
-    def similarity(self, first: Any, second: Any) -> Any:
-        return self.model.similarity(first, second)
-
-    def similarity_pairwise(self, first: Any, second: Any) -> Any:
-        return self.model.similarity_pairwise(first, second)
-
-
 class System:
     """One backend with its model, an encoder or BM25."""
 
     def __init__(self, model: Any, runs: RunCache, aggregates: Sequence[str]) -> None:
         self.meta: ModelMeta = model.mteb_model_meta
-        self.model = _TimedEncoder(model) if is_encoder(model) else model
+        self.model = model
         self.runs = runs
         self.aggregates = aggregates
         self._tokenizer = cache(self._new_tokenizer)

@@ -137,8 +137,6 @@ def random_pair_distance(
 
 @dataclass(frozen=True)
 class IDA:
-    """Result of :func:`ida_ratio`."""
-
     ratio: float  # intra / random
     intra: float  # mean over documents of the mean cosine distance among their sections
     random: float  # mean cosine distance of sections of different documents

@@ -307,7 +307,6 @@ class Permuted:
 
 
 def paired_t(scores: ArrayLike) -> Paired:
-    """The paired t test of all models."""
     return Paired(checked_scores(scores))
 
 
@@ -393,7 +392,6 @@ _LEAST = {
 
 
 def explained() -> str:
-    """Explain the mark to readers of a table."""
     *first, last = dict.fromkeys(f"{many} (< {least})" for _, many, least in _LEAST.values())
     return (
         f"{MARK}: too few {', '.join(first)} or {last}. Such scores are not ranked; a mean marked {MARK} leaves them "

@@ -28,13 +28,13 @@ from patent_mteb.identity import unambiguous_settings
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.models.model_meta import ModelMeta
     from mteb.models.models_protocols import EncoderProtocol
-    from mteb.types import Array, BatchedInput, PromptType
+    from mteb.types import Array
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
 
@@ -100,11 +100,9 @@ class WrappedEncoder(LiveIdentity):
     model: Any
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of every pair, by the wrapped model."""
         return self.model.similarity(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of the pairs of equal position, by the wrapped model."""
         return self.model.similarity_pairwise(embeddings1, embeddings2)
 
 
@@ -122,18 +120,8 @@ class EditedInput(WrappedEncoder):
         self.edit = edit
         self.mteb_model_meta = meta
 
-    def encode(
-        self,
-        inputs: DataLoader[BatchedInput],
-        *,
-        task_metadata: TaskMetadata,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> Array:
+    def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, prompt_type: Any = None, **kwargs: Any) -> Array:
         """Encode the edited texts; arguments as in mteb's ``EncoderProtocol``."""
-        from datasets import Dataset
-        from torch.utils.data import DataLoader
-
         known: Mapping[str, Sequence[str]] = getattr(task_metadata, "text_parts", {})
         parts = known.get(prompt_type.value if prompt_type else "text", PARTS)
         texts: list[str] = []
@@ -143,13 +131,12 @@ class EditedInput(WrappedEncoder):
                     f"task '{task_metadata.name}' has no text column: {type(self).__name__} edits texts only"
                 )
             texts += [self.edit(text, parts) for text in batch["text"]]
-        edited: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=inputs.batch_size or 32)
+        edited = text_loader(texts, inputs.batch_size or 32)
         found: Array = self.model.encode(edited, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
         return found
 
     @property
     def model_prompts(self) -> dict[str, str] | None:
-        """The wrapped model's prompts, as mteb looks them up."""
         return getattr(self.model, "model_prompts", None)
 
     @property
@@ -208,7 +195,6 @@ def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
-    """Whether a model of this identity receives texts with section tags."""
     setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
     checkpoint = CHECKPOINTS.get(meta.name or "")
     return checkpoint is not None and checkpoint.tagged if setting is None else bool(setting)

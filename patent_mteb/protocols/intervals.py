@@ -35,7 +35,6 @@ def limits(name: str, interval: Interval) -> dict[str, float]:
 def macro_f1_interval(
     true: ArrayLike, predicted: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Interval:
-    """The 95% interval of macro F1."""
     gold = label_matrix(true, rows=len(np.asarray(true)), name="true labels")
     guessed = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
     hits, named = (gold & guessed).astype(np.float64), gold.astype(np.float64) + guessed
@@ -50,7 +49,6 @@ def macro_f1_interval(
 def v_measure_interval(
     classes: Sequence[object], assigned: Sequence[int], *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Interval:
-    """The 95% interval of the V-measure of given clusters."""
     if len(classes) != len(assigned):
         raise ValueError(f"{len(classes)} classes for {len(assigned)} assigned documents")
     class_of = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)[1]
@@ -93,7 +91,6 @@ def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
 
 
 def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The entropy of each row of shares."""
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=1))
 
 

@@ -104,8 +104,6 @@ def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDAr
 
 @dataclass(frozen=True)
 class KNN:
-    """Result of :func:`knn`."""
-
     macro_f1: dict[int, float]  # by k
     f1: dict[int, dict[str, float]]  # by k and class
     best_k: int  # with the best macro F1, the smallest of equals
@@ -144,8 +142,6 @@ def knn(
 
 @dataclass(frozen=True)
 class RankedKNN:
-    """Result of :func:`ranked_knn`."""
-
     precision: dict[int, float]  # by cutoff
     k: int  # number of neighbours
     of_each: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)  # by document

@@ -327,8 +327,6 @@ def linear_probe(
 
 @dataclass(frozen=True)
 class SingleLabelProbe:
-    """Result of :func:`logistic_regression_f1`."""
-
     macro_f1: float
     f1: Mapping[str, float]  # by class
     predicted: tuple[str, ...]  # class of each test row

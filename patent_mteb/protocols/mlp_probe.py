@@ -48,8 +48,6 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of the probe."""
-
     hidden: int = 1024
     learning_rate: float = 3e-4
     batch_size: int = 256
@@ -77,8 +75,6 @@ PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)
 
 @dataclass(frozen=True)
 class MLPProbe:
-    """Result of :func:`mlp_probe`."""
-
     precision: dict[int, float]  # on the test split, by cutoff
     epoch: int  # the epoch, from 1, with the best weights
     validation_losses: tuple[float, ...]  # mean binary cross-entropy after each epoch

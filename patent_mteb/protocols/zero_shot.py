@@ -24,8 +24,6 @@ _TEXTS_AT_ONCE = 64
 
 @runtime_checkable
 class LabelScorer(Protocol):
-    """A model that scores label names."""
-
     @property
     def score_labels(self) -> Scorer:
         """``score(texts, labels) -> [n texts, n labels]``."""
@@ -64,8 +62,6 @@ def _finite(scores: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """Result of :func:`zero_shot`."""
-
     macro_f1: float  # on the test split, over all classes
     f1: dict[str, float]  # by class
     threshold: float  # at and above which a label is predicted

@@ -52,12 +52,10 @@ class Gate:
         return _ordinals(self.queries, queries, _WITHOUT_LIMIT)
 
     def admits(self, query: str, document: str) -> bool:
-        """Whether a query may see a document."""
         limit, day = self.queries.get(query), self.documents.get(document)
         return limit is None or (day is not None and day < limit)
 
     def admitted(self, pairs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        """The documents of each query that it may see."""
         return {query: [key for key in found if self.admits(query, key)] for query, found in pairs.items()}
 
     def n_excluded(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:

@@ -134,8 +134,6 @@ _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 @dataclass(frozen=True)
 class BM25Settings:
-    """Settings that determine scores."""
-
     k1: float = 1.5  # saturation of repeated terms; higher is slower
     b: float = 0.75  # length normalisation, 0 to 1
     stopwords: str | None = "en"  # a list of bm25s by its short name
@@ -263,7 +261,6 @@ class BM25Index:
 
 
 def _narrow(counts: Any) -> Any:
-    """A matrix of frequencies in the smallest type that fits."""
     counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
     return counts
 

@@ -169,7 +169,6 @@ class Overrides:
     trust_remote_code: bool = False
 
     def markers(self, checkpoint: Checkpoint) -> tuple[str, str]:
-        """Markers of queries and documents in force."""
         return (
             checkpoint.query_marker if self.query_marker is None else self.query_marker,
             checkpoint.document_marker if self.document_marker is None else self.document_marker,

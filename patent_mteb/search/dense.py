@@ -371,7 +371,6 @@ class Approximate(DenseSearch):
 
 
 def _inverted(documents: NDArray[np.float32], probes: int) -> Any:
-    """Inverted file over the documents, by inner product."""
     import faiss
 
     count, width = documents.shape

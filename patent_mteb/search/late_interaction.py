@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.abs_encoder import AbsEncoder, get_prompt
 from mteb.models.model_meta import ModelMeta, ScoringFunction
-from mteb.types import Array, BatchedInput, PromptType
+from mteb.types import Array, PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -228,29 +227,19 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
     @property
     def store_settings(self) -> dict[str, Any]:
-        """Current settings that determine token vectors, besides the weights."""
         network, volatile = self._encoder.model, self._encoder.volatile
         names = {"max_seq_length", "query_length", "document_length"} - volatile
         lengths = {name: getattr(network, name, None) for name in names}
         parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
         return {**lengths, "modules": [{name: value for name, value in part if name not in volatile} for part in parts]}
 
-    def encode(
-        self,
-        inputs: DataLoader[BatchedInput],
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> Array:
+    def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, prompt_type: Any = None, **kwargs: Any) -> Array:
         """Mean token vector of each text as a document: (texts, dim), not normalised."""
         batch_size, progress = _encode_settings(kwargs)
         prompt = get_prompt(self.model_prompts, task_metadata, prompt_type)
         if prompt is None:
             prompt = self.model_prompts.get("document", "")
-        texts = [text for batch in inputs for text in cast("dict[str, list[str]]", batch)["text"]]
+        texts = [text for batch in inputs for text in batch["text"]]
         step = self._documents_per_chunk()
         means = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
         for start in tqdm(range(0, len(texts), step), desc="Encoding", disable=not progress):
@@ -261,13 +250,11 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return means
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of every pair of mean vectors, (texts 1, texts 2)."""
         from mteb.similarity_functions import cos_sim
 
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of the pairs of mean vectors at equal positions, (texts,)."""
         from mteb.similarity_functions import pairwise_cos_sim
 
         return pairwise_cos_sim(embeddings1, embeddings2)

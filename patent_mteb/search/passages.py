@@ -286,7 +286,6 @@ _BYTES_AT_ONCE = 1 << 24
 
 
 def special_tokens(model: Any) -> int:
-    """The tokens that a model's tokenizer adds to a text."""
     count = getattr(getattr(model, "tokenizer", None), "num_special_tokens_to_add", None)
     return count(False) if count else 0  # (is_pair): tokenizers has no default for it
 
@@ -543,7 +542,6 @@ class BestSection(ArraySearch):
         self._system.encode_ahead(queries, self._index_sections(context))
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings of sections, by document."""
         rows = self._index_sections(context)
         seen, unfiltered = self._system.rank_both(queries, top_k * self._most, rows)
         return self._by_document(seen, top_k), self._by_document(unfiltered, top_k)

@@ -81,7 +81,6 @@ def loader_of(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_si
 
 
 def text_loader(texts: list[str], batch_size: int) -> Any:
-    """Return a loader of texts for an encoder of mteb."""
     from torch.utils.data import DataLoader
 
     rows: Any = text_dataset({"text": texts})
@@ -91,8 +90,8 @@ def text_loader(texts: list[str], batch_size: int) -> Any:
 def as_array(found: Any) -> NDArray[Any]:
     """Output of a model as a NumPy array, from NumPy or torch in any precision."""
     if hasattr(found, "detach"):
-        found = found.detach()
-        found = (found.to_dense() if found.is_sparse else found).float().cpu().numpy()
+        found = (found.detach().to_dense() if found.is_sparse else found.detach()).cpu()
+        found = found.float().numpy() if found.is_floating_point() else found.numpy()
     return np.asarray(found)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -151,7 +151,6 @@ class Behaviour:
         return self.distance(other) <= max(self.tolerance, other.tolerance)
 
     def record(self) -> dict[str, Any]:
-        """Return a JSON object."""
         coded = base64.b64encode(self.sketch.astype("<f4").tobytes()).decode("ascii")
         return {"width": self.width, "texts": len(self.sketch), "tolerance": self.tolerance, "sketch": coded}
 
@@ -281,7 +280,7 @@ class Canaries:
     """Watch the encoders inside a model during a run; one with lazy weights from when they are loaded."""
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-        self._encoders = list({id(one): one for one in encoders(model)}.values())
+        self._encoders = encoders(model)
         self._options = dict(encode_kwargs or {})
         self._first: dict[int, tuple[Any, float]] = {}
 
@@ -310,16 +309,12 @@ class Canaries:
                 _judge(encoder, fresh, stored, tolerance, tolerance, place, why)
 
 
-def encoders(model: Any) -> Iterator[Any]:
-    """Yield the encoders inside a model; one with a store as a whole."""
-    if isinstance(model, StoredEncoder):
-        yield model
-        return
-    inside = components(model)
-    for part in inside:
-        yield from encoders(part)
-    if not inside and isinstance(model, EncoderProtocol):
-        yield model
+def encoders(model: Any) -> list[Any]:
+    """The encoders inside a model, each once; one with a store as a whole."""
+    inside = [] if isinstance(model, StoredEncoder) else components(model)
+    if not inside:
+        return [model] if isinstance(model, EncoderProtocol) else []
+    return list({id(one): one for part in inside for one in encoders(part)}.values())
 
 
 def _tolerance(encoder: Any) -> float:

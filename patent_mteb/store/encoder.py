@@ -26,14 +26,13 @@ import numpy as np
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import CompressionWrapper, EncoderProtocol, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
-from mteb.types import PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
+from patent_mteb.store.batches import as_array, loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.locks import claimed_groups, grouped
@@ -250,16 +249,7 @@ class StoredEncoder(LiveIdentity):
         """Whether the weights are loaded."""
         return self._model is not None
 
-    def encode(
-        self,
-        inputs: DataLoader[Any],
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> Any:
+    def encode(self, inputs: DataLoader[Any], *, task_metadata: TaskMetadata, **kwargs: Any) -> Any:
         """Vectors of the texts, [n, width]; arguments as in mteb's ``EncoderProtocol``.
 
         Returns:
@@ -269,13 +259,7 @@ class StoredEncoder(LiveIdentity):
         Raises:
             ModelError: the model did not return one finite vector of one width for each text. None of them is stored.
         """
-        arguments = {
-            "task_metadata": task_metadata,
-            "hf_split": hf_split,
-            "hf_subset": hf_subset,
-            "prompt_type": prompt_type,
-            **kwargs,
-        }
+        arguments = {"task_metadata": task_metadata, **kwargs}
         precision = kwargs.get("precision")
         texts = texts_of(inputs)
         if texts is None or (precision not in (None, "float32") and self.facts().core is None):
@@ -467,12 +451,9 @@ class StoredEncoder(LiveIdentity):
     def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
         """Return the vectors of ``count`` texts as an array of the store's type."""
         blame = f"{self._meta.name} on {task}"
-        if hasattr(vectors, "detach"):
-            if vectors.is_sparse:
-                raise ModelError(f"{blame}: sparse vectors are not stored. Remedy: run the model without the store.")
-            vectors = vectors.detach().cpu()
-            vectors = vectors.float().numpy() if vectors.is_floating_point() else vectors.numpy()
-        vectors = np.asarray(vectors)
+        if getattr(vectors, "is_sparse", False):
+            raise ModelError(f"{blame}: sparse vectors are not stored. Remedy: run the model without the store.")
+        vectors = as_array(vectors)
         if not np.issubdtype(vectors.dtype, np.floating):
             raise ModelError(
                 f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store."

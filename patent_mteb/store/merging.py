@@ -166,7 +166,6 @@ def _tolerance(document: Mapping[str, Any]) -> float:
 
 
 def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: Merged) -> None:
-    """Copy missing vectors, each key once."""
     entries = _Entries.of(blocks)
     new = entries.at(~space.contains(entries.keys))
     done.copied += len(new.keys)

@@ -49,7 +49,6 @@ class PrecomputeEncoder:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """Metadata of the encoder."""
         return self._encoder.mteb_model_meta
 
     def encode(self, inputs: Any, **arguments: Any) -> NDArray[np.float32]:

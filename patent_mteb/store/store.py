@@ -50,8 +50,6 @@ _DIGEST_LENGTH = 32
 
 @dataclass(frozen=True)
 class SpaceInfo:
-    """Description of a space."""
-
     directory: Path
     identity: Mapping[str, Any]
     dtype: str
@@ -357,7 +355,6 @@ class EmbeddingStore:
 
 
 def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
-    """Return an open store, or open that of a path; None is the default path."""
     return store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
 
 
@@ -413,7 +410,6 @@ def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shar
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of the files in a folder."""
     total = 0
     for entry in path.iterdir() if path.is_dir() else [path]:
         with contextlib.suppress(FileNotFoundError):

@@ -81,7 +81,6 @@ def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
 
 
 def need_part(source: Source, part: str) -> None:
-    """Reject a local directory without a folder of its data set."""
     if source.folder is not None and not (source.folder / part).is_dir():
         raise NotThereError(f"{part} is missing", path=source.folder / part, remedy=LAYOUT)
 
@@ -187,6 +186,5 @@ def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path:
 def refuse_unscorable(
     qrels: Mapping[str, Mapping[str, int]], path: Path, why: str = "no judgement is positive"
 ) -> None:
-    """Reject judgements without any relevant document."""
     if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
         raise DataError(why, path=path, remedy="a query needs a relevant document other than itself")

@@ -110,7 +110,6 @@ def data_digest(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterator[bytes]:
-    """Yield the value as blocks of bytes."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "column_names"):
@@ -214,7 +213,6 @@ _LIBRARIES = "mteb numpy scipy scikit-learn torch transformers sentence-transfor
 
 @cache
 def libraries() -> dict[str, str]:
-    """Return the versions of the installed libraries that scores depend on, by name."""
     found: dict[str, str] = {}
     for name in _LIBRARIES.split():
         with suppress(PackageNotFoundError):
@@ -227,7 +225,6 @@ def libraries() -> dict[str, str]:
 
 
 def model_record(model: Any) -> dict[str, Any]:
-    """Return the part of the evidence on a model and the libraries."""
     found = {"behaviour": behaviours(model), "lexical": has_search_models(model)}
     known = {**model_facts(model), "experiment": model.mteb_model_meta.experiment_name or ""}
     return {"libraries": libraries(), "model": {**known, **found}}

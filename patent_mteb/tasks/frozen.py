@@ -67,7 +67,6 @@ class FrozenTask(PatentTask):
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
-        """Return the scores of the protocol on the embeddings of each part."""
         raise NotImplementedError
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:

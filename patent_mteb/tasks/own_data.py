@@ -50,8 +50,6 @@ def own_data_set(facts: Facts, data: DataSet, name: str) -> DataSet:
 
 
 def _facts(facts: Facts, own: Own) -> Facts:
-    """Return the facts of a benchmark on own data."""
-
     def renamed(task: str) -> str:
         return own_data_name(facts, task, own.name)
 

@@ -90,7 +90,6 @@ class Evaluation:
 
 
 def folder() -> Path:
-    """Return the folder of per-query scores that have no receiver."""
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
 
 

@@ -162,7 +162,6 @@ class Folder:
         return cls(tables, rows, tables.corpus.joined(), hidden, codes), Counter(counts)
 
     def retrieval_tables(self, corpus: Mapping[str, str], queries: Mapping[str, str]) -> RetrievalTables:
-        """Return the tables of a task with these texts."""
         tables = RetrievalTables(corpus, queries, self.tables.qrels, self.slices, self.hidden, self.unformed)
         return replace(tables, document_codes=self.codes, query_codes=self.codes)
 
@@ -259,7 +258,6 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         self.__dict__.pop("tables", None)
 
     def system(self, model: MTEBModels) -> ArraySearch:
-        """Return the search system that ranks with a model."""
         return engine(model)
 
     def rank(self, model: MTEBModels, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
@@ -435,7 +433,6 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return bool(self.tables.query_codes)
 
     def inscope(self, run: Run) -> dict[str, float]:
-        """Return InScope@k of the run (:func:`patent_mteb.metrics.inscope.inscope_scores`)."""
         return inscope_scores(run.docs, run.query_ids, run.doc_ids, self.tables.query_codes, self.tables.document_codes)
 
 

@@ -58,18 +58,15 @@ class Place:
 
 
 def evidence_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the evidence in scores; empty if there is none."""
     return part_of(entry, KEY)
 
 
 def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of the evidence; empty if there is none."""
     found = evidence.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
-    """Verify an entry of scores, and return its numbers."""
     for problem in _contradictions(entry, place):
         raise ContradictionError(problem, path=place.path, remedy="run the task again")
     return _numbers(entry)
@@ -145,7 +142,6 @@ def per_query_measure(main_score: str) -> str:
 
 
 def queries_path(place: Place) -> Path:
-    """Return the path of the per-query scores next to a result; the file may be missing."""
     return place.path.with_name(f"{place.task}.queries.parquet")
 
 
