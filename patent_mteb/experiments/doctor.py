@@ -54,10 +54,10 @@ _REMOVE = "run doctor --fix, which removes it"
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The recomputation of one result.
+    """The recomputation of one result: ``queries`` of ``total`` were ranked again.
 
-    ``queries`` of ``total`` were ranked again, and the scores of ``differing`` ones differ by at most ``largest``.
-    ``problem`` says why the result cannot be correct, ``reason`` why nothing was ranked.
+    The scores of ``differing`` ones differ by at most ``largest``. ``problem`` says why the result cannot be correct,
+    ``reason`` why nothing was ranked.
     """
 
     path: Path

@@ -40,15 +40,14 @@ def geometry(
 ) -> dict[str, float]:
     """Return alignment, uniformity, SSD / log d and IDA ratio of an encoder on the texts of a task.
 
-    Alignment is over pairs of a query and a relevant document (citing and cited patents), each encoded in its role.
-    Uniformity and SSD are over queries and documents together. Texts of fewer than six words are ignored, as in the
-    authors' evaluation; the title counts.
+    Alignment is over pairs of a query and a relevant document, each encoded in its role. Uniformity and SSD are over
+    queries and documents together, without texts of fewer than six words, as in the authors' evaluation.
 
-    If the corpus has sections (PatentMap's Claims -> All), alignment uses the section of the query, and all three
-    measures are also returned for each section (Fig. 5). ``alignment_<section>`` compares the same section of both
-    patents. ``alignment_to_<section>`` compares every section of the citing patent with this section of the cited one,
-    as the authors' code does. The IDA ratio is returned for all sections and for each pair of sections (Fig. 6), always
-    relative to the distance of random pairs over all sections (appendix E). Without sections there is no IDA ratio.
+    If the corpus has sections (PatentMap's Claims -> All), all three are also returned for each section (Fig. 5), and
+    alignment uses the section of the query. ``alignment_<section>`` compares the same section of both patents,
+    ``alignment_to_<section>`` every section of the citing patent with this one of the cited one. The IDA ratio is
+    returned for all sections and each pair of sections (Fig. 6), relative to random pairs over all sections (appendix
+    E).
     """
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"{type(model).__name__} does not embed texts, so it has no geometry. Remedy: pass an encoder")

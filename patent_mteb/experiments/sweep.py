@@ -1,10 +1,9 @@
 """The run matrix of DAPFAM (§5.6), with the 249 runs of the paper.
 
 A run is a row of the table; ``model`` (with revision and settings), ``data`` and the factors are its key.
-``printed_<score>`` is the number of Tables 17 to 20 for the same factors, ``difference_<score>`` the score of the run,
-in the paper's protocol if the result has it, minus that number (published data only). The runs of a group share their
-rankings, and therefore their times; a cached ranking has no times. The table is replaced after every group, so that a
-sweep that was stopped continues with the next one.
+``printed_<score>`` is the number of Tables 17 to 20, ``difference_<score>`` that of the run, in the paper's protocol if
+the result has it, minus the printed one (published data only). The runs of a group share their rankings and times; a
+cached ranking has no times. The table is replaced after every group, so that a stopped sweep continues with the next.
 """
 
 from __future__ import annotations
@@ -65,10 +64,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A part of the matrix.
+    """A part of the matrix. ``tokens`` is the unit of passage lengths.
 
-    ``tokens`` is the unit of passage lengths: "own" are tokens of the encoder, and words for BM25; "words" are equal
-    windows for every backend (§5.1 requires consistent ones).
+    "own" are tokens of the encoder, and words for BM25; "words" are equal windows for every backend (§5.1).
     """
 
     backends: Sequence[str] = ("bm25", "dense")

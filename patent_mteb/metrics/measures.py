@@ -338,10 +338,10 @@ def bpref(
 ) -> NDArray[np.float64]:
     """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).
 
-    For R relevant and N non-relevant judged documents, it is the mean over relevant documents of 1 - n / min(R, N).
-    Here n, at most R, is the number of non-relevant judged documents above it. A relevant document that is not
-    retrieved counts as 0, one with n = 0 as 1. Unjudged documents are ignored. With N = 0 it is the share of relevant
-    documents that is retrieved, without a relevant document 0.
+    For R relevant and N non-relevant judged documents, it is the mean over relevant documents of 1 - n / min(R, N),
+    where n, at most R, is the number of non-relevant judged documents above it. A relevant document that is not
+    retrieved counts as 0. With N = 0 it is the share of relevant documents that is retrieved, without a relevant
+    document 0.
     """
     judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
     ranks = ranks_of(docs, judgements)

@@ -1,16 +1,12 @@
 """The prompts of PatenTEB (Table 11), and the tasks that use them.
 
-``table_11.csv`` holds the prefixes as the paper prints them. A model reads prefix, one blank and text ("[prefix] [text
-content]"), so a prompt is the prefix with a trailing blank.
-
-The checkpoints of patembed hold the same prefixes as nested objects (``{"retrieval_IN": {"q_text": ...}}``). Neither
-sentence-transformers nor mteb can apply that form: both encode without a prompt.
+``table_11.csv`` holds the prefixes as the paper prints them; a model reads prefix, one blank and text. The checkpoints
+of patembed hold them as nested objects, which neither sentence-transformers nor mteb can apply.
 
 Tasks of the other benchmarks have no prompts in the papers. Each benchmark's facts name the row of Table 11 that its
 tasks use. DAPFAM, WIPO-AT retrieval and Sophia use ``retrieval_MIXED``, also for the IN and OUT slices: one encoding
-serves all three, and it reproduces the published DAPFAM scores. PatentMap's retrieval follows by analogy.
-Classification tasks use ``class_text2ipc3``, and clustering tasks ``clusters_ext_full_ipc``, since their labels are
-technical fields and not inventors. So do the patent tasks of mteb.
+serves all three, and it reproduces the published DAPFAM scores. Classification tasks use ``class_text2ipc3``, and
+clustering tasks ``clusters_ext_full_ipc``. So do the patent tasks of mteb.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Embeddings quantised to one byte or one bit per dimension, as for every dense score of DAPFAM (§5.3).
 
-``int8`` and ``uint8`` need a range for each dimension. The papers do not describe theirs. mteb's ``CompressionWrapper``
-takes it from the texts of each call, so that vectors of two calls cannot be compared. Here the range is fixed: title
-and abstract of the first 256 publications of the built-in sample are encoded as queries and as documents of
-``PatentCitationRetrieval``, and the range of a dimension is their mean plus and minus four standard deviations.
-``binary`` keeps signs and needs no calibration.
+``int8`` and ``uint8`` need a range for each dimension, which the papers do not describe. mteb's ``CompressionWrapper``
+takes it from the texts of each call, so that vectors of two calls cannot be compared. Here it is fixed: the mean plus
+and minus four standard deviations of title and abstract of 256 publications of the built-in sample, as queries and as
+documents of ``PatentCitationRetrieval``. ``binary`` keeps signs and needs no calibration.
 """
 
 from __future__ import annotations

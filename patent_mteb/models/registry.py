@@ -2,13 +2,12 @@
 
 The facts of :data:`~patent_mteb.models.checkpoints.CHECKPOINTS` come from the model cards and the published
 checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the checkpoint counts:
-PatenTEB §4.2 states mean pooling for all of patembed, but the ``base_long`` checkpoints pool the CLS token. Missing are
-``allenai/specter2``, an adapter that needs the ``adapters`` package (its base model is included), and models without
-public weights (QaECTER, SEARCHFORMER).
+the ``base_long`` checkpoints pool the CLS token. Missing are ``allenai/specter2``, which needs the ``adapters``
+package, and models without public weights (QaECTER, SEARCHFORMER).
 
-Settings that change scores are loader arguments, and mteb makes them part of the result path, such as
+Settings that change scores are loader arguments and part of the result path, such as
 ``mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")``. Without a hub, ``PATENT_MTEB_MODELS`` names a
-directory that holds copies under their hub ids (``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
+directory that holds copies under their hub ids.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""Input variants, section tags and layer pruning. Each setting is part of the model's identity.
+"""Input variants, section tags and layer pruning (PatenTEB §7.3). Each setting is part of the model's identity.
 
 **Input variants** (PatenTEB §7.4, Table 10). A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``.
-``noSEP`` removes the separators. ``trim[...]`` drops sections by their position, counted as in Python (``1`` is the
-abstract, ``-1`` the claim), before the separators are removed. The task's metadata name the sections of its texts
-(``text_parts``), so that ``trim[1]`` drops the abstract also where it comes first. The paper leaves three cases open.
-Here a missing section is ignored. A text without separators, or one that would lose all sections, stays unchanged. A
-removed separator leaves one blank.
+``noSEP`` removes the separators, so that one blank remains. ``trim[...]`` drops sections by their position, counted as
+in Python (``-1`` is the claim), before that. The task's metadata name the sections of its texts (``text_parts``), so
+that ``trim[1]`` drops the abstract also where it comes first. A missing section is ignored. A text without separators,
+or one that would lose all sections, stays unchanged.
 
 **Section tags** (PatentMap): ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of a patent. The
-authors' models were trained with tags; the paper's baselines read the same texts without them. The registered PatentMap
-checkpoints read tags, every other model reads none. The authors evaluated one other model with tags, bert-for-patents:
-it reads them for the ``paper_`` scores (:func:`reads_section_tags_in_paper`).
-
-**Pruned layers** are from PatenTEB §7.3.
+registered PatentMap checkpoints read tags, every other model reads none. The authors evaluated one other model with
+tags, bert-for-patents: it reads them for the ``paper_`` scores (:func:`reads_section_tags_in_paper`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Zero-shot classifiers: NLI cross-encoders and GLiNER2 taggers (WIPO-AT, section 4.4).
 
-They score label names instead of embedding texts, and run multi-label classification tasks only. The paper states no
-hypothesis; the default is :data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, and any other is part of the identity.
+They score label names instead of embedding texts, and run multi-label classification tasks only.
 """
 
 from __future__ import annotations

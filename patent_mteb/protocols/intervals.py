@@ -1,10 +1,9 @@
 """Confidence intervals of scores on frozen embeddings, by bootstrap over the test documents.
 
-The papers state none. Test documents are resampled :data:`RESAMPLES` times with seed 42, and the score is computed for
-each resample. Probes, the choice of C or k, and k-means are not fitted again. The limits are the 2.5 and 97.5
-percentiles of the resamples, shifted so that the mean of the resamples is the observed score, and clipped to the range
-of the score. The shift removes a bias of resampling: repeated documents make clusters look purer (a higher V-measure),
-and a resample without documents of a rare label scores 0 for it (a lower macro F1).
+The papers state none. Test documents are resampled :data:`RESAMPLES` times with seed 42; nothing is fitted again. The
+limits are the 2.5 and 97.5 percentiles, shifted so that the mean of the resamples is the observed score, and clipped to
+the range of the score. The shift removes a bias of resampling: repeated documents make clusters look purer, and a
+resample without documents of a rare label scores 0 for it.
 """
 
 from __future__ import annotations

@@ -2,18 +2,13 @@
 
 :func:`linear_probe` is the probe of WIPO-AT (section 3.3.2): one L2-regularised logistic regression per label, with C
 tuned on the validation split. The paper states neither grid nor tolerance; here they are :data:`C_GRID` and
-:data:`TOLERANCE`. The tested model is fitted on the training split only.
+:data:`TOLERANCE`. Rows are neither normalised nor standardised, since the paper mentions neither, so the effect of C
+grows with the squared length of the rows. The grid is wide enough for rows of unit length.
 
-**Scaling.** Rows are neither normalised nor standardised, since the paper mentions neither. The effect of C therefore
-grows with the squared length of the rows. The grid is wide enough for rows of unit length, and ``at_edge`` reports a
-best C at the edge of the grid.
-
-**Solver.** The objective of a label is that of scikit-learn's ``LogisticRegression(C)``: C times the sum of the
-logistic losses plus half the squared length of the weights, without a penalty on the intercept. It is strictly convex
-in the weights, so the solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS,
-with one matrix product for all labels. The Hessian of a label is close to the covariance of the embeddings times the
-label's total curvature. The eigenvectors of the covariance, computed once, therefore precondition every label and every
-C.
+**Solver.** The objective of a label is that of scikit-learn's ``LogisticRegression(C)``, strictly convex in the
+weights, so the solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS. The
+Hessian of a label is close to the covariance of the embeddings times the label's total curvature. The eigenvectors of
+the covariance, computed once, therefore precondition every label and every C.
 
 :func:`logistic_regression_f1` is the single-label probe of PatenTEB (table 14), which is scikit-learn's own.
 """

@@ -2,13 +2,12 @@
 
 The paper and the authors' code use 1,024 hidden units, ReLU, sigmoid outputs with binary cross-entropy, Adam at 3e-4
 and batches of 256. Training stops after five epochs without a lower validation loss, and the weights of the best epoch
-are used. The authors train for at most 100 epochs, which are 8,500 steps with their data. Smaller datasets get as many
-steps, because 100 epochs of a few hundred rows end long before convergence. :data:`PAPER_SETTINGS` adds what only their
-code shows: weight decay, clipped gradients, and no incomplete batches.
+are used. The authors train for at most 100 epochs, which are 8,500 steps with their data; smaller datasets get as many
+steps. :data:`PAPER_SETTINGS` adds what only their code shows: weight decay, clipped gradients, no incomplete batches.
 
-**Threads.** Short matrix products are faster on one thread (:func:`one_thread`). On two busy cores a linear probe of
-1,200 x 256 embeddings takes 1.0 s of processor time on one thread and 5.0 s on two, and the MLP probe 5 s and 38 s. On
-one thread, the last digits of a score do not depend on the number of cores either.
+**Threads.** Short matrix products are faster on one thread (:func:`one_thread`): on two busy cores, the MLP probe of
+1,200 x 256 embeddings takes 5 s of processor time on one thread and 38 s on two. On one thread, the last digits of a
+score do not depend on the number of cores either.
 """
 
 from __future__ import annotations

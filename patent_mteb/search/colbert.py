@@ -1,7 +1,7 @@
 """ColBERT checkpoints: their files, and the two libraries that encode with them.
 
-PyLate and sentence-transformers >= 6 cannot share an environment; here both give the same token vectors. A checkpoint
-that a library would complete with untrained weights is refused.
+PyLate and sentence-transformers >= 6 cannot share an environment; both give the same token vectors. A checkpoint that a
+library would complete with untrained weights is refused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Exact search with the vectors of an encoder, on arrays.
 
-Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper``. So is the ranking, up to the last
-bits of single-precision sums and documents tied by them. A similarity that is cosine or inner product, as verified on
-vectors of the model, is replaced by a matrix product (:mod:`patent_mteb.search.nearest`); any other is called block by
-block. Tasks with the same queries and corpus (ALL, IN and OUT of DAPFAM) share rankings by the content of the vectors.
+Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper``, and so is the ranking, up to the
+last bits of single-precision sums. A similarity that is cosine or inner product, as verified on vectors of the model,
+is a matrix product (:mod:`patent_mteb.search.nearest`); any other is called block by block. Tasks with the same queries
+and corpus (ALL, IN and OUT of DAPFAM) share rankings by the content of the vectors.
 """
 
 from __future__ import annotations

@@ -110,28 +110,23 @@ TokenPrecision = Literal["float32", "int8"]
 class LateInteraction(LiveIdentity, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
-    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). All other tasks (classification, clustering,
-    ...) use ``encode``: the mean of the token vectors of a text, d = 1/n sum d_j over the vectors of MaxSim, encoded as
-    a document, hence without the query's [MASK] expansion (WIPO-AT section 3.3.4). The formula of the paper does not
-    normalise the mean, and neither does this. ``similarity`` compares means by cosine.
+    Retrieval and reranking tasks use exact MaxSim. All other tasks use ``encode``: the mean of the token vectors of a
+    text, encoded as a document, hence without the query's [MASK] expansion (WIPO-AT section 3.3.4). The formula of the
+    paper does not normalise the mean, and neither does this. ``similarity`` compares means by cosine.
 
     Prompts are resolved as for every mteb model and follow the query or document marker. Without any, the stored
-    prompts of the checkpoint apply; ``encode`` falls back to the document prompt, because it encodes documents.
+    prompts of the checkpoint apply; ``encode`` falls back to the document prompt.
 
     Args:
         model_name: directory of a checkpoint, or its name on the hub.
-        device: torch device; CUDA if there is one.
-        backend: "sentence-transformers" (>= 6) or "pylate"; None uses the installed one. Token vectors are the same, so
-            the backend is recorded in ``loader_kwargs`` and not part of the identity.
+        backend: "sentence-transformers" (>= 6) or "pylate", the installed one by default; not part of the identity,
+            because token vectors are the same.
         dtype: type of the dot products of MaxSim, "float32" or "bfloat16". Encoding is always float32.
-        vectors: "float32", or "int8": token vectors of queries and documents are rounded to bytes
-            (:class:`~patent_mteb.store.codecs.Scaled`), which take a quarter of the disk in a store.
-        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores), besides
-            the model, all query tokens and the top k. Does not change a score.
-        model_prompts, query_marker, document_marker, query_length, document_length, attend_to_expansion: replace those
-            of the checkpoint.
-        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with those of mteb's own
-            entry of the checkpoint, which searches an approximate index.
+        vectors: "float32", or "int8": token vectors are rounded to bytes (:class:`~patent_mteb.store.codecs.Scaled`).
+        memory_budget: bytes of working memory of a search, besides the model, all query tokens and the top k.
+        model_prompts, query_marker, document_marker, query_length, document_length, attend_to_expansion: replace the
+            checkpoint's.
+        maxsim: "exact", the only kind. It separates results from those of mteb's own, approximate entry.
     """
 
     def __init__(

@@ -235,10 +235,9 @@ def _sum(scores: Scores, starts: Starts) -> Scores:
 
 
 def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
-    """Equation 4: the mean of the three best passages, or of all if fewer.
+    """Equation 4: the mean of the three best passages, or of all if fewer ("the three highest-scoring passages").
 
     Equation 4 always divides by three, which would rank a document of one passage below one with three mediocre ones.
-    This follows the description next to it ("averages the three highest-scoring passages").
     """
     lengths = _lengths(scores, starts)
     best = np.full((3, *scores.shape[:-1], len(starts)), -np.inf, scores.dtype)
@@ -499,10 +498,10 @@ class Passages(ArraySearch):
 
 
 class BestSection(ArraySearch):
-    """A search model over the sections of documents, each scored by its best section.
+    """A search model over the column ``sections`` of a corpus, a list of texts; a document scores as its best section.
 
-    The corpus has a column ``sections``, a list of texts for each document. Empty texts are skipped, and a document
-    without sections is never found. The ``parts`` of the run are the numbers of the best sections, the first of equals.
+    Empty texts are skipped, and a document without sections is never retrieved. The ``parts`` of the run are the
+    numbers of the best sections, the first of equals.
     """
 
     hides = True

@@ -1,14 +1,13 @@
 """Fixed texts that detect a changed model.
 
 Each encoder encodes the texts in both roles when it is loaded and at the end of a run; a cross-encoder scores pairs of
-them. The vectors are compared with those of the start, with those in the embedding store, and, as a sketch
-(:class:`Behaviour`), with the evidence of a stored result. This detects other weights under the same name and revision,
-another tokenizer or number type, an unlisted setting, and a model that is not deterministic.
+them. The vectors are compared with those of the start, with those in the store, and, as a sketch (:class:`Behaviour`),
+with the evidence of a stored result. This detects other weights under the same name and revision, another tokenizer or
+number type, an unlisted setting, and a model that is not deterministic.
 
-The measure is the relative distance of two vectors, |a - b| / max(|a|, |b|), in double precision. Distances up to the
-tolerance of the number type are rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in
-float16 and 0.009 in bfloat16. Beyond it no vector is shared. For vectors of length 1, a distance of d is a cosine of
-1 - d²/2.
+The measure is the relative distance |a - b| / max(|a|, |b|). Distances up to the tolerance of the number type are
+rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in float16 and 0.009 in bfloat16.
+For vectors of length 1, a distance of d is a cosine of 1 - d²/2.
 """
 
 from __future__ import annotations
@@ -173,10 +172,9 @@ def _directions(width: int) -> NDArray[np.float64]:
 
 
 def behaviours(model: Any) -> list[dict[str, Any] | None]:
-    """Return a record for each encoder, cross-encoder and language model in a model.
+    """Return a record for each encoder, cross-encoder and language model, None for one that does not accept the texts.
 
-    The record is None for a model that does not accept the texts. Search models such as BM25 have none: their settings
-    and libraries determine their scores.
+    Search models such as BM25 have none: their settings and libraries determine their scores.
     """
     return [_record(leaf) for leaf in leaves(model, unloaded=True) if _is_watched(leaf)]
 

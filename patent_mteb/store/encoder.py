@@ -2,12 +2,9 @@
 
 Scores are the same with and without the store: it returns the vectors of the model bit for bit (in fp32). A vector of a
 transformer depends in its last bits on the padding of its batch. New texts therefore go to a sentence-transformers
-model in the batches that stock mteb would form (longest first, ``batch_size`` at a time), unless ``batch_tokens`` asks
-for batches by tokens (:mod:`.batches`). Where a call repeats a text, or finds some of its texts in the store, the
-batches differ. The vectors then differ by about 1e-7 from those of another run, as in stock mteb between two tasks or
-batch sizes, but never within one store.
-
-A model needs vectors, a name and a revision to have a store.
+model in the batches that stock mteb would form, unless ``batch_tokens`` requests batches by tokens (:mod:`.batches`).
+Where a call repeats a text, or finds some of its texts in the store, vectors differ by about 1e-7 from those of another
+run, as in stock mteb between two tasks or batch sizes, but never within one store.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Locks of the store: the processes of a space, and the texts they encode.
 
-Both rest on the locks of the file system (:func:`patent_mteb.files.lock`), which end with their process, however that
-happens. They need no clock and leave nothing behind.
+Both rest on file locks (:func:`patent_mteb.files.lock`), which end with their process.
 
 * A process that has a space open holds a shared lock on its folder. A space is removed under an exclusive lock. Where
   the system has no locks, a space counts as in use for an hour after its last use, as far as the clocks agree.
-* A process claims a group of batches before it encodes them. A claim is a file in the folder ``claims`` of the space
-  that lists the keys and is locked until their vectors are written. Other processes take other groups first and skip
-  the claimed texts once they are stored. A lock on the folder serialises the making and reading of claims. Without
-  locks, or in a read-only store, nothing is claimed, and each process encodes what it misses.
+* A process claims a group of batches before it encodes them: a locked file in ``claims`` that lists their keys. Other
+  processes take other groups first and skip the claimed texts once they are stored. Without locks, or in a read-only
+  store, nothing is claimed, and each process encodes what it misses.
 """
 
 from __future__ import annotations

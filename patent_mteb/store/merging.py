@@ -1,7 +1,7 @@
 """Merge stores: copy missing vectors from other stores, shard by shard.
 
-The other stores are only read. The target is consistent after each shard, so an interrupted merge can be repeated. A
-damaged store, or one that was filled by another model, is refused before anything is copied.
+The other stores are only read, and an interrupted merge can be repeated. A damaged store, or one that was filled by
+another model, is refused before anything is copied.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ _SAMPLE = 2048
 
 @dataclass
 class Merged:
-    """Result of a merge: spaces read, texts copied, and texts that the store had.
-
-    ``uncompared`` are spaces without a common text, ``notes`` incomplete records of the other stores.
-    """
+    """Spaces read, texts copied and known, spaces without a common text, and incomplete records of the other stores."""
 
     spaces: int = 0
     copied: int = 0
@@ -41,11 +38,10 @@ class Merged:
 
 
 def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
-    """Copy vectors to a store that it lacks.
+    """Copy vectors to a store that it lacks, after all of the other stores is compared.
 
-    Texts that both stores have must have the same vectors, up to rounding; the fixed texts of
-    :mod:`patent_mteb.store.canaries` are in every store that a run has filled. All of a store is compared before
-    anything of it is copied.
+    Texts that both have must have the same vectors, up to rounding; the fixed texts of :mod:`.canaries` are in every
+    store.
     """
     opened = [EmbeddingStore(other, create=False) for other in others]
     for other in opened:

@@ -1,18 +1,16 @@
 """Identity of a model with its current settings.
 
 A model is recorded when the suite loads it or first sees it: maximum length, number type, truncation, modules, prompts,
-similarity, and a fingerprint of its weights. While nothing differs from this record, the identity is that of the
-metadata. Later changes (``model.model.max_seq_length = 128``, ``.bfloat16()``, a training step) and arguments of
-``encode`` that change vectors enter it as a digest, ``experiment_kwargs["settings"]``.
+similarity, and a fingerprint of its weights. Later changes (``model.model.max_seq_length = 128``, a training step) and
+arguments of ``encode`` that change vectors enter its identity as a digest, ``experiment_kwargs["settings"]``.
 
 Models of this suite report their changes themselves (:class:`LiveIdentity`), and so do mteb's own models from their
-first task of the suite on. For any other model, mteb looks up results before it calls a task:
-:func:`with_current_settings` sets the identity where the suite is called first, and :func:`check_identity`, which every
-task calls, refuses a score that would be saved under the name of other settings.
+first task of the suite on. mteb looks up results of any other model before it calls a task:
+:func:`with_current_settings` sets the identity before that, and :func:`check_identity` refuses a score that would be
+saved under the name of other settings.
 
 No list of settings is complete, so all plain attributes of all modules, all buffers, the whole tokenizer and a sample
-of each weight count. Digests are the same in every process and on every device. Those of modules and tokenizer differ
-between versions of transformers and tokenizers, which write configurations differently.
+of each weight count. Digests of modules and tokenizer differ between versions of transformers and tokenizers.
 """
 
 from __future__ import annotations

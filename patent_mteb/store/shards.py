@@ -59,9 +59,9 @@ def _header(directory: Path, document: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Damage:
-    """A file of a store that cannot be used, and the texts that lose their vectors, as far as known.
+    """A file of a store that cannot be used, and the number of texts that lose their vectors, as far as known.
 
-    It is not ``fatal`` for the remains of a stopped or running writer: bytes without a record.
+    Bytes without a record, of a stopped or running writer, are not ``fatal``.
     """
 
     path: Path

@@ -102,19 +102,9 @@ def default_path() -> Path:
 class EmbeddingStore:
     """A folder of vectors, one for each text, model, revision, setting and prompt.
 
-    A store that cannot be written (read-only, a full disk) continues with its content and logs this once; new vectors
-    stay in memory.
-
-    Args:
-        path: the folder. Default: :func:`default_path`.
-        create: make the store if it is missing.
-        shard_bytes: size at which a new shard is started.
-        memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an
-            array in memory.
-
-    Raises:
-        DataError: the folder cannot be made, is missing (without ``create``), or holds something else or a store of a
-            later format.
+    A shard is closed at ``shard_bytes``. Above ``memory_limit``, a result is a mapped temporary file instead of an
+    array in memory. A store that cannot be written (read-only, a full disk) continues with its content and logs this
+    once; new vectors stay in memory.
     """
 
     def __init__(
@@ -223,8 +213,8 @@ class EmbeddingStore:
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Allocate an array: in memory, or above ``memory_limit`` as a temporary file.
 
-        The file is in the store, or (full disk, read-only) in the system's temporary folder. Its space is reserved
-        first: writing to a mapped file on a full disk kills the process.
+        Without room in the store, the file is in the system's temporary folder. Its space is reserved first: writing to
+        a mapped file on a full disk kills the process.
         """
         nbytes = shape[0] * shape[1] * dtype.itemsize
         if nbytes <= self.memory_limit:
@@ -278,14 +268,9 @@ class EmbeddingStore:
     ) -> PruneReport:
         """Remove spaces, or damaged shards only, and remains of killed processes.
 
-        The intact blocks of a damaged shard are saved to a new one first. A space in use by another process is skipped
-        and reported, unless ``force``: its processes encode again what they need.
-
-        Args:
-            model: only spaces of this model.
-            older_than_days: only spaces that no process has opened for this number of days, by the clock of this
-                machine.
-            damaged: remove damaged shards in these spaces (all spaces without another criterion) instead of the spaces.
+        ``model`` and ``older_than_days`` (since a process last opened a space) select spaces. With ``damaged``, only
+        their damaged shards are removed, after their intact blocks are saved to a new one. A space in use by another
+        process is skipped and reported, unless ``force``: its processes encode again what they need.
         """
         if model is None and older_than_days is None and not damaged:
             raise ValueError("state what to prune: a model, an age, or damaged shards")

@@ -81,8 +81,8 @@ SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "lic
 class PatentTaskMetadata(TaskMetadata):
     """mteb's metadata, with descriptive statistics in the user cache; mteb writes them into its own installation.
 
-    ``text_parts`` are the sections of the texts by role (``query``, ``document`` or ``text``), of roles whose texts
-    have one section, or several with ``[SEP]`` between them. Section tags and input variants read them.
+    ``text_parts`` are the sections of the texts by role (``query``, ``document`` or ``text``). Section tags and input
+    variants read them.
     """
 
     text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)

@@ -1,8 +1,8 @@
 """Per-query scores: one parquet file ``<Task>.queries.parquet`` next to each retrieval result, in mteb's folders.
 
 The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
-main score of the query against the judgements of the slice (null outside). The metadata of the file name task, model,
-revisions and subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
+main score against the judgements of the slice (null outside). The metadata of the file name task, model, revisions and
+subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Retrieval tasks: all scores are computed on the :class:`~patent_mteb.search.run.Run` of one search.
 
-mteb computes its scores itself, over dictionaries and slower, with ``PATENT_MTEB_FAST=0``, when it saves predictions
-and when it reranks given candidates. ``tests/tasks/test_retrieval.py`` compares both ways.
+mteb computes its scores itself, slower, with ``PATENT_MTEB_FAST=0``, when it saves predictions and when it reranks
+given candidates.
 
-**The paper's protocol.** The suite hides the family of a query from its ranking and its judgements. The evaluators of
-the papers have no such rule: sentence-transformers' ``InformationRetrievalEvaluator`` (PatenTEB §5.1), mteb's eighteen
-DAPFAM tasks, and the rankings over "all corpus embeddings" of WIPO-AT §3.3.1. Every retrieval task of a paper therefore
-also stores, as ``paper_...``, the scores of the same search with nothing hidden, even if no query has a hidden
-document. ``paper_n_queries`` is less than the paper's number by the queries whose only relevant document is
-themselves: they are not searched, and the log counts them. Reports treat ``paper`` and ``paper_<slice>`` as slices, so
-they are in no mean.
+**The paper's protocol.** The suite hides the family of a query from its ranking and its judgements; the evaluators of
+the papers have no such rule. Every retrieval task of a paper therefore also stores, as ``paper_...``, the scores of the
+same search with nothing hidden. ``paper_n_queries`` is less than the paper's number by the queries whose only relevant
+document is themselves: they are not searched, and the log counts them. Reports treat ``paper`` and ``paper_<slice>`` as
+slices, so they are in no mean.
 """
 
 from __future__ import annotations
@@ -74,12 +72,12 @@ DISTRACTORS = 20
 
 @dataclass(frozen=True)
 class RetrievalTables:
-    """The texts and judgements of a retrieval task, by id; the texts of the corpus exist once, also in mteb's form.
+    """The texts and judgements of a retrieval task, by id.
 
     ``hidden`` are the documents that a query must not retrieve, its own family, and ``unformed`` the slices that the
-    data do not support, with the reason. ``document_columns`` are further columns of the corpus, by name and document.
-    ``paper_qrels`` and ``paper_slices`` are the judgements of the paper's evaluator, if they differ (those of a query
-    on itself). With a ``gate``, a query sees only documents that were public before its priority date.
+    data do not support, with the reason. ``document_columns`` are further columns of the corpus. ``paper_qrels`` and
+    ``paper_slices`` are the judgements of the paper's evaluator, if they differ (those of a query on itself). With a
+    ``gate``, a query sees only documents that were public before its priority date.
     """
 
     corpus: Mapping[str, str]

@@ -1,9 +1,9 @@
 """Verification of results, before any command prints, writes or compares their numbers.
 
-A result is compared with itself, with its evidence (:mod:`patent_mteb.tasks.evidence`) and its place in the results
-folder, with the version of the scoring, with the per-query scores next to it, if there are any, and with the model, if
-one is loaded. Digests are not signatures. The per-query scores detect a forged checksum. If they are forged or deleted
-as well, the scores of a sample of queries do: ``patent-mteb doctor RESULTS --recompute 5%``.
+A result is compared with itself, its evidence (:mod:`patent_mteb.tasks.evidence`), its place, the version of the
+scoring, the per-query scores next to it, and the model, if one is loaded. Digests are not signatures: the per-query
+scores detect a forged checksum. If they are forged or deleted as well, the scores of a sample of queries do:
+``patent-mteb doctor RESULTS --recompute 5%``.
 """
 
 from __future__ import annotations
