@@ -60,13 +60,6 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
 def without_excluded(results: Mapping[str, Mapping[str, float]], folder: Path | str) -> dict[str, dict[str, float]]:
     """Return rankings of BEIR without the documents that ``excluded.tsv`` of an exported folder names.
 
-    Args:
-        results: ``{query id: {document id: score}}``, as BEIR's retrieval returns it.
-        folder: the folder of ``patent-mteb publish beir``.
-
-    Raises:
-        DataError: the folder has no such file.
-
     Example:
         >>> import tempfile
         >>> from pathlib import Path

@@ -56,10 +56,6 @@ class Quantised(WrappedEncoder):
         precision: "int8", "uint8" or "binary"; see :mod:`patent_mteb.store.codecs`.
         calibration: texts instead of :func:`calibration_texts`, in any order; their digest is part of the identity.
 
-    Raises:
-        ModelError: ``model`` is not an encoder, or is already quantised; the precision is unknown; or there are fewer
-            than two texts. On encoding, if the model returns vectors that are not finite.
-
     Example:
         >>> import mteb
         >>> import patent_mteb

@@ -36,14 +36,6 @@ class Truncated(WrappedEncoder):
     With a stored encoder (``Truncated(stored(model), 256)``), all choices of ``dims`` share one encoding. A vector
     whose first dimensions are zero stays zero.
 
-    Args:
-        model: an mteb encoder.
-        dims: dimensions to keep.
-
-    Raises:
-        ModelError: ``model`` is not an encoder, or ``dims`` is not between 1 and the model's dimensions. If these are
-            unknown, encoding raises it.
-
     Example:
         >>> import mteb
         >>> from patent_mteb.models import Truncated

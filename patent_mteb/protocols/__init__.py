@@ -1,13 +1,4 @@
-"""Evaluation protocols for frozen embeddings.
-
-======================  ================================================================================================
-:mod:`.linear_probe`    one-vs-rest logistic regression of all labels (WIPO-AT, section 3.3.2; PatenTEB, table 14)
-:mod:`.mlp_probe`       a perceptron with one hidden layer (PatentMap, appendix C.1)
-:mod:`.knn`             exact neighbours, majority vote and ranked classes (WIPO-AT, section 3.3.2; PatentMap)
-:mod:`.clustering`      k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
-:mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
-:mod:`.intervals`       confidence intervals by bootstrap over the test documents
-======================  ================================================================================================
+"""Evaluation protocols for frozen embeddings: probes, neighbours, clustering, zero-shot scoring, and their intervals.
 
 Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. The package does not import
 mteb, and torch only where needed.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +20,6 @@ from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 Scorer = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 HYPOTHESIS = "This text is about {}."
 _TEXTS_AT_ONCE = 64
-
-
-@runtime_checkable
-class LabelScorer(Protocol):
-    @property
-    def score_labels(self) -> Scorer:
-        """``score(texts, labels) -> [n texts, n labels]``."""
 
 
 def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
