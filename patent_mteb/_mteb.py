@@ -61,16 +61,14 @@ NAMES = {
 
 
 class TaskHooks:
-    """mteb's private steps of a task under public names; a base class before mteb's.
-
-    A subclass defines the steps that mteb does not have, and may replace any other.
-    """
+    """mteb's private steps of a task under public names; a base class before mteb's."""
 
     before_lookup: Any  # prepares the task before mteb looks for a stored score
     check_model: Any  # rejects a model whose scores could be confused with another's
     with_cost: Any  # returns the scores that a function computes, with their cost
     with_settings: Any  # adds the prompts and settings of the model to the scores
     with_evidence: Any  # adds the evidence to the scores, or rejects them
+    upload: Any  # pushes the task's data to the hub
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         """Return the scores of a model on the data of one split and subset."""
@@ -78,9 +76,6 @@ class TaskHooks:
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
         return super()._calculate_descriptive_statistics_from_split(split, **arguments)  # type: ignore[misc]
-
-    def upload(self, *args: Any, **arguments: Any) -> None:
-        super()._push_dataset_to_hub(*args, **arguments)  # type: ignore[misc]
 
     @property
     def eval_splits(self) -> Any:

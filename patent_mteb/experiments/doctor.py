@@ -42,9 +42,7 @@ _META = "model_meta.json"
 _LOADING_SETTINGS = ("max_tokens", "layers", "input")
 """Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 
-_TOLERANCE = 1e-4
-"""Difference up to which two scores of a query are equal."""
-
+_TOLERANCE = 1e-4  # difference up to which two scores of a query are equal
 _TOLERATED_SHARE = 0.05
 """Share of queries whose scores may differ: on other hardware, documents of almost equal scores swap ranks."""
 

@@ -118,7 +118,6 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
 
 
 def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
-    """Encode all texts of a job on Ray workers that share store and data."""
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]
     done = dict(each(partial(encode_share, job), every, engine="ray", gpus=True, tell=tell))

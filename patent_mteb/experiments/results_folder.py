@@ -34,8 +34,7 @@ from patent_mteb.tasks.verification import Place, check_entry, check_model, chec
 
 logger = logging.getLogger(__name__)
 Live = Callable[[], Mapping[str, Any]]
-QUARANTINED = ".quarantined"
-"""Suffix of files that are unreadable or fail verification; no command reads them."""
+QUARANTINED = ".quarantined"  # suffix of files that are unreadable or fail verification; no command reads them
 _META = "model_meta.json"
 _SETTINGS = "run_settings.jsonl"
 _FIELD = "patent_mteb"
@@ -106,10 +105,9 @@ def quarantine(path: Path) -> Path:
 
 
 class ResultsFolder(ResultCache):
-    """mteb's results folder with atomic writes.
+    """mteb's results folder with atomic writes: mteb writes in place and the result first.
 
-    mteb writes the result first and in place, so a killed process leaves incomplete files. Here each file is renamed
-    into place, the result last. Description and settings are written once: mteb reads five versions for them each time.
+    Description and settings are written once, because mteb reads the versions of five packages for them each time.
     """
 
     def __init__(self, folder: Path, encode_kwargs: Mapping[str, Any] | None = None) -> None:

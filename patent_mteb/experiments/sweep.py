@@ -98,14 +98,12 @@ class Matrix:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The chosen pairs, grouped by corpus."""
         chosen = [pair for pair in dapfam.PAIRS if pair[0] in self.queries and pair[1] in self.corpora]
         corpora = list(dict.fromkeys(corpus for _, corpus in chosen))
         return sorted(chosen, key=lambda pair: corpora.index(pair[1]))
 
     @property
     def fusions(self) -> dict[str, Fusion]:
-        """The fusion settings by their name in the table."""
         chosen: list[Fusion] = [*map(RRF, self.rrf), *map(Linear, self.alphas)]
         return {tag_of(fusion): fusion for fusion in chosen}
 
@@ -159,7 +157,6 @@ def _row_digest(row: dict[str, Any]) -> str:
 
 
 def with_digests(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the digest of each row as the last column."""
     rows = table.drop(_DIGEST, strict=False)
     return rows.with_columns(pl.Series(_DIGEST, [_row_digest(row) for row in rows.iter_rows(named=True)], pl.String))
 
@@ -240,7 +237,6 @@ class SweepTable:
         return bool(self.frame.height) and (model, *astuple(setting)) in self.frame.select("model", *_FACTORS).rows()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Add or replace rows, and write the table."""
         added = pl.DataFrame(rows, infer_schema_length=None)
         table = pl.concat([self.frame, added], how="diagonal_relaxed") if self.frame.height else added
         self.frame = table.unique(_KEYS, keep="last", maintain_order=True)

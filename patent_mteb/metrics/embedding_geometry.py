@@ -85,10 +85,7 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
 def intra_document_distances(
     embeddings: ArrayLike, documents: ArrayLike
 ) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
-    """Ids of the documents with at least two sections, and the mean cosine distance of their sections (appendix E).
-
-    ``documents`` are the document ids of the rows of ``embeddings``, which are sections.
-    """
+    """Ids of the documents with several sections (rows), and the mean distance of their sections (appendix E)."""
     x, names, owner = _sections(embeddings, documents)
     sums, counts = _sums(x, owner)
     several = counts > 1
@@ -118,10 +115,7 @@ def _sums(x: NDArray[np.float64], owner: NDArray[np.int64]) -> tuple[NDArray[np.
 def random_pair_distance(
     embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED
 ) -> float:
-    """Mean cosine distance of sections of different documents (appendix E, P_rand).
-
-    ``pairs`` pairs are drawn uniformly and independently; None takes all.
-    """
+    """Mean cosine distance of drawn (None: all) pairs of sections of different documents (appendix E, P_rand)."""
     x, names, owner = _sections(embeddings, documents)
     if len(names) < 2:
         raise ValueError("random pairs need sections of at least two documents")
@@ -145,10 +139,9 @@ class IDA:
 
 
 def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> IDA:
-    """Intra-document distance divided by the distance of random pairs (appendix E).
+    """Intra-document distance divided by that of random pairs (appendix E): low if sections of a patent are close.
 
-    The ratio is low if sections of one patent are close. For Figure 6 of the paper, pass the rows of two kinds of
-    section at a time.
+    For Figure 6 of the paper, pass the rows of two kinds of section at a time.
     """
     names, distances = intra_document_distances(embeddings, documents)
     if not len(names):

@@ -49,10 +49,7 @@ def code_matrices(
 
 
 def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_array) -> NDArray[np.bool_]:
-    """[queries, depth] whether the document at each rank shares a code with the query (:func:`code_matrices`).
-
-    ``ranked`` holds document indices, -1 after the end of a ranking.
-    """
+    """[queries, depth] whether the document at each rank, -1 for none, shares a code with the query."""
     places = np.asarray(ranked)
     if places.ndim != 2 or len(places) != query_codes.shape[0]:
         raise ValueError(

@@ -21,7 +21,6 @@ _ABSTENTION = np.linspace(0, 1, 11)[:-1]
 
 
 def starts_of_runs(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the start indices of runs of equal numbers."""
     return np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
 
 
@@ -81,9 +80,7 @@ def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dic
     }
 
 
-Gains = Mapping[str, Mapping[str, int]]
-"""Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
-
+Gains = Mapping[str, Mapping[str, int]]  # judgements as in trec_eval: ``{query id: {document id: gain}}``
 _PAIRS = 1 << 16
 
 
@@ -95,7 +92,6 @@ class QueryScores:
     scores: dict[str, Floats]
 
     def means(self) -> dict[str, float]:
-        """The mean of each measure over the queries; none without a query."""
         return {measure: float(values.mean()) for measure, values in self.scores.items()} if self.queries else {}
 
 
@@ -278,6 +274,34 @@ class Judged:
         judged = JudgedRanks.of(part, ranks)
         return QueryScores(queries, {measure: judged.score(measure) for measure in measures})
 
+    def judged_share(self, k: int) -> Floats:
+        """[queries] ``judged@k``: share of the first k documents, or of all of a shorter ranking, that are judged."""
+        inside = (self.ranks > 0) & (self.ranks <= k)
+        found = np.bincount(self.judgements.query[inside], minlength=len(self._docs))
+        shown = (self._docs[:, :k] >= 0).sum(axis=1)
+        return np.divide(found, shown, out=np.zeros(len(self._docs)), where=shown > 0)
+
+    def bpref(self, least: int = 1) -> Floats:
+        """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).
+
+        For R documents with a gain of ``least`` and N other judged documents, it is the mean over the former of 1 - n /
+        min(R, N), where n, at most R, is the number of the latter above it. A relevant document that is not retrieved
+        counts as 0. With N = 0 it is the share of relevant documents that is retrieved, without one 0.
+        """
+        judgements, ranks, n = self.judgements, self.ranks, len(self._docs)
+        scores, ends = np.zeros(n), np.searchsorted(judgements.query, np.arange(n + 1))
+        for row in range(n):
+            own = slice(ends[row], ends[row + 1])
+            relevant, rank = judgements.gain[own] >= least, ranks[own]
+            n_relevant, n_other = int(relevant.sum()), int((~relevant).sum())
+            found, others = rank[relevant & (rank > 0)], np.sort(rank[~relevant & (rank > 0)])
+            if not n_relevant:
+                continue
+            above = np.minimum(np.searchsorted(others, found), n_relevant)
+            lost = above / min(n_relevant, n_other) if n_other else np.zeros(len(found))
+            scores[row] = float((1 - lost).sum()) / n_relevant
+        return scores
+
 
 def _mean(values: Floats) -> float:
     """The mean by sequential summation as in mteb: a mean of simple fractions may be a tie for rounding."""
@@ -296,15 +320,13 @@ def retrieval_scores(
     """
     if not len(docs) or 1 not in ks:
         raise ValueError("retrieval is scored over at least one query, and at rank 1 among others")
-    return _scores(judged, ks, confidences(docs, scores))
+    return mean_scores(judged, ks, confidences(docs, scores))
 
 
-def mean_scores(judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:
-    """The scores of :func:`retrieval_scores` without the nAUC, which alone needs the scores of the ranking."""
-    return _scores(judged, ks, {})
-
-
-def _scores(judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Floats]) -> dict[str, float]:
+def mean_scores(
+    judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Floats] | None = None
+) -> dict[str, float]:
+    """The scores of :func:`retrieval_scores`, with the nAUC of confidences only."""
     names = ("ndcg", "map", "recall", "precision", "mrr")
     columns = {f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in names for k in ks}
     means = {name: _mean(column) for name, column in columns.items()}
@@ -316,44 +338,3 @@ def _scores(judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Flo
         **(naucs(confidence, columns) if confidence else {}),
         **{f"hit_rate_at_{k}": round(_mean(judged.score(f"hit_rate@{k}")), 5) for k in ks},
     }
-
-
-def judged_share(
-    docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], k: int
-) -> NDArray[np.float64]:
-    """[queries] ``judged@k``: share of the first k documents that are judged, with any grade.
-
-    For shorter rankings, k is their length; it is 0 for an empty one.
-    """
-    judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
-    ranks = ranks_of(docs[:, :k], judgements)
-    found = np.bincount(judgements.query[ranks > 0], minlength=len(docs)).astype(np.float64)
-    shown = (docs[:, :k] >= 0).sum(axis=1)
-    share: NDArray[np.float64] = np.divide(found, shown, out=np.zeros(len(docs)), where=shown > 0)
-    return share
-
-
-def bpref(
-    docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], least: int = 1
-) -> NDArray[np.float64]:
-    """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).
-
-    For R relevant and N non-relevant judged documents, it is the mean over relevant documents of 1 - n / min(R, N),
-    where n, at most R, is the number of non-relevant judged documents above it. A relevant document that is not
-    retrieved counts as 0. With N = 0 it is the share of relevant documents that is retrieved, without a relevant
-    document 0.
-    """
-    judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
-    ranks = ranks_of(docs, judgements)
-    scores, ends = np.zeros(len(docs)), np.searchsorted(judgements.query, np.arange(len(docs) + 1))
-    for row in range(len(docs)):
-        own = slice(ends[row], ends[row + 1])
-        relevant, rank = judgements.gain[own] >= least, ranks[own]
-        n_relevant, n_other = int(relevant.sum()), int((~relevant).sum())
-        found, others = rank[relevant & (rank > 0)], np.sort(rank[~relevant & (rank > 0)])
-        if not n_relevant:
-            continue
-        above = np.minimum(np.searchsorted(others, found), n_relevant)
-        lost = above / min(n_relevant, n_other) if n_other else np.zeros(len(found))
-        scores[row] = float((1 - lost).sum()) / n_relevant
-    return scores

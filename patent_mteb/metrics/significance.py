@@ -32,9 +32,7 @@ RESAMPLES = 10_000
 SEED = 42
 _BLOCK_ENTRIES = 1 << 21
 _CHUNK = 512
-_KEPT = 1 << 24
-"""Draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples."""
-
+_KEPT = 1 << 24  # draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples
 _REFINE = 255
 
 
@@ -118,7 +116,6 @@ class Bootstrap:
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    """Scores as a matrix of finite numbers, [queries, models]."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"scores must be [queries, models] with at least one of each, got shape {values.shape}")
@@ -171,9 +168,9 @@ def bootstrap(
 def difference_interval(
     first: float, first_limits: tuple[float, float], second: float, second_limits: tuple[float, float]
 ) -> tuple[float, float]:
-    """The interval of a difference of two scores from their own intervals (Zou and Donner 2008, "MOVER").
+    """The interval of a difference of two independent scores from their intervals (Zou and Donner 2008, "MOVER").
 
-    It assumes independence, so it is too wide for scores on the same documents.
+    It is too wide for scores on the same documents.
     """
     below = np.hypot(first - first_limits[0], second_limits[1] - second)
     above = np.hypot(first_limits[1] - first, second - second_limits[0])
@@ -210,8 +207,7 @@ def p_text(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-_BLOCK = 256
-"""Permutations drawn at a time."""
+_BLOCK = 256  # permutations drawn at a time
 
 
 @dataclass(frozen=True)
@@ -344,8 +340,7 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     return float(quantiles * np.median(spread) / np.sqrt(n))
 
 
-MARK = "†"
-"""Follows a score on too little, and a mean that such scores were left out of."""
+MARK = "†"  # follows a score on too little, and a mean that such scores were left out of
 
 
 _LEAST = {

@@ -55,7 +55,6 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
 
 
 def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
-    """Return the positive judgements, of the queries that have one."""
     found = {
         query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()
     }

@@ -15,8 +15,7 @@ from patent_mteb.store.canaries import encoders
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.resolve import facts_of, resolve
 
-WITHOUT_ROLE = "text"
-"""The key of texts that are neither queries nor documents."""
+WITHOUT_ROLE = "text"  # the key of texts that are neither queries nor documents
 
 
 def prompts_put(

@@ -43,9 +43,7 @@ _TABLE = list(csv.DictReader(Path(__file__).with_name("table_11.csv").read_text(
 TABLE_11 = {row["row"]: TaskPrompt(row["query"], row["document"]) for row in _TABLE}
 """Table 11, by the data set names of the paper."""
 
-TASK_PROMPTS = {row["task"]: row["row"] for row in _TABLE}
-"""The suite's PatenTEB tasks and their rows in Table 11."""
-
+TASK_PROMPTS = {row["task"]: row["row"] for row in _TABLE}  # the suite's PatenTEB tasks and their rows in Table 11
 _ROWS: dict[str, str] = {
     r"DAPFAM\w+Retrieval": "retrieval_MIXED",
     r"(Swedish)?Patent\w*Classification": "class_text2ipc3",

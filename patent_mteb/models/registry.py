@@ -116,10 +116,7 @@ def _local_copy(name: str) -> Path | None:
 
 
 class CheckpointMeta(ModelMeta):
-    """Metadata of a registered checkpoint with the revision at registration.
-
-    A local copy may change later, and so may the hub's branch.
-    """
+    """Metadata of a registered checkpoint; a local copy, or the hub's branch, may change after the registration."""
 
     def placed(self) -> ModelMeta:
         """Return the metadata with the present revision: the content of a local copy, else the commit on the hub."""
@@ -179,7 +176,6 @@ def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
 
 
 def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | None) -> SentenceTransformer:
-    """Add pooling to a bare transformer from a repository without sentence-transformers modules."""
     import sentence_transformers
 
     try:
@@ -302,9 +298,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
     )
 
 
-METAS: tuple[ModelMeta, ...] = tuple(map(_meta, CHECKPOINTS.values()))
-"""The metadata of every registered patent model."""
-
+METAS: tuple[ModelMeta, ...] = tuple(map(_meta, CHECKPOINTS.values()))  # the metadata of every registered patent model
 _META_BY_NAME = dict(zip(CHECKPOINTS, METAS, strict=True))
 
 

@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 NO_PROMPTS = {"prompts": "none"}
 """The setting of a model that is run without its prompts; its result path needs no digest."""
 
-PARTS = ("title", "abstract", "claim")
-"""The sections of a text if its task's metadata do not name them."""
-
+PARTS = ("title", "abstract", "claim")  # the sections of a text if its task's metadata do not name them
 TABLE_10 = ("noSEP", "trim[1]", "trim[-1]", "trim[1,-1]", "noSEP+trim[1]", "noSEP+trim[-1]", "noSEP+trim[1,-1]")
 """The input variants of Table 10 by name."""
 
@@ -58,7 +56,6 @@ class Variant:
 
     @classmethod
     def parse(cls, name: str) -> Variant:
-        """Read a name such as ``noSEP``, ``trim[-1]`` or ``noSEP+trim[1,-1]``."""
         found = _NAME.fullmatch(name.replace(" ", ""))
         if found is None or not (found["nosep"] or found["trim"]):
             raise ModelError(f"invalid input variant '{name}'. Remedy: use one of the forms {', '.join(TABLE_10)}.")
@@ -105,8 +102,7 @@ class WrappedEncoder(LiveIdentity):
 class EditedInput(WrappedEncoder):
     """An encoder whose texts are edited, by ``edit(text, names of its sections)``, before prompts are added.
 
-    Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of reading unedited
-    text.
+    Only ``text`` is passed on, so a model that reads other columns fails instead of reading unedited text.
     """
 
     usual_settings = NO_PROMPTS
@@ -179,10 +175,7 @@ def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
 
 
 def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
-    """Put PatentMap's section tags into a text: ``title [SEP] [abstract] abstract [SEP] [claim] claim``.
-
-    The title, sections without a tag in PatentMap, and texts that already contain a tag stay as they are.
-    """
+    """Put PatentMap's section tags before the sections of a text that have one, unless it contains a tag already."""
     if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text
     sections = text.split(SEPARATOR)

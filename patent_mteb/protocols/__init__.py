@@ -50,10 +50,7 @@ def f1_per_label(true: Labels, predicted: Labels) -> NDArray[np.float64]:
 
 
 def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Return |true and top k| / k of the classes of each document (PatentMap, P@k).
-
-    Ties are ordered by class. The denominator is k, also with fewer than k classes.
-    """
+    """Return |true and top k| / k of the classes of each document (PatentMap, P@k); ties are ordered by class."""
     top = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :k]
     hits = np.take_along_axis(true, top, axis=1).sum(axis=1)
     return np.asarray(hits / k, dtype=np.float64)

@@ -30,9 +30,8 @@ BATCH = 16_384
 def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
     """Return the rarest label of each document, of equally rare ones the alphabetically first.
 
-    WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest
-    label is the most specific thing said of a document, and the rule keeps rare classes alive, as the number of
-    clusters, that of all labels, supposes. ``counts`` are the documents with each label, by default of ``label_sets``.
+    It is the most specific one, and the rule keeps rare classes, which the number of clusters, that of all labels,
+    assumes. ``counts`` are the documents with each label, by default of ``label_sets``.
     """
     known = _counted(label_sets, counts)
     return [min(labels, key=lambda label: (known[label], label)) for labels in label_sets]
@@ -45,10 +44,7 @@ def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[s
 
 
 def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[int]]:
-    """The class and the document of each pair of a document and one of its labels.
-
-    Even perfect clusters score less than 1, because a document belongs to one cluster only.
-    """
+    """The class and the document of each label. Even perfect clusters score less than 1, as a document is in one."""
     pairs = [(label, row) for row, labels in enumerate(label_sets) for label in sorted(set(labels))]
     return [label for label, _ in pairs], [row for _, row in pairs]
 

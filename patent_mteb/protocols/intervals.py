@@ -19,9 +19,7 @@ from patent_mteb.protocols import label_matrix
 
 RESAMPLES = 1_000
 TAIL = 2.5
-_CONSTANT = 1e-12
-"""Standard deviation up to which values count as constant."""
-
+_CONSTANT = 1e-12  # standard deviation up to which values count as constant
 Interval = tuple[float, float]
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

@@ -119,10 +119,7 @@ class _Problem:
         self.residuals = np.empty(labels.shape)
 
     def along(self, decisions: Floats, change: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
-        """[L] slope and second derivative in ``step`` of the loss at ``decisions + step * change``, and curvature.
-
-        The residuals there are stored for the gradient.
-        """
+        """Slope, second derivative and curvature of the loss at ``decisions + step * change``; updates residuals."""
         from scipy.special import expit
 
         slope, bend, curvature = np.zeros((3, self.labels.shape[1]))
@@ -225,11 +222,7 @@ def fit_logistic(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Fits:
-    """Fit one logistic regression per label to convergence.
-
-    Single-precision embeddings are used as they are; the last iterations run in double precision, a slice of rows at a
-    time.
-    """
+    """Fit one logistic regression per label to convergence; the last iterations run in double precision."""
     x = embedding_matrix(embeddings)
     y = label_matrix(labels, rows=len(x))
     if not (np.isfinite(c) and c > 0):

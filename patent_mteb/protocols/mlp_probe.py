@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import label_matrix, precision_at
 
-SMALL_EMBEDDINGS = 1 << 22
-"""Maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB."""
+SMALL_EMBEDDINGS = 1 << 22  # maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB
 
 
 @contextlib.contextmanager
@@ -65,11 +64,8 @@ class Settings:
         return max(self.max_epochs, math.ceil(self.least_steps / self.batches(rows)))
 
 
-_SMALL_STEP = 1 << 28
-"""Multiplications of a forward pass below which a second thread is slower (measured on 2 cores)."""
-
-PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)
-"""The authors' training."""
+_SMALL_STEP = 1 << 28  # multiplications of a forward pass below which a second thread is slower (measured on 2 cores)
+PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)  # the authors' training
 
 
 @dataclass(frozen=True)

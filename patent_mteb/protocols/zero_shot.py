@@ -68,10 +68,7 @@ def zero_shot(
     test: tuple[Sequence[str], ArrayLike],
     classes: Sequence[str],
 ) -> ZeroShot:
-    """Score both splits, tune the threshold on one, measure on the other (WIPO-AT, section 4.4).
-
-    A split is its texts [n] and boolean labels [n, L]. The model reads the names of the classes.
-    """
+    """Score two splits (texts, labels), tune the threshold on one, measure on the other (WIPO-AT, section 4.4)."""
 
     def scored(name: str, split: tuple[Sequence[str], ArrayLike]) -> tuple[NDArray[np.float64], Labels]:
         labels = label_matrix(split[1], rows=len(split[0]), name=f"{name} labels", classes=len(classes))
@@ -141,10 +138,9 @@ def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS) -> Scorer:
 
 
 def tagger_scorer(tag: Callable[[str, list[str]], Iterable[tuple[str, float]]]) -> Scorer:
-    """A scorer from a tagger such as GLiNER2: the highest confidence of a span with the label, 0 without a span.
+    """A scorer from a tagger such as GLiNER2: the highest confidence (above 0) of a span with the label, 0 without one.
 
-    ``tag`` returns label and confidence (above 0) of each span of a text. It should report spans of low confidence,
-    because the threshold cannot be tuned below its own.
+    The tagger should report spans of low confidence, because the threshold cannot be tuned below its own.
     """
 
     def score(texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float64]:

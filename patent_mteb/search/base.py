@@ -153,16 +153,13 @@ class SearchContext:
         num_proc: int | None = None,
         **unused: Any,
     ) -> SearchContext:
-        """The context in the arguments of mteb's ``index`` and ``search``."""
         return cls(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
 
     def as_kwargs(self) -> dict[str, Any]:
-        """Arguments of mteb's ``search``, which has no hidden documents."""
         options = {"encode_kwargs": self.encode_kwargs, "top_ranked": self.top_ranked, "num_proc": self.num_proc}
         return self.encoding() | options
 
     def encoding(self) -> dict[str, Any]:
-        """Arguments of mteb's ``encode``."""
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:

@@ -122,9 +122,7 @@ def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArr
     return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(len(idf), first))
 
 
-TOKEN_PATTERN = r"\w\w+"
-"""Finds the same tokens as the library's ``(?u)\\b\\w\\w+\\b``, but faster."""
-
+TOKEN_PATTERN = r"\w\w+"  # finds the same tokens as the library's ``(?u)\b\w\w+\b``, but faster
 _QUERIES_AT_ONCE = 32
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 1 << 24

@@ -214,7 +214,6 @@ class Cached(ArraySearch):
         return run
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings, each cached under its own context."""
         meta = live_meta(self.model)
         contexts = context, replace(context, hidden={})
         keys = [search_key(meta, self._corpus_content, queries, each) for each in contexts]

@@ -56,8 +56,6 @@ RANKINGS = RankingCache(1 << 28)  # of this process, by the content of their vec
 
 
 class DenseSearch(ArraySearch):
-    """An encoder as a search model; see the module."""
-
     hides = True
     way = "exact"
 
@@ -229,7 +227,6 @@ class DocumentBlock:
 
 
 def _digest_of_corpus(ids: Iterable[str], chunks: list[Any]) -> str:
-    """Digest of the ids and vectors of documents, in order."""
     total = xxhash.xxh3_128("\0".join(ids).encode("utf-8", "surrogatepass"))
     for chunk in chunks:
         for block in parts(chunk):

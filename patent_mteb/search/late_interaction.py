@@ -206,8 +206,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model with its token vectors in a store.
 
-        "float16" halves the disk and changes scores in about the fourth digit, which is part of the identity
-        (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` stores bytes.
+        "float16" halves the disk and changes scores in about the fourth digit, so it is part of the identity.
         """
         from patent_mteb.store.store import open_store
 

@@ -87,7 +87,6 @@ class CachedEncoder:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, **kwargs: Any) -> Any:
-        """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         task = getattr(kwargs.get("task_metadata"), "name", "")
 
         def encoded(loader: Any, count: int) -> Any:

@@ -55,7 +55,6 @@ AnyFusion = fusion.Fusion | Weighted
 
 
 def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
-    """Fuse runs of the same queries over the same corpus."""
     if len(runs) < 2:
         raise DataError("a fusion needs two runs or more", remedy="name another run")
     if isinstance(setting, Weighted):

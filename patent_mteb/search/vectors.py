@@ -39,7 +39,6 @@ def slices_of(size: int, step: int) -> Iterator[slice]:
 
 
 def parts(vectors: Any) -> Iterator[Any]:
-    """Blocks of a few thousand rows."""
     return (vectors[part] for part in slices_of(len(vectors), _ROWS_AT_ONCE))
 
 
@@ -96,7 +95,6 @@ class Checked:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
-        """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         blame = f"model {self.mteb_model_meta.name} on task {task_metadata.name}"
         with phase("encode"):
             found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)

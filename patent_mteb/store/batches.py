@@ -18,8 +18,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.store.resolve import plain
 
-_CHARACTERS_A_TOKEN = 16
-"""Only the first 16 characters a token of the model's limit are counted."""
+_CHARACTERS_A_TOKEN = 16  # only the first 16 characters a token of the model's limit are counted
 _COUNTED_AT_ONCE = 1000
 _OTHER_MODALITIES = frozenset({"image", "audio", "video"})
 

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,31 +34,9 @@ from patent_mteb.store.settings import components, effective_kwargs, leaves, liv
 
 logger = logging.getLogger(__name__)
 
-_CLAIM = (
-    "A centrifugal pump comprising a housing, an impeller mounted on a shaft for rotation within the housing, and a"
-    " seal arranged between the shaft and the housing, wherein the seal has a first ring fixed to the shaft and a"
-    " second ring pressed against it by a spring."
-)
-TEXTS = (
-    " ".join(f"{n}. {_CLAIM.replace('A centrifugal', 'The') if n > 1 else _CLAIM}" for n in range(1, 13)),
-    _CLAIM,
-    (
-        "A method of controlling the brakes of a vehicle, comprising measuring the speed of each wheel, estimating the"
-        " slip, and lowering the pressure in the brake of a wheel whose slip exceeds a threshold."
-    ),
-    (
-        "An isolated nucleic acid encoding a variant of an alpha-amylase that differs from its parent in positions 104,"
-        " 181 and 261."
-    ),
-    "Verfahren zur Herstellung eines Verbundwerkstoffs aus Fasern und einem Harz, das bei 180 °C ausgehärtet wird.",
-    "1. A compound of formula (I), wherein R1 is C1-C6 alkyl and X is -O- or -NH-, or a salt thereof.",
-    "Способ получения смазочного материала, включающий смешивание базового масла с присадкой.",
-    "Antenna arrangement for a mobile terminal",
-    "半導体装置の製造方法であって、基板上に絶縁膜を形成する工程を含む方法。",
-    "이차 전지용 양극 활물질 및 그 제조 방법",
-    "一种锂离子电池的正极材料及其制备方法。",
-    "H04L 9/32",
-)
+_CLAIM, *_OTHERS = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
+_DEPENDENT = _CLAIM.replace("A centrifugal", "The")
+TEXTS = (" ".join(f"{n}. {_DEPENDENT if n > 1 else _CLAIM}" for n in range(1, 13)), _CLAIM, *_OTHERS)
 """Longest first, as encoders order a batch; the first exceeds most limits."""
 
 _PAIRS = 8
@@ -65,13 +44,9 @@ _PAIRS_OF_LANGUAGE_MODELS = 4
 TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
 """Largest relative distance that is rounding, by number type."""
 _TOLERANCE = 1e-3
-_TOLERANCE_OF_SERVICES = 0.05
-"""Services run on changing hardware, in number types that they do not state."""
-LARGEST = 0.1
-"""Largest relative distance within a run that may be noise."""
-
-_WIDTH = 16
-"""Number of projections of a vector in a sketch."""
+_TOLERANCE_OF_SERVICES = 0.05  # services run on changing hardware, in number types that they do not state
+LARGEST = 0.1  # largest relative distance within a run that may be noise
+_WIDTH = 16  # number of projections of a vector in a sketch
 
 
 def _metadata(task_type: Any) -> TaskMetadata:
@@ -172,10 +147,7 @@ def _directions(width: int) -> NDArray[np.float64]:
 
 
 def behaviours(model: Any) -> list[dict[str, Any] | None]:
-    """Return a record for each encoder, cross-encoder and language model, None for one that does not accept the texts.
-
-    Search models such as BM25 have none: their settings and libraries determine their scores.
-    """
+    """Return a record for each encoder and cross-encoder, None for one that does not accept the texts."""
     return [_record(leaf) for leaf in leaves(model, unloaded=True) if _is_watched(leaf)]
 
 

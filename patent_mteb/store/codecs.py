@@ -81,5 +81,4 @@ class Scaled:
         return values
 
 
-Codec = Levels | Signs | Scaled
-"""Converts vectors to bytes and back; ``settings`` identify it."""
+Codec = Levels | Signs | Scaled  # converts vectors to bytes and back; ``settings`` identify it

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEY_BYTES = 16
-Keys = NDArray[np.uint8]
-"""[n, 16] array: one key a row."""
+Keys = NDArray[np.uint8]  # [n, 16] array: one key a row
 
 
 def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Keys:

@@ -86,15 +86,12 @@ def exclusive(folder: Path, last_used: float) -> Iterator[bool]:
                 lock(known.descriptor, shared=True)
 
 
-Group = list[NDArray[np.int64]]
-"""Batches that are encoded and written together, each by the positions of its texts."""
-
+Group = list[NDArray[np.int64]]  # batches that are encoded and written together, each by the positions of its texts
 _FOLDER = "claims"
 _LOOK_AGAIN_SECONDS = 0.2
 
 
 def grouped(batches: Sequence[NDArray[np.int64]], size: int) -> list[Group]:
-    """Return the batches in groups of at least ``size`` texts."""
     groups: list[Group] = []
     n_texts = size
     for batch in batches:
@@ -115,10 +112,9 @@ def claimed_groups(
     *,
     full_batches: bool = False,
 ) -> Generator[Group]:
-    """Yield the groups that this process encodes, each claimed until the next.
+    """Yield the groups that this process encodes, each claimed until the next, without texts that others have stored.
 
-    Texts that other processes have stored by then are dropped; with ``full_batches`` a batch stays complete as long as
-    one of its texts is missing.
+    With ``full_batches`` a batch stays complete as long as one of its texts is missing.
     """
     left, logged = list(groups), False
     while left:

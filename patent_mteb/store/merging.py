@@ -22,8 +22,7 @@ from patent_mteb.store.shards import BlockKeys, Shard
 from patent_mteb.store.space import Space, spread
 from patent_mteb.store.store import EmbeddingStore, directories, document_of, examine
 
-_SAMPLE = 2048
-"""Number of common texts of each shard whose vectors are compared."""
+_SAMPLE = 2048  # number of common texts of each shard whose vectors are compared
 
 
 @dataclass
@@ -38,11 +37,7 @@ class Merged:
 
 
 def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
-    """Copy vectors to a store that it lacks, after all of the other stores is compared.
-
-    Texts that both have must have the same vectors, up to rounding; the fixed texts of :mod:`.canaries` are in every
-    store.
-    """
+    """Copy the vectors that a store lacks; texts that both have must have the same vectors, up to rounding."""
     opened = [EmbeddingStore(other, create=False) for other in others]
     for other in opened:
         if other.path.resolve() == store.path.resolve():

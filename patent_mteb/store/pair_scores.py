@@ -27,16 +27,7 @@ from patent_mteb.store.encoder import progress_bar, stored
 from patent_mteb.store.resolve import qualified
 from patent_mteb.store.settings import LiveIdentity
 
-_SETTINGS = (
-    "max_seq_length",
-    "max_length",
-    "query_prefix",
-    "passage_prefix",
-    "prompts",
-    "default_prompt_name",
-    "activation_fn",
-    "dtype",
-)
+_SETTINGS = "max_seq_length max_length query_prefix passage_prefix prompts default_prompt_name activation_fn dtype"
 _AT_ONCE = 4096
 _Row = dict[str, Any]
 
@@ -136,7 +127,7 @@ class _TaskPairs(AbsEncoder):
         found = {
             f"{name} of {of}": str(getattr(one, name))
             for of, one in holders.items()
-            for name in _SETTINGS
+            for name in _SETTINGS.split()
             if hasattr(one, name)
         }
         return {"of": "pairs", "cross-encoder": qualified(type(self.cross_encoder)), **found}

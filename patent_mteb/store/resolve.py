@@ -52,14 +52,11 @@ _BY_ENCODE: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """A resolved prompt: its wording, and anything else about the task that changes the vectors.
-
-    ``whole_row``: whether the model may read other columns of a row than ``text``.
-    """
+    """A resolved prompt, and anything else about the task that changes the vectors."""
 
     text: str
     context: str = ""
-    whole_row: bool = False
+    whole_row: bool = False  # whether the model may read other columns of a row than ``text``
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,7 @@ from numpy.typing import NDArray
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
 INDEX_SUFFIX = ".index"
-ROWS_SUFFIX = ".rows"
-"""Suffixes of the two files of a shard."""
-
+ROWS_SUFFIX = ".rows"  # suffixes of the two files of a shard
 _MAGIC = b"PMSHARD1"
 _BLOCK = b"BLK1"
 _HEAD = struct.Struct("<4sIQQQ")

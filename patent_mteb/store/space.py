@@ -131,15 +131,10 @@ def copy_rows(
         del view
 
 
-DTYPES = ("float32", "float16", "int8")
-"""Number types of stored vectors; ``int8`` is for codecs."""
-
+DTYPES = ("float32", "float16", "int8")  # number types of stored vectors; ``int8`` is for codecs
 _BLOCK_BYTES = 4 << 20
-_ATTEMPTS = 3
-"""Attempts of a read or write that fails because another process removes shards."""
-
-_NOWHERE = Unwritten(np.empty((0, 1), np.float32))
-"""Replaces a removed shard."""
+_ATTEMPTS = 3  # attempts of a read or write that fails because another process removes shards
+_NOWHERE = Unwritten(np.empty((0, 1), np.float32))  # replaces a removed shard
 
 
 class Space:
@@ -258,10 +253,7 @@ class Space:
             return self._locate(keys) >= 0
 
     def filled(self, keys: Keys, encode: Callable[[NDArray[np.int64]], None], dtype: str | None = None) -> Any:
-        """Return the vectors of keys as :meth:`gather` or :meth:`gather_ragged` does.
-
-        Missing ones are encoded and appended first by ``encode``, which gets their positions.
-        """
+        """Return the vectors of keys; ``encode`` gets the positions of the missing ones, and appends them first."""
         first = distinct(keys)
         for attempt in range(_ATTEMPTS):
             missing = first[~self.contains(keys[first])]

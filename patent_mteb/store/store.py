@@ -39,8 +39,7 @@ from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damag
 from patent_mteb.store.space import DTYPES, Space
 
 logger = logging.getLogger(__name__)
-_FORMAT = 1
-"""Version of the layout and of the shards."""
+_FORMAT = 1  # version of the layout and of the shards
 _MARKER = "store.json"
 _ELSEWHERE = "name a directory that can be written with --store or PATENT_MTEB_STORE, or go without with --no-store"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -229,7 +228,6 @@ class EmbeddingStore:
         return np.empty(shape, dtype)
 
     def info(self) -> list[SpaceInfo]:
-        """Describe every space, largest first."""
         return sorted(map(_info, directories(self.path)), key=lambda info: -info.nbytes)
 
     def leftovers(self) -> list[Path]:

@@ -70,7 +70,6 @@ def read_unique(
 
 
 def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
-    """Return some rows of a parquet file, by number from 0."""
     found: dict[int, dict[str, Any]] = {}
     before = 0
     for batch in files.read_batches(path) if wanted else ():

@@ -57,7 +57,6 @@ class Evaluation:
 
     @cached_property
     def per_query(self) -> QueryScores:
-        """The :data:`MEASURES` of every query with a relevant document."""
         return self.judged.scores(MEASURES)
 
     @cached_property

@@ -64,10 +64,8 @@ def tagged_by_ends(text: str, sections: dict[str, str]) -> str:
 
 PAPER_PREFIX = "paper"
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
-DEPTHS = (100, 500, 1000)
-"""The ranks down to which patent searchers read."""
-DISTRACTORS = 20
-"""Documents per query of a limited task, in addition to the judged ones."""
+DEPTHS = (100, 500, 1000)  # the ranks down to which patent searchers read
+DISTRACTORS = 20  # documents per query of a limited task, in addition to the judged ones
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,6 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return {}
 
     def unload_data(self) -> None:
-        """Drop the data, including the texts in the tables."""
         super().unload_data()
         self.__dict__.pop("tables", None)
 

@@ -68,7 +68,6 @@ class TasksOnOwnData:
 
     @property
     def benchmarks(self) -> tuple[PatentBenchmark, ...]:
-        """The benchmarks of these tasks, by name."""
         known = {name: [*self._found[name].values(), *self._declared(name)] for name in sorted(self._found)}
         return tuple(map(benchmark_of_results, known.values()))
 

@@ -23,8 +23,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.store.canaries import difference
 from patent_mteb.tasks.evidence import KEY, checksum
 
-TOLERANCE = 1e-5
-"""mteb rounds its scores to five decimals."""
+TOLERANCE = 1e-5  # mteb rounds its scores to five decimals
 _NO_REVISION = "no_revision_available"
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
 _MAX_COUNT = 2.0**53
