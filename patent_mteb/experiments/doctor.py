@@ -52,19 +52,15 @@ _REMOVE = "run doctor --fix, which removes it"
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The recomputation of one result: ``queries`` of ``total`` were ranked again.
-
-    The scores of ``differing`` ones differ by at most ``largest``. ``problem`` says why the result cannot be correct,
-    ``reason`` why nothing was ranked.
-    """
+    """The recomputation of one result."""
 
     path: Path
-    queries: int = 0
+    queries: int = 0  # ranked again
     total: int = 0
-    differing: int = 0
-    largest: float = 0.0
-    problem: str = ""
-    reason: str = ""
+    differing: int = 0  # queries with another score
+    largest: float = 0.0  # difference of the scores of a query
+    problem: str = ""  # why the result cannot be correct
+    reason: str = ""  # why nothing was ranked
 
     def __str__(self) -> str:
         if self.reason:

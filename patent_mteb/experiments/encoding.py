@@ -31,18 +31,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """The model and tasks of an encoding, by name, so that any machine can do a share.
-
-    ``data`` is a built directory, used as ``PATENT_MTEB_DATA``; without names, all its tasks are encoded. ``loading``
-    are further arguments of :func:`~patent_mteb.models.loading.load`.
-    """
+    """The model and tasks of an encoding, by name, so that any machine can do a share."""
 
     model: str
     store: Path | str
-    data: Path | str | None = None
-    tasks: Sequence[str] = ()
+    data: Path | str | None = None  # a built directory, used as ``PATENT_MTEB_DATA``
+    tasks: Sequence[str] = ()  # without tasks and benchmarks, all tasks of the data
     benchmarks: Sequence[str] = ()
-    loading: Mapping[str, Any] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)  # further arguments of ``load``
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def chosen(self) -> list[AbsTask]:

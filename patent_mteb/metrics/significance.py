@@ -340,7 +340,7 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     return float(quantiles * np.median(spread) / np.sqrt(n))
 
 
-MARK = "†"  # follows a score on too little, and a mean that such scores were left out of
+MARK = "†"  # marks a score on too few items, and a mean without such scores
 
 
 _LEAST = {

@@ -63,14 +63,14 @@ def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of given clusters with classes; ``classes`` is how many occur."""
+    """Agreement of clusters with classes."""
 
-    v_measure: float
-    ari: float
-    classes: int
+    v_measure: float  # harmonic mean of homogeneity and completeness, equal to NMI with the arithmetic mean
+    ari: float  # adjusted Rand index
+    classes: int  # number of classes among the documents
 
 
-def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
+def agreement(classes: Any, assigned: Any) -> Agreement:
     from sklearn import metrics
 
     return Agreement(
@@ -81,15 +81,12 @@ def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
 
 
 @dataclass(frozen=True)
-class Clustering:
-    """Agreement of clusters with classes."""
+class Clustering(Agreement):
+    """The result of a clustering."""
 
-    v_measure: float  # harmonic mean of homogeneity and completeness, equal to NMI with the arithmetic mean
-    ari: float  # adjusted Rand index
     nmi: float  # normalised mutual information
     silhouette: float | None  # mean by Euclidean distance, None unless requested
     clusters: int  # number of clusters requested
-    classes: int  # number of classes among the documents
     assigned: tuple[int, ...]  # cluster of each document
 
 
@@ -108,12 +105,10 @@ def _score(
         raise ValueError(f"{k} clusters of {len(x)} embeddings")
     assigned = model.set_params(n_clusters=k).fit_predict(x)
     return Clustering(
-        v_measure=float(metrics.v_measure_score(true, assigned)),
-        ari=float(metrics.adjusted_rand_score(true, assigned)),
+        **vars(agreement(true, assigned)),
         nmi=float(metrics.normalized_mutual_info_score(true, assigned)),
         silhouette=float(metrics.silhouette_score(x, assigned)) if silhouette else None,
         clusters=k,
-        classes=present,
         assigned=tuple(assigned.tolist()),
     )
 

@@ -199,7 +199,7 @@ class ArraySearch(ABC):
     """A search model of mteb whose ranking is a :class:`Run`; subclasses compute it.
 
     Systems call each other through :meth:`rank`. A subclass that excludes hidden documents itself (it passes the
-    context on, or never scores them) sets ``hides``; any other is asked for more documents, which are then filtered.
+    context on, or never scores them) sets ``hides``; any other ranks more documents, which are then filtered.
     One that splits documents itself sets ``cuts_documents``.
     """
 

@@ -163,7 +163,7 @@ def _record(leaf: Any) -> dict[str, Any] | None:
 
 
 def _answers(judge: Any) -> dict[str, Any] | None:
-    """Answers of a language model to fixed pairs, asked once an object because they cost money."""
+    """Answers of a language model to fixed pairs, requested once an object because they cost money."""
     if _KNOWN not in vars(judge):
         try:
             vars(judge)[_KNOWN] = judge.fixed_answers(list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True)))

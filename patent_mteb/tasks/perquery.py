@@ -38,21 +38,17 @@ MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", *(f"recall@{k}" for k
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The evaluation of one model on one retrieval task.
-
-    ``qrels`` are the judgements of all queries, ``judged`` the judged documents of the run, ``slices`` the judgements
-    of each slice and ``by_slice`` its scores by query; ``scores`` are those of the result that are not mteb's.
-    """
+    """The evaluation of one model on one retrieval task."""
 
     task: TaskMetadata
     subset: str
     model: ModelMeta
     run: Run
-    qrels: Qrels
+    qrels: Qrels  # of all queries
     judged: Judged
     slices: Mapping[str, Qrels]
     by_slice: Mapping[str, QueryScores]
-    scores: Mapping[str, float]
+    scores: Mapping[str, float]  # of the result that are not mteb's
     prompts: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property

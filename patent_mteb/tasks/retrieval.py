@@ -70,27 +70,21 @@ DISTRACTORS = 20  # documents per query of a limited task, in addition to the ju
 
 @dataclass(frozen=True)
 class RetrievalTables:
-    """The texts and judgements of a retrieval task, by id.
-
-    ``hidden`` are the documents that a query must not retrieve, its own family, and ``unformed`` the slices that the
-    data do not support, with the reason. ``document_columns`` are further columns of the corpus. ``paper_qrels`` and
-    ``paper_slices`` are the judgements of the paper's evaluator, if they differ (those of a query on itself). With a
-    ``gate``, a query sees only documents that were public before its priority date.
-    """
+    """The texts and judgements of a retrieval task, by id."""
 
     corpus: Mapping[str, str]
     queries: Mapping[str, str]
     qrels: Qrels
     slices: Mapping[str, Qrels] = field(default_factory=dict)
-    hidden: Mapping[str, Set[str]] = field(default_factory=dict)
-    unformed: Mapping[str, str] = field(default_factory=dict)
+    hidden: Mapping[str, Set[str]] = field(default_factory=dict)  # documents that a query must not retrieve: its family
+    unformed: Mapping[str, str] = field(default_factory=dict)  # slices that the data do not support, with the reason
     document_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     query_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # further columns of the corpus
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    paper_qrels: Qrels = field(default_factory=dict)
+    paper_qrels: Qrels = field(default_factory=dict)  # of the paper's evaluator, if they differ (queries on themselves)
     paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
-    gate: Gate | None = None
+    gate: Gate | None = None  # if a query sees only documents that were public before its priority date
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", Texts.of(self.corpus))

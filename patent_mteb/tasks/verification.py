@@ -39,19 +39,15 @@ class ContradictionError(DataError):
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a result, which determines what it must be a result of.
-
-    ``main_score`` and ``scoring`` are those of the task as it is now; ``task`` has the state of the data (``.sample``).
-    ``model``, ``revision`` and ``experiment`` (empty without settings) come from mteb's folders.
-    """
+    """The place of a result, which determines what it must be a result of."""
 
     path: Path
-    task: str
-    main_score: str
-    scoring: str
-    model: str
+    task: str  # with the state of the data (``.sample``)
+    main_score: str  # of the task as it is now
+    scoring: str  # likewise
+    model: str  # from mteb's folders, as are revision and experiment
     revision: str
-    experiment: str
+    experiment: str  # empty without settings
     data_revision: str
     subset: str
 
