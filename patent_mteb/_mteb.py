@@ -124,9 +124,7 @@ def check_contract() -> None:
 def evaluate_without_torch() -> None:
     """Let ``mteb.evaluate`` accept a model that needs no torch, such as BM25, without importing torch.
 
-    mteb refuses to evaluate any model where torch is not installed, and imports sentence-transformers, and so torch,
-    only to recognise its classes. No model is of such a class before that package is imported. ``mteb run`` imports
-    torch itself.
+    mteb requires torch for any model, and imports it only to recognise the classes of sentence-transformers.
     """
     module: Any = importlib.import_module("mteb.evaluate")
     recognise = _private("mteb.evaluate", "_sanitize_model", Callable)  # type: ignore[arg-type]

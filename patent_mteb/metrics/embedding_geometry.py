@@ -1,7 +1,7 @@
 """Embedding geometry: alignment, uniformity, spectrum divergence, IDA ratio (PatentMap, appendices D and E).
 
-Every measure scales the embeddings to unit length first. Lower is better for alignment and the IDA ratio. Lower values
-of uniformity and spectrum divergence mean more evenly spread embeddings.
+Every measure scales the embeddings to unit length first. Lower is better for alignment and the IDA ratio; lower
+uniformity and spectrum divergence mean more evenly spread embeddings.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """InScope@k: share of the first k patents with an IPC code of the query (Sophia-Bench, section 4.32, eq. 1).
 
-Codes are compared after truncation to a level. The paper uses section, subclass and subgroup at k in 1, 5, 10, 20, 50,
-100. The denominator is always k, as in the equation: missing ranks of a short ranking count as out of scope. The mean
-is over the queries with a code at the level. The equation divides by all queries, which is the same if each has a code,
-as in the paper (:func:`inscope_scores` returns both numbers of queries).
+Codes are compared after truncation to a level. The denominator is always k, as in the equation. The mean is over the
+queries with a code at the level; the equation divides by all queries, each of which has a code in the paper.
 """
 
 from __future__ import annotations

@@ -39,10 +39,9 @@ def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict
 
 
 def _curves(confidence: Floats, values: Floats) -> Floats:
-    """Mean of ``values`` [measures, queries] over the remaining queries at each rate of abstention, [measures, rates].
+    """[measures, rates] mean of ``values`` [measures, queries] over the remaining queries at each rate of abstention.
 
-    ``confidence`` [queries] is in ascending order, and ``values`` has the same order of queries. Queries of equal
-    confidence count with their mean.
+    Queries are in ascending order of ``confidence``; those of equal confidence count with their mean.
     """
     starts = starts_of_runs(confidence)
     sizes = np.diff(starts, append=len(confidence))

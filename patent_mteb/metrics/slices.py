@@ -1,10 +1,8 @@
 """Named slices of judgements and of queries.
 
-A slice is a subset of the judgements of a task. All slices of a task are scored on the same ranking of the full corpus.
-Documents whose judgement is not in the slice count as not relevant. Queries without a positive judgement in a slice are
-excluded from its mean.
-
-Judgements (qrels) are ``{query id: {document id: gain}}`` with integer gains, as in trec_eval.
+All slices of a task are scored on the same ranking of the full corpus. Documents whose judgement is not in the slice
+count as not relevant, and queries without a positive judgement in a slice are excluded from its mean. Judgements
+(qrels) are ``{query id: {document id: gain}}`` with integer gains, as in trec_eval.
 """
 
 from __future__ import annotations

@@ -82,10 +82,9 @@ def prompt_for(task_name: str) -> TaskPrompt | None:
 
 
 def patenteb_prompts(task_names: Iterable[str]) -> dict[str, str]:
-    """Return flat prompts for mteb's ``model_prompts``, for the tasks that have one.
+    """Return flat prompts for mteb's ``model_prompts``, for the (registered) tasks that have one.
 
-    The key is ``"{Task}"`` if both roles share the prompt, else ``"{Task}-query"`` and ``"{Task}-document"``. Pass
-    names of registered tasks only: mteb drops other keys with a warning.
+    The key is ``"{Task}"`` if both roles share the prompt, else ``"{Task}-query"`` and ``"{Task}-document"``.
     """
     flat: dict[str, str] = {}
     for name in task_names:

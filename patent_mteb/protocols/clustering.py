@@ -1,12 +1,10 @@
 """k-means on frozen embeddings against the true classes, with as many clusters as there are classes.
 
-:func:`cluster` is the protocol of WIPO-AT (section 3.3.3): k-means, seed 42. :func:`minibatch_cluster` is that of
-PatenTEB (table 14): mini-batch k-means, batches of 16,384, seed 42. Neither paper states the number of restarts; here
-it is 10, and scikit-learn's default.
-
-WIPO-AT does not state how documents with several labels are treated, although its ranking of models (tables 9 and 26)
-depends on it. There are three ways here: the rarest label (:func:`single_label`, for the main score), the most frequent
-one (:func:`most_frequent_label`), and one copy of the document for each label (:func:`every_label`).
+:func:`cluster` is the protocol of WIPO-AT (section 3.3.3), :func:`minibatch_cluster` that of PatenTEB (table 14).
+Neither paper states the number of restarts; here it is 10, and scikit-learn's default. WIPO-AT does not state how
+documents with several labels are treated either, although its ranking of models (tables 9 and 26) depends on it. Here
+the main score has the rarest label; the most frequent one, and a copy of the document for each label, are further
+scores.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """k nearest neighbours on frozen embeddings, with one exact table of neighbours for every k.
 
 :func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section
-4.3: k = 10; the score of a class is the mean of the neighbours' multi-hot labels), evaluated by
-:func:`patent_mteb.protocols.precision_at`.
+4.3), evaluated by :func:`patent_mteb.protocols.precision_at`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Base of search systems: texts, context, priority gate, search on arrays.
 
 A document is prior art of a query only if it was public before the priority date of the query (35 U.S.C. 102, Art. 54
-EPC). Only queries without a date may see a document without a date; they see every document.
+EPC). Only queries without a date see documents without a date.
 """
 
 from __future__ import annotations

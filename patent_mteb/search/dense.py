@@ -316,9 +316,8 @@ _TRAINED_ON = 64  # documents for each centre in k-means
 class Approximate(DenseSearch):
     """Approximate search by an inverted file of faiss (the extra ``ann``), on request.
 
-    The vectors of the documents are clustered around 4 * sqrt(documents) centres. A query is compared with the
-    documents of its ``probes`` nearest centres. Each search logs its recall@k against the exact ranking of up to 100
-    queries. A task with a priority gate is refused, because each query sees other documents there.
+    A query is compared with the documents of its ``probes`` nearest out of 4 * sqrt(documents) centres. Each search
+    logs its recall@k against the exact ranking of up to 100 queries. A task with a priority gate is refused.
     """
 
     def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:

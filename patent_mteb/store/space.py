@@ -138,11 +138,7 @@ _NOWHERE = Unwritten(np.empty((0, 1), np.float32))  # replaces a removed shard
 
 
 class Space:
-    """Vectors of one model and its settings; made by ``EmbeddingStore.space``.
-
-    Memory: 28 bytes a stored key (twice that while sorted or searched), one mapped shard, 16 MiB for copying, the
-    result, and vectors that could not be written.
-    """
+    """Vectors of one model and its settings; made by ``EmbeddingStore.space``. A stored key takes 28 bytes."""
 
     def __init__(self, directory: Path, document: Mapping[str, Any], store: EmbeddingStore) -> None:
         self.directory = directory

@@ -210,10 +210,9 @@ class EmbeddingStore:
             )
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file.
+        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file, in the store if it has room.
 
-        Without room in the store, the file is in the system's temporary folder. Its space is reserved first: writing to
-        a mapped file on a full disk kills the process.
+        Its space is reserved first: writing to a mapped file on a full disk kills the process.
         """
         nbytes = shape[0] * shape[1] * dtype.itemsize
         if nbytes <= self.memory_limit:

@@ -60,7 +60,7 @@ def _roles(data_split: Any) -> dict[str | None, list[str]]:
 class FrozenTask(PatentTask):
     """A task that encodes named parts of its data once and scores the embeddings by a protocol.
 
-    ``load_split`` returns an object with ``texts`` by part, and optionally ``roles`` by part (``query``, ``document``).
+    Its split has ``texts`` by part, and optionally ``roles`` by part (``query``, ``document``).
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
