@@ -197,7 +197,7 @@ class JudgedRanks:
         return _FORMULAS[name](self, int(cut))
 
 
-def _share(part: Floats, whole: NDArray[Any]) -> Floats:
+def _share(part: Floats, whole: Floats) -> Floats:
     """Quotient, 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
@@ -277,7 +277,7 @@ class Judged:
         """[queries] ``judged@k``: share of the first k documents, or of all of a shorter ranking, that are judged."""
         inside = (self.ranks > 0) & (self.ranks <= k)
         found = np.bincount(self.judgements.query[inside], minlength=len(self._docs)).astype(np.float64)
-        return _share(found, (self._docs[:, :k] >= 0).sum(axis=1))
+        return _share(found, (self._docs[:, :k] >= 0).sum(axis=1).astype(np.float64))
 
     def bpref(self, least: int = 1) -> Floats:
         """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).

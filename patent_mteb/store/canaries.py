@@ -283,7 +283,7 @@ def encoders(model: Any) -> list[Any]:
     """The encoders inside a model, each once; one with a store as a whole."""
     inside = [] if isinstance(model, StoredEncoder) else components(model)
     if not inside:
-        return [model] if isinstance(model, EncoderProtocol) else []
+        return [model] if hasattr(model, "encode") else []
     return list({id(one): one for part in inside for one in encoders(part)}.values())
 
 
