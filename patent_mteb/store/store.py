@@ -210,7 +210,7 @@ class EmbeddingStore:
             )
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file, in the store if it has room.
+        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file, in the store if that has space.
 
         Its space is reserved first: writing to a mapped file on a full disk kills the process.
         """
