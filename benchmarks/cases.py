@@ -258,7 +258,7 @@ def scores(queries: int, depth: int) -> Work:
 
     def ours() -> float:
         judged = Judged(run.docs, qrels, run.query_ids, run.doc_ids)
-        return retrieval_scores(run.docs, run.scores, judged.all(), ks)["ndcg_at_10"]
+        return retrieval_scores(run.docs, run.scores, judged.all, ks)["ndcg_at_10"]
 
     return Work(
         ours,

@@ -61,46 +61,27 @@ NAMES = {
 
 
 class TaskHooks:
-    """mteb's private steps of a task under public names; a base class before mteb's.
+    """mteb's private steps of a task under public names; a base class before mteb's."""
 
-    Each step is mteb's own unless a subclass replaces it.
-    """
+    before_lookup: Any  # prepares the task before mteb looks for a stored score
+    check_model: Any  # rejects a model whose scores could be confused with another's
+    with_cost: Any  # returns the scores that a function computes, with their cost
+    with_settings: Any  # adds the prompts and settings of the model to the scores
+    with_evidence: Any  # adds the evidence to the scores, or rejects them
+    upload: Any  # pushes the task's data to the hub
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         """Return the scores of a model on the data of one split and subset."""
         return super()._evaluate_subset(model, data_split, **arguments)  # type: ignore[misc]
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
-        """Return the descriptive statistics of one split."""
         return super()._calculate_descriptive_statistics_from_split(split, **arguments)  # type: ignore[misc]
-
-    def upload(self, *args: Any, **arguments: Any) -> None:
-        """Push the task's data to the hub."""
-        super()._push_dataset_to_hub(*args, **arguments)  # type: ignore[misc]
-
-    def before_lookup(self) -> None:
-        """Prepare the task before mteb looks for a stored score."""
 
     @property
     def eval_splits(self) -> Any:
         """The splits; mteb reads them, and then the subsets, when it looks for a stored score."""
         self.before_lookup()
         return super().eval_splits  # type: ignore[misc]
-
-    def check_model(self, model: Any, **arguments: Any) -> None:
-        """Reject a model whose scores could be confused with another's."""
-
-    def with_cost(self, model: Any, work: Callable[[], Any]) -> Any:
-        """Return the scores that ``work`` computes, with their cost."""
-        return work()
-
-    def with_settings(self, scores: Any, model: Any, data_split: Any, **arguments: Any) -> Any:
-        """Add the prompts and settings of the model to the scores."""
-        return scores
-
-    def with_evidence(self, scores: Any, model: Any) -> Any:
-        """Add the evidence to the scores, or reject them."""
-        return scores
 
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         self.check_model(model, **arguments)
@@ -143,9 +124,7 @@ def check_contract() -> None:
 def evaluate_without_torch() -> None:
     """Let ``mteb.evaluate`` accept a model that needs no torch, such as BM25, without importing torch.
 
-    mteb refuses to evaluate any model where torch is not installed, and imports sentence-transformers, and so torch,
-    only to recognise its classes. No model is of such a class before that package is imported. ``mteb run`` imports
-    torch itself.
+    mteb requires torch for any model, and imports it only to recognise the classes of sentence-transformers.
     """
     module: Any = importlib.import_module("mteb.evaluate")
     recognise = _private("mteb.evaluate", "_sanitize_model", Callable)  # type: ignore[arg-type]
@@ -292,7 +271,6 @@ def replace_registered(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benc
 
 
 def register_models(metas: Iterable[ModelMeta]) -> None:
-    """Register model metas under their names."""
     registry: dict[str, ModelMeta] = _private(*_MODELS)
     for meta in metas:
         if meta.name is None:
@@ -301,7 +279,6 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
 
 
 def task_of_mteb(name: str) -> type[AbsTask]:
-    """Return a task class of mteb by its name."""
     known = _private(*_TASKS)
     if name not in known:
         raise RegistrationError(_moved(f"task {name}"))

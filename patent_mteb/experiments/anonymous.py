@@ -1,8 +1,7 @@
 """Copies of results in which keyed digests replace patent numbers.
 
-Patent numbers can be enumerated: plain digests are reversed by hashing every number. The digests are therefore keyed
-(HMAC-SHA256). The key is made once and stays in the user's cache, so equal numbers have equal digests in all
-copies. Rows are ordered by digest, since the order of the numbers would tell about them.
+Plain digests are reversed by hashing every number, so they are keyed (HMAC-SHA256). The key stays in the user's cache,
+so equal numbers have equal digests in all copies. Rows are ordered by digest: the order of the numbers would tell.
 """
 
 from __future__ import annotations

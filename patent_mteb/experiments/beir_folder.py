@@ -39,10 +39,9 @@ class _Untitled(Mapping[str, tuple[str, str]]):
 def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
     """Write the corpus, the scored queries and the judgements of a task as a BEIR folder.
 
-    BEIR has no documents that a query must not see (its own patent family). ``excluded.tsv`` lists them, with the
-    columns of qrels. Remove them from a ranking, and ``EvaluateRetrieval`` returns the scores of the task.
-    ``task.json`` names task and data, with counts. For a task with the priority gate, ``dates.tsv`` lists the dates: a
-    document counts if its ``day`` is before that of the query.
+    ``excluded.tsv`` lists the documents that a query must not see (its own patent family). Remove them from a ranking,
+    and ``EvaluateRetrieval`` returns the scores of the task. ``task.json`` names task and data, with counts. With the
+    priority gate, ``dates.tsv`` lists the dates: a document counts if its ``day`` is before that of the query.
     """
     found = retrieval_task(task)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / NOTE).is_file():
@@ -60,13 +59,6 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
 
 def without_excluded(results: Mapping[str, Mapping[str, float]], folder: Path | str) -> dict[str, dict[str, float]]:
     """Return rankings of BEIR without the documents that ``excluded.tsv`` of an exported folder names.
-
-    Args:
-        results: ``{query id: {document id: score}}``, as BEIR's retrieval returns it.
-        folder: the folder of ``patent-mteb publish beir``.
-
-    Raises:
-        DataError: the folder has no such file.
 
     Example:
         >>> import tempfile

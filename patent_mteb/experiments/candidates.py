@@ -45,8 +45,7 @@ def candidates(
 ) -> list[Written]:
     """Write the best k documents of every query of retrieval tasks.
 
-    Existing candidates of the same system, depth and data are kept, so an interrupted run can be continued. Two
-    processes may write to the same folder.
+    Existing candidates of the same system, depth and data are kept. Two processes may write to the same folder.
     """
     if k < 1:
         raise DataError(f"the number of candidates is {k}", remedy="give a positive number")

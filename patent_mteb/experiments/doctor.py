@@ -42,9 +42,7 @@ _META = "model_meta.json"
 _LOADING_SETTINGS = ("max_tokens", "layers", "input")
 """Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 
-_TOLERANCE = 1e-4
-"""Difference up to which two scores of a query are equal."""
-
+_TOLERANCE = 1e-4  # difference up to which two scores of a query are equal
 _TOLERATED_SHARE = 0.05
 """Share of queries whose scores may differ: on other hardware, documents of almost equal scores swap ranks."""
 
@@ -54,19 +52,15 @@ _REMOVE = "run doctor --fix, which removes it"
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The recomputation of one result.
-
-    ``queries`` of ``total`` were ranked again, and the scores of ``differing`` ones differ by at most ``largest``.
-    ``problem`` says why the result cannot be correct, ``reason`` why nothing was ranked.
-    """
+    """The recomputation of one result."""
 
     path: Path
-    queries: int = 0
+    queries: int = 0  # ranked again
     total: int = 0
-    differing: int = 0
-    largest: float = 0.0
-    problem: str = ""
-    reason: str = ""
+    differing: int = 0  # queries with another score
+    largest: float = 0.0  # difference of the scores of a query
+    problem: str = ""  # why the result cannot be correct
+    reason: str = ""  # why nothing was ranked
 
     def __str__(self) -> str:
         if self.reason:
@@ -153,7 +147,6 @@ def _stored_scores(path: Path, measure: str) -> dict[str, float]:
 
 
 def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, float]:
-    """Return the main score of some queries."""
     system, queries, context = task.searching(model)
     some = queries.select([place for place, query in enumerate(queries["id"]) if query in chosen])
     run = system.rank(some, max(task.k_values), context)

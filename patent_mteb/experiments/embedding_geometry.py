@@ -23,9 +23,7 @@ from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
 WHOLE = "text"
-MIN_WORDS = 6
-"""Minimum length of a text, as in the authors' evaluation."""
-
+MIN_WORDS = 6  # minimum length of a text, as in the authors' evaluation
 _Item = TypeVar("_Item")
 
 
@@ -35,26 +33,24 @@ def geometry(
     *,
     max_documents: int = 10_000,
     pairs: int = measures.PAIRS,
-    seed: int = measures.SEED,
     encode_kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
     """Return alignment, uniformity, SSD / log d and IDA ratio of an encoder on the texts of a task.
 
-    Alignment is over pairs of a query and a relevant document (citing and cited patents), each encoded in its role.
-    Uniformity and SSD are over queries and documents together. Texts of fewer than six words are ignored, as in the
-    authors' evaluation; the title counts.
+    Alignment is over pairs of a query and a relevant document, each encoded in its role. Uniformity and SSD are over
+    queries and documents together, without texts of fewer than six words, as in the authors' evaluation.
 
-    If the corpus has sections (PatentMap's Claims -> All), alignment uses the section of the query, and all three
-    measures are also returned for each section (Fig. 5). ``alignment_<section>`` compares the same section of both
-    patents. ``alignment_to_<section>`` compares every section of the citing patent with this section of the cited one,
-    as the authors' code does. The IDA ratio is returned for all sections and for each pair of sections (Fig. 6), always
-    relative to the distance of random pairs over all sections (appendix E). Without sections there is no IDA ratio.
+    If the corpus has sections (PatentMap's Claims -> All), all three are also returned for each section (Fig. 5), and
+    alignment uses the section of the query. ``alignment_<section>`` compares the same section of both patents,
+    ``alignment_to_<section>`` every section of the citing patent with this one of the cited one. The IDA ratio is
+    returned for all sections and each pair of sections (Fig. 6), relative to random pairs over all sections (appendix
+    E).
     """
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"{type(model).__name__} does not embed texts, so it has no geometry. Remedy: pass an encoder")
     task.load_data()
     data = task.texts_for(model, (task.dataset or {})[task.source.subset][task.split])
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(measures.SEED)
     documents = _texts(task, data["corpus"])
     kind = WHOLE if WHOLE in documents else task.query_section
     texts_of_queries = dict(zip(data["queries"]["id"], query_texts(data["queries"]), strict=True))
@@ -77,7 +73,7 @@ def geometry(
     of_queries = _Vectors(queries, citing, lambda texts: encode(texts, *where, PromptType.query))
     of_documents = _Vectors(documents, cited, lambda texts: encode(texts, *where, PromptType.document))
     try:
-        return _scores(of_queries, of_documents, positive, sampled, kind, pairs, seed)
+        return _scores(of_queries, of_documents, positive, sampled, kind, pairs)
     except ValueError as error:
         raise ModelError(
             f"the geometry of {model.mteb_model_meta.name} on {task.metadata.name} cannot be measured: {error}"
@@ -130,7 +126,6 @@ def _scores(
     sampled: Set[str],
     kind: str,
     pairs: int,
-    seed: int,
 ) -> dict[str, float]:
     def aligned(of_query: Iterable[str], of_document: str) -> float | None:
         keys = [((name, query), (of_document, document)) for name in of_query for query, document in positive]
@@ -144,7 +139,7 @@ def _scores(
     everything = np.concatenate(list(spread.values()))
     scores: dict[str, float | None] = {
         "alignment": aligned([kind], kind),
-        "uniformity": measures.uniformity(everything, pairs=pairs, seed=seed),
+        "uniformity": measures.uniformity(everything, pairs=pairs),
         "ssd": measures.spectrum_divergence(everything),
         "n_pairs": float(len(positive)),
         "n_documents": float(len(sampled)),
@@ -154,20 +149,20 @@ def _scores(
         for name in names:
             scores[f"alignment_{name}"] = aligned([name], name)
             scores[f"alignment_to_{name}"] = aligned(names, name)
-            scores[f"uniformity_{name}"] = measures.uniformity(spread[name], pairs=pairs, seed=seed)
+            scores[f"uniformity_{name}"] = measures.uniformity(spread[name], pairs=pairs)
             scores[f"ssd_{name}"] = measures.spectrum_divergence(spread[name])
-        scores |= _cohesion(documents, sampled, pairs, seed)
+        scores |= _cohesion(documents, sampled, pairs)
     return {name: value for name, value in scores.items() if value is not None}
 
 
-def _cohesion(documents: _Vectors, sampled: Set[str], pairs: int, seed: int) -> dict[str, float | None]:
+def _cohesion(documents: _Vectors, sampled: Set[str], pairs: int) -> dict[str, float | None]:
     """Return the IDA ratios, relative to the distance of random pairs over all sections."""
 
     def vectors(names: Iterable[str]) -> tuple[np.ndarray, list[str]]:
         keys = [(name, document) for name, document in documents.texts if name in names and document in sampled]
         return documents.of(keys), [document for _, document in keys]
 
-    everything = measures.ida_ratio(*vectors(documents.sections), pairs=pairs, seed=seed)
+    everything = measures.ida_ratio(*vectors(documents.sections), pairs=pairs)
     scores: dict[str, float | None] = {"ida_ratio": everything.ratio, "n_ida_documents": float(everything.documents)}
     for one, other in combinations(documents.sections, 2):
         _, distances = measures.intra_document_distances(*vectors((one, other)))
@@ -178,10 +173,7 @@ def _cohesion(documents: _Vectors, sampled: Set[str], pairs: int, seed: int) -> 
 def save(
     measured: Mapping[str, float], model: EncoderProtocol, task: PatentRetrieval, root: Path, **settings: int
 ) -> Path:
-    """Write a geometry next to the results of a model and a task, as ``<Task>.geometry.jsonl``.
-
-    The file has one line per state of the data: its identity, the settings, and the numbers.
-    """
+    """Write a geometry next to the results of a model as ``<Task>.geometry.jsonl``, one line per state of the data."""
     meta = model.mteb_model_meta
     path = path_of(root / "results", meta, task.metadata.name, ".geometry.jsonl")  # mteb's folder for results
     identity = {

@@ -31,18 +31,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """The model and tasks of an encoding, by name, so that any machine can do a share.
-
-    ``data`` is a built directory, used as ``PATENT_MTEB_DATA``; without names, all its tasks are encoded. ``loading``
-    are further arguments of :func:`~patent_mteb.models.loading.load`.
-    """
+    """The model and tasks of an encoding, by name, so that any machine can do a share."""
 
     model: str
     store: Path | str
-    data: Path | str | None = None
-    tasks: Sequence[str] = ()
+    data: Path | str | None = None  # a built directory, used as ``PATENT_MTEB_DATA``
+    tasks: Sequence[str] = ()  # without tasks and benchmarks, all tasks of the data
     benchmarks: Sequence[str] = ()
-    loading: Mapping[str, Any] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)  # further arguments of ``load``
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def chosen(self) -> list[AbsTask]:
@@ -66,7 +62,6 @@ class Job:
         return list({task.metadata.name: task for task in found}.values())
 
     def encoder(self) -> StoredEncoder:
-        """Load the model, wrapped by the store."""
         made: Any = with_current_settings(
             compose(load(self.model, **self.loading), store=self.store), self.encode_kwargs
         )
@@ -87,7 +82,6 @@ class Encoded:
 
     @property
     def total(self) -> Counts:
-        """The counts of all tasks together."""
         return Counts(*map(sum, zip(*map(astuple, [Counts(), *self.counts.values()]), strict=True)))
 
 
@@ -120,7 +114,6 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
 
 
 def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
-    """Encode all texts of a job on Ray workers that share store and data."""
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]
     done = dict(each(partial(encode_share, job), every, engine="ray", gpus=True, tell=tell))

@@ -34,8 +34,7 @@ from patent_mteb.tasks.verification import Place, check_entry, check_model, chec
 
 logger = logging.getLogger(__name__)
 Live = Callable[[], Mapping[str, Any]]
-QUARANTINED = ".quarantined"
-"""Suffix of files that are unreadable or fail verification; no command reads them."""
+QUARANTINED = ".quarantined"  # suffix of files that are unreadable or fail verification; no command reads them
 _META = "model_meta.json"
 _SETTINGS = "run_settings.jsonl"
 _FIELD = "patent_mteb"
@@ -106,11 +105,9 @@ def quarantine(path: Path) -> Path:
 
 
 class ResultsFolder(ResultCache):
-    """mteb's results folder with atomic writes.
+    """mteb's results folder with atomic writes: mteb writes in place and the result first.
 
-    mteb writes the result first and in place, so a killed process leaves incomplete files, or a result without
-    settings. Here each file is renamed into place, the result last. Description and settings are written once, because
-    mteb reads the versions of five packages for them each time.
+    Description and settings are written once, because mteb reads the versions of five packages for them each time.
     """
 
     def __init__(self, folder: Path, encode_kwargs: Mapping[str, Any] | None = None) -> None:
@@ -150,7 +147,6 @@ class ResultsFolder(ResultCache):
         self._last_saved = saved
 
     def result_path(self, meta: ModelMeta, task: AbsTask) -> Path:
-        """Return the path of the result of a model on a task."""
         return perquery.path_of(self.results, meta, task.metadata.name, ".json")
 
     def _queries_path(self, meta: ModelMeta, task: AbsTask) -> Path:
@@ -189,10 +185,9 @@ class ResultsFolder(ResultCache):
         return _first_problem(self._entries(meta, task), stored, path, where, self._queries_path(meta, task), live)
 
     def prepare(self, meta: ModelMeta, task: AbsTask, live: Live | None = None) -> None:
-        """Make sure that mteb finds a verified result of a model on a task, or none.
+        """Make sure that mteb reads a verified result of a model on a task, or none.
 
-        Files of killed processes are removed, files that are unreadable or fail verification are quarantined, and a
-        result on other data is moved.
+        Files of killed processes are removed, corrupt ones are quarantined, and a result on other data is moved.
         """
         path = self.result_path(meta, task)
         for left in filter(Path.is_file, leftover_files(path.parent)):
@@ -211,11 +206,9 @@ class ResultsFolder(ResultCache):
                 quarantine(queries)
 
     def move_other_revision(self, meta: ModelMeta, task: AbsTask) -> None:
-        """Move a result on another revision of the data, because mteb has one file per model and task.
+        """Move a result on another commit of published data to the folder of an experiment ``data_revision``.
 
-        The tasks on local data and on the sample have other names (:mod:`patent_mteb.data.loading`), so this is a
-        published data set at another commit. Its result and per-query scores move to the folder of an experiment
-        ``data_revision``.
+        mteb has one file per model and task. Tasks on local data and on the sample have other names.
         """
         name, path = task.metadata.name, self.result_path(meta, task)
         if not path.exists():

@@ -22,7 +22,6 @@ from mteb.types import EncodeKwargs
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.models.composition import identified
-from patent_mteb.protocols.zero_shot import LabelScorer
 from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
@@ -245,11 +244,11 @@ def _check_names(meta: ModelMeta) -> None:
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
     """Return why a model cannot do a task; empty if it can."""
-    if isinstance(model, LabelScorer):
-        only = f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
+    name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
+    if hasattr(model, "score_labels"):
+        only = f"{name} scores label names, for multi-label classification only"
         return "" if hasattr(task, "zero_shot") else only
     retrieval = task.metadata.type in ("Retrieval", "Reranking")
-    name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     if isinstance(model, ModelMeta):
         kinds = set(model.model_type)
         embeds, crosses = bool(kinds & {"dense", "late-interaction"}), "cross-encoder" in kinds

@@ -1,10 +1,9 @@
 """The run matrix of DAPFAM (§5.6), with the 249 runs of the paper.
 
 A run is a row of the table; ``model`` (with revision and settings), ``data`` and the factors are its key.
-``printed_<score>`` is the number of Tables 17 to 20 for the same factors, ``difference_<score>`` the score of the run,
-in the paper's protocol if the result has it, minus that number (published data only). The runs of a group share their
-rankings, and therefore their times; a cached ranking has no times. The table is replaced after every group, so that a
-sweep that was stopped continues with the next one.
+``printed_<score>`` is the number of Tables 17 to 20, ``difference_<score>`` that of the run, in the paper's protocol if
+the result has it, minus the printed one (published data only). The runs of a group share their rankings and times; a
+cached ranking has no times. The table is replaced after every group, so that a stopped sweep continues with the next.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ from patent_mteb.search.fusion import RRF, Fusion, Hybrid, Linear
 from patent_mteb.search.passages import AGGREGATES, CachedTokenizer, Passages, TokenWindows, WordTokenizer, tokenizer_of
 from patent_mteb.search.run import Run
 from patent_mteb.search.timing import phase, timed
-from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import dapfam
 
@@ -66,10 +64,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A part of the matrix.
+    """A part of the matrix. ``tokens`` is the unit of passage lengths.
 
-    ``tokens`` is the unit of passage lengths: "own" are tokens of the encoder, and words for BM25; "words" are equal
-    windows for every backend (§5.1 requires consistent ones).
+    "own" are tokens of the encoder, and words for BM25; "words" are equal windows for every backend (§5.1).
     """
 
     backends: Sequence[str] = ("bm25", "dense")
@@ -101,14 +98,12 @@ class Matrix:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The chosen pairs, grouped by corpus."""
         chosen = [pair for pair in dapfam.PAIRS if pair[0] in self.queries and pair[1] in self.corpora]
         corpora = list(dict.fromkeys(corpus for _, corpus in chosen))
         return sorted(chosen, key=lambda pair: corpora.index(pair[1]))
 
     @property
     def fusions(self) -> dict[str, Fusion]:
-        """The fusion settings by their name in the table."""
         chosen: list[Fusion] = [*map(RRF, self.rrf), *map(Linear, self.alphas)]
         return {tag_of(fusion): fusion for fusion in chosen}
 
@@ -130,7 +125,6 @@ class Matrix:
             yield runs
 
     def settings(self) -> list[Setting]:
-        """Return all runs."""
         return [setting for group in self.groups() for setting in group]
 
 
@@ -163,7 +157,6 @@ def _row_digest(row: dict[str, Any]) -> str:
 
 
 def with_digests(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the digest of each row as the last column."""
     rows = table.drop(_DIGEST, strict=False)
     return rows.with_columns(pl.Series(_DIGEST, [_row_digest(row) for row in rows.iter_rows(named=True)], pl.String))
 
@@ -217,7 +210,6 @@ def printed_rows() -> Mapping[Setting, Mapping[str, Any]]:
 def row_of(
     setting: Setting, identity: Mapping[str, str], task: str, scores: Mapping[str, Any], seconds: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Return a row of the table."""
     row: dict[str, Any] = {**identity, **asdict(setting), "task": task}
     row |= {name: None if scores.get(name) is None else round(scores[name], _DIGITS) for name in SCORES}
     row |= {name: None if scores.get(name) is None else int(scores[name]) for name in COUNTS}
@@ -242,11 +234,9 @@ class SweepTable:
             raise DataError("the table was made with other data", path=path, remedy="choose another file, or delete it")
 
     def has(self, model: str, setting: Setting) -> bool:
-        """Return whether a run is in the table."""
         return bool(self.frame.height) and (model, *astuple(setting)) in self.frame.select("model", *_FACTORS).rows()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Add or replace rows, and write the table."""
         added = pl.DataFrame(rows, infer_schema_length=None)
         table = pl.concat([self.frame, added], how="diagonal_relaxed") if self.frame.height else added
         self.frame = table.unique(_KEYS, keep="last", maintain_order=True)
@@ -325,30 +315,12 @@ class Timed(ArraySearch):
             return self._system.rank_both(queries, top_k, context)
 
 
-class _TimedEncoder:
-    """An encoder whose time is a separate phase."""
-
-    def __init__(self, model: EncoderProtocol) -> None:
-        self.model = model
-        self.mteb_model_meta = model.mteb_model_meta
-
-    def encode(self, *args: Any, **kwargs: Any) -> Any:
-        with phase("encode"):
-            return self.model.encode(*args, **kwargs)
-
-    def similarity(self, first: Any, second: Any) -> Any:
-        return self.model.similarity(first, second)
-
-    def similarity_pairwise(self, first: Any, second: Any) -> Any:
-        return self.model.similarity_pairwise(first, second)
-
-
 class System:
     """One backend with its model, an encoder or BM25."""
 
     def __init__(self, model: Any, runs: RunCache, aggregates: Sequence[str]) -> None:
         self.meta: ModelMeta = model.mteb_model_meta
-        self.model = _TimedEncoder(model) if is_encoder(model) else model
+        self.model = model
         self.runs = runs
         self.aggregates = aggregates
         self._tokenizer = cache(self._new_tokenizer)

@@ -1,13 +1,4 @@
-"""Metrics as pure functions on NumPy arrays.
-
-=============================  =====================================================================================
-:mod:`.measures`               nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval; all
-                               scores of mteb's retrieval tasks, nAUC included
-:mod:`.slices`                 named slices of judgements: IN and OUT of domain, jurisdictions, categories, years
-:mod:`.inscope`                InScope@k: share of retrieved patents with an IPC code of the query (Sophia-Bench, eq. 1)
-:mod:`.embedding_geometry`     alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, app. D and E)
-:mod:`.significance`           paired bootstrap, intervals, corrections (WIPO-AT, section 3.7)
-=============================  =====================================================================================
+"""Metrics as pure functions on NumPy arrays: retrieval measures, slices, InScope, geometry, significance.
 
 No module imports mteb or torch.
 """

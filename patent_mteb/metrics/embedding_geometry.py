@@ -1,7 +1,7 @@
 """Embedding geometry: alignment, uniformity, spectrum divergence, IDA ratio (PatentMap, appendices D and E).
 
-Every measure scales the embeddings to unit length first. Lower is better for alignment and the IDA ratio. Lower values
-of uniformity and spectrum divergence mean more evenly spread embeddings.
+Every measure scales the embeddings to unit length first. Lower is better for alignment and the IDA ratio; lower
+uniformity and spectrum divergence mean more evenly spread embeddings.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ def _unit(values: ArrayLike, name: str = "embeddings", width: int | None = None)
 
 
 def alignment(first: ArrayLike, second: ArrayLike) -> float:
-    """Mean squared distance of positive pairs, such as citing and cited patents (appendix D); from 0 to 4.
-
-    Args:
-        first, second: [n, d], row i of both is a pair.
-    """
+    """Mean squared distance of pairs of equal rows, such as citing and cited patents (appendix D); from 0 to 4."""
     x = _unit(first, "first embeddings")
     y = _unit(second, "second embeddings", x.shape[1])
     if len(x) != len(y):
@@ -51,9 +47,7 @@ def _other(rng: np.random.Generator, n: int, pairs: int) -> tuple[NDArray[np.int
 def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> float:
     """Logarithm of the mean of exp(-2 squared distance) over pairs of different rows (appendix D); 0 if all coincide.
 
-    Args:
-        embeddings: [n, d].
-        pairs: number of pairs to draw, uniformly and independently; None for all n (n - 1) / 2.
+    ``pairs`` pairs are drawn uniformly and independently; None takes all n (n - 1) / 2.
     """
     x = _unit(embeddings)
     n = len(x)
@@ -73,11 +67,8 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
     """SSD / log d, from 0 (equal singular values) to 1 (one direction) (appendix D).
 
     Rows are scaled to unit length, and columns are centred. The singular values (not their squares) are scaled to a sum
-    of 1: SSD = log d - entropy.
-
-    Args:
-        embeddings: [n, d]. With n <= d at least d - n + 1 singular values are 0, so the divergence is high for any
-            model.
+    of 1: SSD = log d - entropy. With n <= d at least d - n + 1 singular values are 0, so the divergence is high for any
+    model.
     """
     x = _unit(embeddings)
     d = x.shape[1]
@@ -94,15 +85,7 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
 def intra_document_distances(
     embeddings: ArrayLike, documents: ArrayLike
 ) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
-    """Mean cosine distance among the sections of each document that has at least two (appendix E).
-
-    Args:
-        embeddings: [n sections, d].
-        documents: [n sections], the document id of each section.
-
-    Returns:
-        The ids of those documents, sorted, and the distance of each.
-    """
+    """Ids of the documents with several sections (rows), and the mean distance of their sections (appendix E)."""
     x, names, owner = _sections(embeddings, documents)
     sums, counts = _sums(x, owner)
     several = counts > 1
@@ -132,13 +115,7 @@ def _sums(x: NDArray[np.float64], owner: NDArray[np.int64]) -> tuple[NDArray[np.
 def random_pair_distance(
     embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED
 ) -> float:
-    """Mean cosine distance of sections of different documents (appendix E, P_rand).
-
-    Args:
-        embeddings: [n sections, d].
-        documents: [n sections], the document id of each section.
-        pairs: number of pairs to draw, uniformly and independently; None for all.
-    """
+    """Mean cosine distance of drawn (None: all) pairs of sections of different documents (appendix E, P_rand)."""
     x, names, owner = _sections(embeddings, documents)
     if len(names) < 2:
         raise ValueError("random pairs need sections of at least two documents")
@@ -154,33 +131,17 @@ def random_pair_distance(
 
 @dataclass(frozen=True)
 class IDA:
-    """Result of :func:`ida_ratio`.
-
-    Attributes:
-        ratio: intra / random.
-        intra: mean over documents of the mean cosine distance among their sections.
-        random: mean cosine distance of sections of different documents.
-        documents: number of documents with two or more sections.
-        left_out: number of documents with one section.
-    """
-
-    ratio: float
-    intra: float
-    random: float
-    documents: int
-    left_out: int
+    ratio: float  # intra / random
+    intra: float  # mean over documents of the mean cosine distance among their sections
+    random: float  # mean cosine distance of sections of different documents
+    documents: int  # number of documents with several sections
+    excluded: int  # number of documents with one section
 
 
 def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> IDA:
-    """Intra-document distance divided by the distance of random pairs (appendix E).
+    """Intra-document distance divided by that of random pairs (appendix E): low if sections of a patent are close.
 
-    The ratio is low if sections of one patent are close. For Figure 6 of the paper, pass the rows of two kinds of
-    section at a time.
-
-    Args:
-        embeddings: [n sections, d].
-        documents: [n sections], the document id of each section.
-        pairs: random pairs, see :func:`random_pair_distance`.
+    For Figure 6 of the paper, pass the rows of two kinds of section at a time.
     """
     names, distances = intra_document_distances(embeddings, documents)
     if not len(names):

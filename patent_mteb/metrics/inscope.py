@@ -1,9 +1,7 @@
 """InScope@k: share of the first k patents with an IPC code of the query (Sophia-Bench, section 4.32, eq. 1).
 
-Codes are compared after truncation to a level. The paper uses section, subclass and subgroup at k in 1, 5, 10, 20, 50,
-100. The denominator is always k, as in the equation: missing ranks of a short ranking count as out of scope. The mean
-is over the queries with a code at the level. The equation divides by all queries, which is the same if each has a code,
-as in the paper (:func:`inscope_scores` returns both numbers of queries).
+Codes are compared after truncation to a level. The denominator is always k, as in the equation. The mean is over the
+queries with a code at the level; the equation divides by all queries, each of which has a code in the paper.
 """
 
 from __future__ import annotations
@@ -30,11 +28,7 @@ _PAIRS = 1 << 18
 def code_matrices(
     queries: Sequence[Collection[str]], documents: Sequence[Collection[str]]
 ) -> tuple[csr_array, csr_array]:
-    """Return the codes of queries and of documents as sparse boolean matrices, [queries or documents, codes].
-
-    Args:
-        queries, documents: the codes of each, all truncated to one level (:func:`patent_mteb.patents.ipc.codes_at`).
-    """
+    """Return codes of one level (:func:`patent_mteb.patents.ipc.codes_at`) as sparse boolean matrices [rows, codes]."""
     from scipy.sparse import csr_array
 
     column: dict[str, int] = {}
@@ -53,12 +47,7 @@ def code_matrices(
 
 
 def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_array) -> NDArray[np.bool_]:
-    """Whether the document at each rank shares a code with the query, [n queries, depth].
-
-    Args:
-        ranked: [n queries, depth] document indices, -1 after the end of a ranking.
-        query_codes: [n queries, codes]; document_codes: [n documents, codes]; of :func:`code_matrices`.
-    """
+    """[queries, depth] whether the document at each rank, -1 for none, shares a code with the query."""
     places = np.asarray(ranked)
     if places.ndim != 2 or len(places) != query_codes.shape[0]:
         raise ValueError(
@@ -96,18 +85,11 @@ def inscope_scores(
     query_codes: Mapping[str, Sequence[str]],
     document_codes: Mapping[str, Sequence[str]],
 ) -> dict[str, float]:
-    """Mean InScope@k of a run at section, subclass and subgroup for the paper's six depths.
+    """Mean InScope@k of a run as ``inscope_<level>_at_<k>``, and ``inscope_<level>_n_queries``.
 
-    The denominator is k, also for shorter rankings. The mean is over the queries with a code at the level; documents
-    without one are out of scope. Codes that are invalid, or that end above the level, are counted and logged.
-
-    Args:
-        docs: [queries, depth] document indices in descending score, -1 after the last one.
-        query_ids, doc_ids: ids of the rows and of the indices.
-        query_codes, document_codes: IPC codes as written.
-
-    Returns:
-        ``inscope_<level>_at_<k>`` and ``inscope_<level>_n_queries``. Levels without a query have no score.
+    ``docs`` [queries, depth] are indices into ``doc_ids``, and codes are as written. Documents without a code at the
+    level are out of scope. Codes that are invalid, or that end above the level, are counted and logged. A level without
+    a query has no score.
     """
     top = docs[:, : max(KS)]
     retrieved = np.unique(top[top >= 0])

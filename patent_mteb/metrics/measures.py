@@ -21,7 +21,6 @@ _ABSTENTION = np.linspace(0, 1, 11)[:-1]
 
 
 def starts_of_runs(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the start indices of runs of equal numbers."""
     return np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
 
 
@@ -40,10 +39,9 @@ def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict
 
 
 def _curves(confidence: Floats, values: Floats) -> Floats:
-    """Mean of ``values`` [measures, queries] over the remaining queries at each rate of abstention, [measures, rates].
+    """[measures, rates] mean of ``values`` [measures, queries] over the remaining queries at each rate of abstention.
 
-    ``confidence`` [queries] is in ascending order, and ``values`` has the same order of queries. Queries of equal
-    confidence count with their mean.
+    Queries are in ascending order of ``confidence``; those of equal confidence count with their mean.
     """
     starts = starts_of_runs(confidence)
     sizes = np.diff(starts, append=len(confidence))
@@ -81,9 +79,7 @@ def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dic
     }
 
 
-Gains = Mapping[str, Mapping[str, int]]
-"""Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
-
+Gains = Mapping[str, Mapping[str, int]]  # judgements as in trec_eval: ``{query id: {document id: gain}}``
 _PAIRS = 1 << 16
 
 
@@ -95,25 +91,17 @@ class QueryScores:
     scores: dict[str, Floats]
 
     def means(self) -> dict[str, float]:
-        """The mean of each measure over the queries; none without a query."""
         return {measure: float(values.mean()) for measure, values in self.scores.items()} if self.queries else {}
 
 
 @dataclass(frozen=True)
 class Judgements:
-    """The judgements of a task or slice as arrays.
-
-    Attributes:
-        n_queries: number of queries.
-        query: [pairs] index of the query.
-        document: [pairs] index of the document, -1 if it is not in the corpus.
-        gain: [pairs] gain; only positive ones are relevant.
-    """
+    """The judgements of a task or slice as arrays."""
 
     n_queries: int
-    query: NDArray[np.int64]
-    document: NDArray[np.int64]
-    gain: NDArray[np.int64]
+    query: NDArray[np.int64]  # [pairs] index of the query
+    document: NDArray[np.int64]  # [pairs] index of the document, -1 if it is not in the corpus
+    gain: NDArray[np.int64]  # [pairs] only positive ones are relevant
 
     @classmethod
     def of(cls, qrels: Gains, query_ids: Sequence[str], number: Mapping[str, int]) -> Judgements:
@@ -148,20 +136,13 @@ def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class JudgedRanks:
-    """Positive judgements of ``n_queries`` queries as arrays.
-
-    Attributes:
-        owner, rank, gain: number of the query, rank from 1, and gain of each retrieved document, sorted by query, then
-            rank.
-        ideal_owner, ideal_gain: number of the query and gain of each document, retrieved or not, by query, then gain,
-            descending.
-    """
+    """Positive judgements as arrays: of the retrieved documents, and of all in the ideal order."""
 
     n_queries: int
-    owner: NDArray[np.int64]
-    rank: NDArray[np.int64]
+    owner: NDArray[np.int64]  # index of the query of each retrieved document, by query, then rank
+    rank: NDArray[np.int64]  # of each retrieved document, from 1
     gain: NDArray[np.int64]
-    ideal_owner: NDArray[np.int64]
+    ideal_owner: NDArray[np.int64]  # index of the query of each document, by query, then descending gain
     ideal_gain: NDArray[np.int64]
 
     @classmethod
@@ -217,7 +198,7 @@ class JudgedRanks:
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """Quotient; 0 for a query without relevant documents."""
+    """Quotient, 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
@@ -249,13 +230,9 @@ MEASURES = tuple(_FORMULAS)
 
 
 class Judged:
-    """The judged documents of a run with their ranks.
+    """The judged documents of a run, of any gain, with their ranks.
 
-    Args:
-        docs: [queries, depth] numbers of documents, best first, -1 behind the last one.
-        qrels: judgements of the queries; a document counts as judged whatever its gain.
-        query_ids: the queries of ``docs``.
-        doc_ids: the documents that the numbers stand for.
+    ``docs`` [queries, depth] are indices into ``doc_ids``, best first, -1 behind the last one.
     """
 
     def __init__(
@@ -274,24 +251,16 @@ class Judged:
         return judgements.query * (len(self._number) + 1) + judgements.document + 1
 
     @cached_property
-    def _all(self) -> JudgedRanks:
-        return JudgedRanks.of(self.judgements, self.ranks)
-
     def all(self) -> JudgedRanks:
         """The judgements of all queries."""
-        return self._all
+        return JudgedRanks.of(self.judgements, self.ranks)
 
     def scores(self, measures: Sequence[str], qrels: Gains | None = None) -> QueryScores:
-        """Score each query of the run that has at least one positive judgement.
-
-        Args:
-            measures: names such as ``ndcg@10``, ``recall@100``, ``precision@5``, ``map@1000``, ``mrr@10``.
-            qrels: the judgements to score against, such as those of a slice; all if None.
-        """
+        """Score each query of the run that has a positive judgement, by all judgements or those of a slice."""
         if qrels is None:
             positive = np.unique(self.judgements.query[self.judgements.gain > 0])
             queries = tuple(self._query_ids[row] for row in positive)
-            return QueryScores(queries, {measure: self.all().score(measure)[positive] for measure in measures})
+            return QueryScores(queries, {measure: self.all.score(measure)[positive] for measure in measures})
         queries = tuple(
             query for query, judged in qrels.items() if query in self._row and any(gain > 0 for gain in judged.values())
         )
@@ -303,6 +272,33 @@ class Judged:
         ranks = self._known_ranks[places] if known else ranks_of(self._docs, in_run)
         judged = JudgedRanks.of(part, ranks)
         return QueryScores(queries, {measure: judged.score(measure) for measure in measures})
+
+    def judged_share(self, k: int) -> Floats:
+        """[queries] ``judged@k``: share of the first k documents, or of all of a shorter ranking, that are judged."""
+        inside = (self.ranks > 0) & (self.ranks <= k)
+        found = np.bincount(self.judgements.query[inside], minlength=len(self._docs)).astype(np.float64)
+        return _share(found, (self._docs[:, :k] >= 0).sum(axis=1).astype(np.float64))
+
+    def bpref(self, least: int = 1) -> Floats:
+        """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).
+
+        For R documents with a gain of ``least`` and N other judged documents, it is the mean over the former of 1 - n /
+        min(R, N), where n, at most R, is the number of the latter above it. A relevant document that is not retrieved
+        counts as 0. With N = 0 it is the share of relevant documents that is retrieved, without one 0.
+        """
+        judgements, ranks, n = self.judgements, self.ranks, len(self._docs)
+        scores, ends = np.zeros(n), np.searchsorted(judgements.query, np.arange(n + 1))
+        for row in range(n):
+            own = slice(ends[row], ends[row + 1])
+            relevant, rank = judgements.gain[own] >= least, ranks[own]
+            n_relevant, n_other = int(relevant.sum()), int((~relevant).sum())
+            found, others = rank[relevant & (rank > 0)], np.sort(rank[~relevant & (rank > 0)])
+            if not n_relevant:
+                continue
+            above = np.minimum(np.searchsorted(others, found), n_relevant)
+            lost = above / min(n_relevant, n_other) if n_other else np.zeros(len(found))
+            scores[row] = float((1 - lost).sum()) / n_relevant
+        return scores
 
 
 def _mean(values: Floats) -> float:
@@ -317,25 +313,18 @@ def retrieval_scores(
     """The scores that mteb's ``AbsTaskRetrieval`` gives for a ranking, under its names and in its order.
 
     Names and rounding are those of mteb 2.26: means of nDCG, MAP, recall, precision and hit rate are rounded to five
-    decimals, MRR and nAUC are not. Queries without positive judgements count as 0.
-
-    Args:
-        docs: [queries, depth] numbers of documents, best first, -1 behind the last one; at least one query.
-        scores: [queries, depth].
-        judged: the judgements of all these queries (:meth:`Judged.all`).
-        ks: the task's cut-offs; 1 must be among them, which mteb's accuracy (recall at 1) takes for granted.
+    decimals, MRR and nAUC are not. Queries without positive judgements count as 0. mteb's accuracy is the recall at 1,
+    so 1 must be among the cut-offs ``ks``.
     """
     if not len(docs) or 1 not in ks:
         raise ValueError("retrieval is scored over at least one query, and at rank 1 among others")
-    return _scores(judged, ks, confidences(docs, scores))
+    return mean_scores(judged, ks, confidences(docs, scores))
 
 
-def mean_scores(judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:
-    """The scores of :func:`retrieval_scores` without the nAUC, which alone needs the scores of the ranking."""
-    return _scores(judged, ks, {})
-
-
-def _scores(judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Floats]) -> dict[str, float]:
+def mean_scores(
+    judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Floats] | None = None
+) -> dict[str, float]:
+    """The scores of :func:`retrieval_scores`, with the nAUC of confidences only."""
     names = ("ndcg", "map", "recall", "precision", "mrr")
     columns = {f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in names for k in ks}
     means = {name: _mean(column) for name, column in columns.items()}
@@ -347,44 +336,3 @@ def _scores(judged: JudgedRanks, ks: Sequence[int], confidence: Mapping[str, Flo
         **(naucs(confidence, columns) if confidence else {}),
         **{f"hit_rate_at_{k}": round(_mean(judged.score(f"hit_rate@{k}")), 5) for k in ks},
     }
-
-
-def judged_share(
-    docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], k: int
-) -> NDArray[np.float64]:
-    """[queries] ``judged@k``: share of the first k documents that are judged, with any grade.
-
-    For shorter rankings, k is their length; it is 0 for an empty one.
-    """
-    judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
-    ranks = ranks_of(docs[:, :k], judgements)
-    found = np.bincount(judgements.query[ranks > 0], minlength=len(docs)).astype(np.float64)
-    shown = (docs[:, :k] >= 0).sum(axis=1)
-    share: NDArray[np.float64] = np.divide(found, shown, out=np.zeros(len(docs)), where=shown > 0)
-    return share
-
-
-def bpref(
-    docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], least: int = 1
-) -> NDArray[np.float64]:
-    """[queries] ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as in trec_eval).
-
-    For R relevant and N non-relevant judged documents, it is the mean over relevant documents of 1 - n / min(R, N).
-    Here n, at most R, is the number of non-relevant judged documents above it. A relevant document that is not
-    retrieved counts as 0, one with n = 0 as 1. Unjudged documents are ignored. With N = 0 it is the share of relevant
-    documents that is retrieved, without a relevant document 0.
-    """
-    judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
-    ranks = ranks_of(docs, judgements)
-    scores, ends = np.zeros(len(docs)), np.searchsorted(judgements.query, np.arange(len(docs) + 1))
-    for row in range(len(docs)):
-        own = slice(ends[row], ends[row + 1])
-        relevant, rank = judgements.gain[own] >= least, ranks[own]
-        n_relevant, n_other = int(relevant.sum()), int((~relevant).sum())
-        found, others = rank[relevant & (rank > 0)], np.sort(rank[~relevant & (rank > 0)])
-        if not n_relevant:
-            continue
-        above = np.minimum(np.searchsorted(others, found), n_relevant)
-        lost = above / min(n_relevant, n_other) if n_other else np.zeros(len(found))
-        scores[row] = float((1 - lost).sum()) / n_relevant
-    return scores

@@ -1,19 +1,16 @@
 """Significance tests for paired scores: the bootstrap of WIPO-AT (section 3.7), intervals, corrections.
 
-The queries are resampled ``resamples`` times with replacement, each time the same queries for all models, and every
-model's mean is taken over each resample. The one-sided p value of a pair is (b + 1) / (B + 1): b of the B resamples
-give the model with the lower observed mean at least the mean of the other, and the observed scores count as one more.
-The paper divides the strict reversals by B, which makes p 0 for two models that differ on a single query.
+The queries are resampled with replacement, each time the same for all models. The one-sided p value of a pair is (b +
+1) / (B + 1): b of the B resamples give the model with the lower observed mean at least the mean of the other, and the
+observed scores count as one more. The paper divides the strict reversals by B, which makes p 0 for two models that
+differ on a single query.
 
-Resamples are held as counts (how often is query q drawn), so that the means of all models are one matrix product. The
-counts of n draws with replacement are multinomial. Drawing them one by one is slow; instead, every query gets an
-independent Poisson count of a rate a little under 1, and the rest up to n is drawn one by one. Given their total,
-independent Poisson counts of equal rate are multinomial, so the sum is the multinomial asked for; a row whose Poisson
-counts alone exceed n is drawn again.
+Resamples are held as counts, so that the means of all models are one matrix product. Counts of n draws are multinomial.
+Every query gets an independent Poisson count of a rate a little under 1, and the rest up to n is drawn one by one:
+given their total, such counts are multinomial. A row whose Poisson counts alone exceed n is drawn again.
 
-:data:`TESTS` also has the paired t test and the sign-flip permutation test. A test is a function from scores [queries,
-models] to a :class:`Compared`. All p values are one-sided, in favour of the model with the higher mean; models of equal
-mean have p = 1. :func:`detectable` estimates the smallest difference that a task can detect.
+A test of :data:`TESTS` is a function from scores [queries, models] to a :class:`Compared`. All p values are one-sided,
+in favour of the model with the higher mean; models of equal mean have p = 1.
 
 Scores on fewer than 50 queries, 30 test rows or 2 classes are too small (:func:`too_small`). Tables show them with a
 mark and their interval, never rank them first or second, and exclude them from means.
@@ -35,16 +32,12 @@ RESAMPLES = 10_000
 SEED = 42
 _BLOCK_ENTRIES = 1 << 21
 _CHUNK = 512
-_KEPT = 1 << 24
-"""Draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples."""
-
+_KEPT = 1 << 24  # draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples
 _REFINE = 255
 
 
 def _poisson_table(rate: float) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Poisson counts by the first 16 bits of a uniform number, _REFINE where they do not settle it; and the
-    distribution function.
-    """
+    """Poisson counts by 16 bits of a uniform number (_REFINE where unsettled), and the distribution function."""
     mass = [np.exp(-rate)]
     for count in range(1, 40):
         mass.append(mass[-1] * rate / count)
@@ -92,21 +85,14 @@ def _kept(n: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
 
 
 def counts(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[NDArray[np.uint8]]:
-    """The resamples that :func:`bootstrap` uses, in blocks: [rows, n], how often each of n queries is drawn; rows sum
-    to n.
-    """
+    """The resamples of :func:`bootstrap` in blocks [rows, n]: how often each of n queries is drawn; rows sum to n."""
     for rows, child in _blocks(n, resamples, seed):
         yield _draw(n, rows, child)
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Means of every model, observed and over every resample.
-
-    Attributes:
-        means: [m] observed means.
-        resampled: [resamples, m] mean of each model over each resample of the queries.
-    """
+    """Means [m] of m models, observed and over every resample [resamples, m]."""
 
     means: NDArray[np.float64]
     resampled: NDArray[np.float64]
@@ -130,7 +116,6 @@ class Bootstrap:
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    """Scores as a matrix of finite numbers, [queries, models]."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"scores must be [queries, models] with at least one of each, got shape {values.shape}")
@@ -156,13 +141,9 @@ def bootstrap(
 ) -> Bootstrap:
     """Resample the queries of all models together (WIPO-AT, section 3.7: 10,000 resamples, seed 42).
 
-    The scores are rounded to a fixed binary point, at least 2^-36 for up to 65,536 queries with scores within [-1, 1],
-    so that every sum is exact: means that tie do so exactly, and the result is the same on any machine and number of
-    threads.
-
-    Args:
-        scores: [n queries, m models], the score of each model for the same queries.
-        threads: of the drawing; None for the number of cores, at most 8. Memory is about 10 MB each.
+    The scores [queries, models] are rounded to a fixed binary point, at least 2^-36 for up to 65,536 queries with
+    scores within [-1, 1], so that every sum is exact: means that tie do so exactly, and the result is the same on any
+    machine and number of threads.
     """
     values = checked_scores(scores)
     points, scale = fixed_points(values)
@@ -187,10 +168,9 @@ def bootstrap(
 def difference_interval(
     first: float, first_limits: tuple[float, float], second: float, second_limits: tuple[float, float]
 ) -> tuple[float, float]:
-    """The interval of a difference of two scores from their own intervals (Zou and Donner 2008, "MOVER").
+    """The interval of a difference of two independent scores from their intervals (Zou and Donner 2008, "MOVER").
 
-    It takes the two for independent. Scores on the same documents rise and fall together, so that it is then too wide,
-    not too narrow.
+    It is too wide for scores on the same documents.
     """
     below = np.hypot(first - first_limits[0], second_limits[1] - second)
     above = np.hypot(first_limits[1] - first, second - second_limits[0])
@@ -227,17 +207,12 @@ def p_text(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-_BLOCK = 256
-"""Permutations drawn at a time."""
+_BLOCK = 256  # permutations drawn at a time
 
 
 @dataclass(frozen=True)
 class Paired:
-    """The paired t test.
-
-    Attributes:
-        scores: [n queries, m models].
-    """
+    """The paired t test of scores [queries, models]."""
 
     scores: NDArray[np.float64]
 
@@ -272,17 +247,7 @@ class Paired:
 
 @dataclass(frozen=True)
 class Permuted:
-    """The paired permutation test: for each query the two scores may be exchanged.
-
-    Attributes:
-        means: [m] the observed means.
-        sums: [permutations, m] the sums of scores under the signs of each permutation, in fixed points, so that ties
-            are exact.
-        observed: [m] the sum under no exchange.
-        rounding: by how much a difference of two sums may be off.
-        exact: whether these are all permutations that there are, each once.
-        scores: [n queries, m models]; the permutations give no intervals.
-    """
+    """The paired permutation test: for each query the two scores may be exchanged."""
 
     means: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -296,8 +261,9 @@ class Permuted:
         return bootstrap(self.scores).intervals(level)
 
     def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
-        """[k]: the share of permutations whose difference is at least the observed one, within the rounding to fixed
-        points; where they were drawn, the observed one counts as drawn too, so that p is never 0.
+        """[k]: the share of permutations whose difference is at least the observed one, within the rounding.
+
+        Where they were drawn, the observed one counts as drawn too, so that p is never 0.
         """
         gap = self.observed[first] - self.observed[second]
         drawn = (self.sums[:, first] - self.sums[:, second]) * np.sign(gap)
@@ -307,14 +273,11 @@ class Permuted:
 
 
 def paired_t(scores: ArrayLike) -> Paired:
-    """The paired t test of all models."""
     return Paired(checked_scores(scores))
 
 
 def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Permuted:
-    """The paired permutation test of all models: all exchanges where there are no more than ``resamples``, else as many
-    drawn ones.
-    """
+    """The paired permutation test: all exchanges, or ``resamples`` drawn ones if there are more."""
     values = checked_scores(scores)
     points, scale = fixed_points(values)
     n = len(points)
@@ -341,11 +304,10 @@ TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t"
 
 
 def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
-    """Return Cohen's d of paired samples for each model against model ``base``.
+    """Return Cohen's d of paired samples, the mean difference in standard deviations, for each model against ``base``.
 
-    It is the mean difference in standard deviations of the differences by query. It is 0 without a difference, NaN for
-    one query, and infinite for an equal difference on all queries. Differences within the rounding of scores count as
-    0.
+    It is 0 without a difference, NaN for one query, and infinite for an equal difference on all queries. Differences
+    within the rounding of scores count as 0.
     """
     values = checked_scores(scores)
     rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
@@ -359,11 +321,10 @@ def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
 
 
 def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """The smallest true difference of two models that a one-sided paired test on these queries finds with probability
-    ``power``: the sum of the t quantiles of 1 - alpha and of power, in standard errors of a difference, the median over
-    all pairs of models.
+    """The smallest true difference of two models that a one-sided paired test finds with probability ``power``.
 
-    None for fewer than two models or queries.
+    It is the sum of the t quantiles of 1 - alpha and of power, in standard errors of a difference, the median over all
+    pairs of models. None for fewer than two models or queries.
     """
     from scipy import stats
 
@@ -379,8 +340,7 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     return float(quantiles * np.median(spread) / np.sqrt(n))
 
 
-MARK = "†"
-"""Follows a score on too little, and a mean that such scores were left out of."""
+MARK = "†"  # marks a score on too few items, and a mean without such scores
 
 
 _LEAST = {
@@ -393,7 +353,6 @@ _LEAST = {
 
 
 def explained() -> str:
-    """Explain the mark to readers of a table."""
     *first, last = dict.fromkeys(f"{many} (< {least})" for _, many, least in _LEAST.values())
     return (
         f"{MARK}: too few {', '.join(first)} or {last}. Such scores are not ranked; a mean marked {MARK} leaves them "

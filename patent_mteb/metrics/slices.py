@@ -1,10 +1,8 @@
 """Named slices of judgements and of queries.
 
-A slice is a subset of the judgements of a task. All slices of a task are scored on the same ranking of the full corpus.
-Documents whose judgement is not in the slice count as not relevant. Queries without a positive judgement in a slice are
-excluded from its mean.
-
-Judgements (qrels) are ``{query id: {document id: gain}}`` with integer gains, as in trec_eval.
+All slices of a task are scored on the same ranking of the full corpus. Documents whose judgement is not in the slice
+count as not relevant, and queries without a positive judgement in a slice are excluded from its mean. Judgements
+(qrels) are ``{query id: {document id: gain}}`` with integer gains, as in trec_eval.
 """
 
 from __future__ import annotations
@@ -38,13 +36,10 @@ def jurisdiction_group(office: str) -> str | None:
 
 
 def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
-    """Coarse domain of a patent (WIPO-AT §3.3.1): its most frequent coarse label, else its first IPC-3 code, else
-    ``""``.
+    """Coarse domain of a patent (WIPO-AT §3.3.1): its most frequent label, else its first IPC-3 code, else ``""``.
 
-    Args:
-        coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent
-            labels the alphabetically first is taken (the paper does not state it).
-        ipc_codes: raw IPC codes in the order of the document; invalid codes are skipped.
+    ``coarse_labels`` has an entry for each taxonomy row. Of equally frequent labels the alphabetically first is taken
+    (the paper does not state it). Invalid codes are skipped.
     """
     if coarse_labels:
         counts = Counter(coarse_labels)
@@ -58,7 +53,6 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
 
 
 def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
-    """Return the positive judgements, of the queries that have one."""
     found = {
         query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()
     }
@@ -68,11 +62,7 @@ def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
 def own_family(
     family: Mapping[str, str], queries: Iterable[str], documents: Iterable[str]
 ) -> dict[str, frozenset[str]]:
-    """Return the documents to exclude for each query: itself and the documents of its own family.
-
-    Args:
-        family: family of documents and queries, empty or missing where unknown.
-    """
+    """Return the documents to exclude for each query: itself and those of its own family, if that is known."""
     query_ids = list(queries)
     families = {family.get(query, "") for query in query_ids} - {""}
     members: dict[str, set[str]] = {}
@@ -112,11 +102,9 @@ def by_judgement(
 def in_and_out(
     qrels: Mapping[str, Mapping[str, int]], query_domain: Mapping[str, str], document_domain: Mapping[str, str]
 ) -> tuple[dict[str, Qrels], int]:
-    """Split judgements into IN-domain and OUT-of-domain pairs (WIPO-AT §3.3.1).
+    """Return the slices ``in`` and ``out`` of judgements by domain (WIPO-AT §3.3.1), and the number of dropped pairs.
 
-    Returns:
-        The slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs without a domain on
-        either side, which belong to ALL only.
+    Pairs without a domain on either side belong to ALL only.
     """
     dropped = 0
 

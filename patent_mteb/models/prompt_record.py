@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mteb.abstasks.task_metadata import TaskMetadata
@@ -11,11 +11,11 @@ from mteb.types import PromptType
 
 from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.search.late_interaction import LateInteraction
+from patent_mteb.store.canaries import encoders
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.resolve import facts_of, resolve
 
-WITHOUT_ROLE = "text"
-"""The key of texts that are neither queries nor documents."""
+WITHOUT_ROLE = "text"  # the key of texts that are neither queries nor documents
 
 
 def prompts_put(
@@ -23,7 +23,7 @@ def prompts_put(
 ) -> dict[str, Any]:
     """Return the prompts of a task by role; by encoder and role if the model combines several encoders."""
     prompts: dict[str, dict[str, str | None]] = {}
-    for encoder in _encoders(model):
+    for encoder in encoders(model):
         name = str(encoder.mteb_model_meta.name)
         number = sum(other == name or other.startswith(f"{name} #") for other in prompts) + 1
         prompts[name if number == 1 else f"{name} #{number}"] = {
@@ -35,34 +35,12 @@ def prompts_put(
     return dict(prompts)
 
 
-def _encoders(model: Any) -> Iterator[Any]:
-    """The innermost encoders of a model. A stored encoder counts as one, loaded or not."""
-    seen: set[int] = set()
-
-    def is_model(value: Any) -> bool:
-        return hasattr(type(value), "mteb_model_meta") or "mteb_model_meta" in getattr(value, "__dict__", {})
-
-    def below(outer: Any) -> Iterator[Any]:
-        if id(outer) in seen:
-            return
-        seen.add(id(outer))
-        values = getattr(outer, "__dict__", {}).values()
-        attributes = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
-        components = [] if isinstance(outer, StoredEncoder) else list(filter(is_model, attributes))
-        for component in components:
-            yield from below(component)
-        if not components and hasattr(outer, "encode"):
-            yield outer
-
-    yield from below(model)
-
-
 def _prompt(encoder: Any, task: TaskMetadata, role: PromptType | None, hf_split: str, hf_subset: str) -> str | None:
     if isinstance(encoder, StoredEncoder):
         recorded = encoder.prompts_used.get((task.name, role.value if role else None))
         if recorded is not None or not encoder.loaded:
             return recorded
-        return _prompt(next(_encoders(encoder.model)), task, role, hf_split, hf_subset)
+        return _prompt(encoders(encoder.model)[0], task, role, hf_split, hf_subset)
     if isinstance(encoder, PatentEncoder):
         return (encoder.model_prompts or {}).get(encoder.get_prompt_name(task, role) or "", "")
     if isinstance(encoder, LateInteraction):

@@ -1,10 +1,9 @@
 """Embeddings quantised to one byte or one bit per dimension, as for every dense score of DAPFAM (§5.3).
 
-``int8`` and ``uint8`` need a range for each dimension. The papers do not describe theirs. mteb's ``CompressionWrapper``
-takes it from the texts of each call, so that vectors of two calls cannot be compared. Here the range is fixed: title
-and abstract of the first 256 publications of the built-in sample are encoded as queries and as documents of
-``PatentCitationRetrieval``, and the range of a dimension is their mean plus and minus four standard deviations.
-``binary`` keeps signs and needs no calibration.
+``int8`` and ``uint8`` need a range for each dimension, which the papers do not describe. mteb's ``CompressionWrapper``
+takes it from the texts of each call, so that vectors of two calls cannot be compared. Here it is fixed: the mean plus
+and minus four standard deviations of title and abstract of 256 publications of the built-in sample, as queries and as
+documents of ``PatentCitationRetrieval``. ``binary`` keeps signs and needs no calibration.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from patent_mteb.patents.views import view_text
 from patent_mteb.sample import SAMPLE_VERSION, generate
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store import EmbeddingStore, StoredEncoder, stored
+from patent_mteb.store.batches import as_array, text_loader
 from patent_mteb.store.codecs import Codec, Levels, Signs
 from patent_mteb.store.resolve import plain
 from patent_mteb.store.settings import NEUTRAL
@@ -43,7 +43,6 @@ _NEUTRAL = NEUTRAL | {"hf_split", "hf_subset", "prompt_type"}
 
 
 def calibration_texts() -> list[str]:
-    """The texts of the default calibration."""
     return [view_text(patent, "TA") for patent in generate()[0][:_TEXTS]]
 
 
@@ -56,10 +55,6 @@ class Quantised(WrappedEncoder):
         model: an mteb encoder; one with a store keeps its full vectors there.
         precision: "int8", "uint8" or "binary"; see :mod:`patent_mteb.store.codecs`.
         calibration: texts instead of :func:`calibration_texts`, in any order; their digest is part of the identity.
-
-    Raises:
-        ModelError: ``model`` is not an encoder, or is already quantised; the precision is unknown; or there are fewer
-            than two texts. On encoding, if the model returns vectors that are not finite.
 
     Example:
         >>> import mteb
@@ -122,7 +117,6 @@ class Quantised(WrappedEncoder):
         return codec.value(self.codes(self.model.encode(inputs, task_metadata=task_metadata, **kwargs), codec))
 
     def codes(self, vectors: Any, codec: Codec | None = None) -> NDArray[np.int8]:
-        """Quantise vectors of the wrapped model, [n, width]."""
         return (codec or self._encoder({})[0]).code(self._checked(vectors))
 
     def _encoder(self, kwargs: Mapping[str, Any]) -> tuple[Codec, StoredEncoder | None]:
@@ -136,31 +130,20 @@ class Quantised(WrappedEncoder):
         return self._encoders[key]
 
     def _levels(self, kwargs: Mapping[str, Any]) -> Levels:
-        from datasets import Dataset
-        from torch.utils.data import DataLoader
-
         texts = calibration_texts() if self._texts is None else self._texts
         encoder = self.model if self._store is None else stored(self.model, self._store)
-        arguments: dict[str, Any] = {
-            "hf_split": "test",
-            "hf_subset": "default",
-            "batch_size": _BATCH,
-            "show_progress_bar": False,
-        }
-        arguments |= {"task_metadata": registered("tasks")[_TASK].metadata, **kwargs}
+        where = {"task_metadata": registered("tasks")[_TASK].metadata, "hf_split": "test", "hf_subset": "default"}
+        arguments: Any = {**where, "batch_size": _BATCH, "show_progress_bar": False, **kwargs}
         blocks = []
         for role in (PromptType.query, PromptType.document):
-            inputs: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH)
-            blocks.append(self._checked(encoder.encode(inputs, prompt_type=role, **arguments)))
+            found = encoder.encode(text_loader(list(texts), _BATCH), prompt_type=role, **arguments)
+            blocks.append(self._checked(found))
         vectors = np.concatenate(blocks).astype(np.float64)
         mean, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)
         return Levels((mean - reach).astype(np.float32), (mean + reach).astype(np.float32), self.settings)
 
     def _checked(self, vectors: Any) -> NDArray[np.float32]:
-        if hasattr(vectors, "detach"):
-            vectors = vectors.detach().cpu()
-            vectors = vectors.float().numpy() if vectors.is_floating_point() else vectors.numpy()
-        array = np.asarray(vectors)
+        array = as_array(vectors)
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all():
             raise ModelError(
                 f"{self.mteb_model_meta.name} returned an array of {array.dtype} {array.shape}, not one finite vector"

@@ -2,13 +2,12 @@
 
 The facts of :data:`~patent_mteb.models.checkpoints.CHECKPOINTS` come from the model cards and the published
 checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the checkpoint counts:
-PatenTEB §4.2 states mean pooling for all of patembed, but the ``base_long`` checkpoints pool the CLS token. Missing are
-``allenai/specter2``, an adapter that needs the ``adapters`` package (its base model is included), and models without
-public weights (QaECTER, SEARCHFORMER).
+the ``base_long`` checkpoints pool the CLS token. Missing are ``allenai/specter2``, which needs the ``adapters``
+package, and models without public weights (QaECTER, SEARCHFORMER).
 
-Settings that change scores are loader arguments, and mteb makes them part of the result path, such as
+Settings that change scores are loader arguments and part of the result path, such as
 ``mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")``. Without a hub, ``PATENT_MTEB_MODELS`` names a
-directory that holds copies under their hub ids (``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
+directory that holds copies under their hub ids.
 """
 
 from __future__ import annotations
@@ -117,10 +116,7 @@ def _local_copy(name: str) -> Path | None:
 
 
 class CheckpointMeta(ModelMeta):
-    """Metadata of a registered checkpoint with the revision at registration.
-
-    A local copy may change later, and so may the hub's branch.
-    """
+    """Metadata of a registered checkpoint; a local copy, or the hub's branch, may change after the registration."""
 
     def placed(self) -> ModelMeta:
         """Return the metadata with the present revision: the content of a local copy, else the commit on the hub."""
@@ -180,7 +176,6 @@ def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
 
 
 def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | None) -> SentenceTransformer:
-    """Add pooling to a bare transformer from a repository without sentence-transformers modules."""
     import sentence_transformers
 
     try:
@@ -303,9 +298,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
     )
 
 
-METAS: tuple[ModelMeta, ...] = tuple(map(_meta, CHECKPOINTS.values()))
-"""The metadata of every registered patent model."""
-
+METAS: tuple[ModelMeta, ...] = tuple(map(_meta, CHECKPOINTS.values()))  # the metadata of every registered patent model
 _META_BY_NAME = dict(zip(CHECKPOINTS, METAS, strict=True))
 
 

@@ -1,18 +1,14 @@
-"""Input variants, section tags and layer pruning. Each setting is part of the model's identity.
+"""Input variants, section tags and layer pruning (PatenTEB §7.3). Each setting is part of the model's identity.
 
 **Input variants** (PatenTEB §7.4, Table 10). A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``.
-``noSEP`` removes the separators. ``trim[...]`` drops sections by their position, counted as in Python (``1`` is the
-abstract, ``-1`` the claim), before the separators are removed. The task's metadata name the sections of its texts
-(``text_parts``), so that ``trim[1]`` drops the abstract also where it comes first. The paper leaves three cases open.
-Here a missing section is ignored. A text without separators, or one that would lose all sections, stays unchanged. A
-removed separator leaves one blank.
+``noSEP`` removes the separators, so that one blank remains. ``trim[...]`` drops sections by their position, counted as
+in Python (``-1`` is the claim), before that. The task's metadata name the sections of its texts (``text_parts``), so
+that ``trim[1]`` drops the abstract also where it comes first. A missing section is ignored. A text without separators,
+or one that would lose all sections, stays unchanged.
 
 **Section tags** (PatentMap): ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of a patent. The
-authors' models were trained with tags; the paper's baselines read the same texts without them. The registered PatentMap
-checkpoints read tags, every other model reads none. The authors evaluated one other model with tags, bert-for-patents:
-it reads them for the ``paper_`` scores (:func:`reads_section_tags_in_paper`).
-
-**Pruned layers** are from PatenTEB §7.3.
+registered PatentMap checkpoints read tags, every other model reads none. The authors evaluated one other model with
+tags, bert-for-patents: it reads them for the ``paper_`` scores (:func:`reads_section_tags_in_paper`).
 """
 
 from __future__ import annotations
@@ -28,13 +24,13 @@ from patent_mteb.identity import unambiguous_settings
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
+from patent_mteb.store.batches import text_loader
 from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
-    from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.models.model_meta import ModelMeta
     from mteb.models.models_protocols import EncoderProtocol
-    from mteb.types import Array, BatchedInput, PromptType
+    from mteb.types import Array
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
 
@@ -42,9 +38,7 @@ if TYPE_CHECKING:
 NO_PROMPTS = {"prompts": "none"}
 """The setting of a model that is run without its prompts; its result path needs no digest."""
 
-PARTS = ("title", "abstract", "claim")
-"""The sections of a text if its task's metadata do not name them."""
-
+PARTS = ("title", "abstract", "claim")  # the sections of a text if its task's metadata do not name them
 TABLE_10 = ("noSEP", "trim[1]", "trim[-1]", "trim[1,-1]", "noSEP+trim[1]", "noSEP+trim[-1]", "noSEP+trim[1,-1]")
 """The input variants of Table 10 by name."""
 
@@ -62,7 +56,6 @@ class Variant:
 
     @classmethod
     def parse(cls, name: str) -> Variant:
-        """Read a name such as ``noSEP``, ``trim[-1]`` or ``noSEP+trim[1,-1]``."""
         found = _NAME.fullmatch(name.replace(" ", ""))
         if found is None or not (found["nosep"] or found["trim"]):
             raise ModelError(f"invalid input variant '{name}'. Remedy: use one of the forms {', '.join(TABLE_10)}.")
@@ -100,19 +93,16 @@ class WrappedEncoder(LiveIdentity):
     model: Any
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of every pair, by the wrapped model."""
         return self.model.similarity(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Similarity of the pairs of equal position, by the wrapped model."""
         return self.model.similarity_pairwise(embeddings1, embeddings2)
 
 
 class EditedInput(WrappedEncoder):
     """An encoder whose texts are edited, by ``edit(text, names of its sections)``, before prompts are added.
 
-    Only the ``text`` of a batch is passed on, so a model that reads other columns fails instead of reading unedited
-    text.
+    Only ``text`` is passed on, so a model that reads other columns fails instead of reading unedited text.
     """
 
     usual_settings = NO_PROMPTS
@@ -122,18 +112,8 @@ class EditedInput(WrappedEncoder):
         self.edit = edit
         self.mteb_model_meta = meta
 
-    def encode(
-        self,
-        inputs: DataLoader[BatchedInput],
-        *,
-        task_metadata: TaskMetadata,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> Array:
+    def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, prompt_type: Any = None, **kwargs: Any) -> Array:
         """Encode the edited texts; arguments as in mteb's ``EncoderProtocol``."""
-        from datasets import Dataset
-        from torch.utils.data import DataLoader
-
         known: Mapping[str, Sequence[str]] = getattr(task_metadata, "text_parts", {})
         parts = known.get(prompt_type.value if prompt_type else "text", PARTS)
         texts: list[str] = []
@@ -143,13 +123,12 @@ class EditedInput(WrappedEncoder):
                     f"task '{task_metadata.name}' has no text column: {type(self).__name__} edits texts only"
                 )
             texts += [self.edit(text, parts) for text in batch["text"]]
-        edited: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=inputs.batch_size or 32)
+        edited = text_loader(texts, inputs.batch_size or 32)
         found: Array = self.model.encode(edited, task_metadata=task_metadata, prompt_type=prompt_type, **kwargs)
         return found
 
     @property
     def model_prompts(self) -> dict[str, str] | None:
-        """The wrapped model's prompts, as mteb looks them up."""
         return getattr(self.model, "model_prompts", None)
 
     @property
@@ -196,10 +175,7 @@ def pruned(model: SentenceTransformer, layers: int) -> SentenceTransformer:
 
 
 def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
-    """Put PatentMap's section tags into a text: ``title [SEP] [abstract] abstract [SEP] [claim] claim``.
-
-    The title, sections without a tag in PatentMap, and texts that already contain a tag stay as they are.
-    """
+    """Put PatentMap's section tags before the sections of a text that have one, unless it contains a tag already."""
     if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text
     sections = text.split(SEPARATOR)
@@ -208,7 +184,6 @@ def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
-    """Whether a model of this identity receives texts with section tags."""
     setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
     checkpoint = CHECKPOINTS.get(meta.name or "")
     return checkpoint is not None and checkpoint.tagged if setting is None else bool(setting)

@@ -9,6 +9,7 @@ import numpy as np
 from patent_mteb.errors import ModelError
 from patent_mteb.models.robustness import WrappedEncoder
 from patent_mteb.search.vectors import is_encoder
+from patent_mteb.store.batches import as_array
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
@@ -35,14 +36,6 @@ class Truncated(WrappedEncoder):
     With a stored encoder (``Truncated(stored(model), 256)``), all choices of ``dims`` share one encoding. A vector
     whose first dimensions are zero stays zero.
 
-    Args:
-        model: an mteb encoder.
-        dims: dimensions to keep.
-
-    Raises:
-        ModelError: ``model`` is not an encoder, or ``dims`` is not between 1 and the model's dimensions. If these are
-            unknown, encoding raises it.
-
     Example:
         >>> import mteb
         >>> from patent_mteb.models import Truncated
@@ -68,10 +61,8 @@ class Truncated(WrappedEncoder):
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dims], fp32; arguments as in mteb's ``EncoderProtocol``."""
-        vectors: Any = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
-        if hasattr(vectors, "detach"):
-            vectors = vectors.detach().cpu().float().numpy() if vectors.is_floating_point() else vectors.cpu().numpy()
-        vectors = np.asarray(vectors)
+        vectors = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
+        vectors = as_array(vectors)
         where = f"{self.mteb_model_meta.name} on {task_metadata.name}"
         if vectors.ndim != 2 or not np.issubdtype(vectors.dtype, np.floating):
             raise ModelError(

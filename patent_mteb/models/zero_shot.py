@@ -1,7 +1,6 @@
 """Zero-shot classifiers: NLI cross-encoders and GLiNER2 taggers (WIPO-AT, section 4.4).
 
-They score label names instead of embedding texts, and run multi-label classification tasks only. The paper states no
-hypothesis; the default is :data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, and any other is part of the identity.
+They score label names instead of embedding texts, and run multi-label classification tasks only.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from patent_mteb.identity import content_revision, local_name
 from patent_mteb.protocols.zero_shot import HYPOTHESIS, Scorer, cross_encoder_scorer, tagger_scorer
 from patent_mteb.store.settings import LiveIdentity
 
-_LOWEST = 0.01
-"""Minimum confidence of a reported span, below every threshold that the validation split could choose."""
+_LOWEST = 0.01  # minimum confidence of a reported span, below every threshold that the validation split could choose
 
 
 class ZeroShotModel(LiveIdentity):
@@ -54,10 +52,7 @@ def load_nli(
 
 
 def load_gliner2(model_name: str, revision: str | None = None, device: str | None = None) -> ZeroShotModel:
-    """Load a GLiNER2 tagger (mteb calls this for a model of :data:`METAS`).
-
-    The score of a label is the highest confidence among the spans that the model finds for it.
-    """
+    """Load a GLiNER2 tagger of :data:`METAS`; a label scores as its most confident span."""
     try:
         from gliner2 import GLiNER2
     except ImportError as error:

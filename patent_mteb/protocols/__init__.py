@@ -1,13 +1,4 @@
-"""Evaluation protocols for frozen embeddings.
-
-======================  ================================================================================================
-:mod:`.linear_probe`    one-vs-rest logistic regression of all labels (WIPO-AT, section 3.3.2; PatenTEB, table 14)
-:mod:`.mlp_probe`       a perceptron with one hidden layer (PatentMap, appendix C.1)
-:mod:`.knn`             exact neighbours, majority vote and ranked classes (WIPO-AT, section 3.3.2; PatentMap)
-:mod:`.clustering`      k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
-:mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
-:mod:`.intervals`       confidence intervals by bootstrap over the test documents
-======================  ================================================================================================
+"""Evaluation protocols for frozen embeddings: probes, neighbours, clustering, zero-shot scoring, and their intervals.
 
 Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. The package does not import
 mteb, and torch only where needed.
@@ -59,10 +50,7 @@ def f1_per_label(true: Labels, predicted: Labels) -> NDArray[np.float64]:
 
 
 def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Return |true and top k| / k of the classes of each document (PatentMap, P@k).
-
-    Ties are ordered by class. The denominator is k, also with fewer than k classes.
-    """
+    """Return |true and top k| / k of the classes of each document (PatentMap, P@k); ties are ordered by class."""
     top = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :k]
     hits = np.take_along_axis(true, top, axis=1).sum(axis=1)
     return np.asarray(hits / k, dtype=np.float64)

@@ -1,12 +1,10 @@
 """k-means on frozen embeddings against the true classes, with as many clusters as there are classes.
 
-:func:`cluster` is the protocol of WIPO-AT (section 3.3.3): k-means, seed 42. :func:`minibatch_cluster` is that of
-PatenTEB (table 14): mini-batch k-means, batches of 16,384, seed 42. Neither paper states the number of restarts; here
-it is 10, and scikit-learn's default.
-
-WIPO-AT does not state how documents with several labels are treated, although its ranking of models (tables 9 and 26)
-depends on it. There are three ways here: the rarest label (:func:`single_label`, for the main score), the most frequent
-one (:func:`most_frequent_label`), and one copy of the document for each label (:func:`every_label`).
+:func:`cluster` is the protocol of WIPO-AT (section 3.3.3), :func:`minibatch_cluster` that of PatenTEB (table 14).
+Neither paper states the number of restarts; here it is 10, and scikit-learn's default. WIPO-AT does not state how
+documents with several labels are treated either, although its ranking of models (tables 9 and 26) depends on it. Here
+the main score has the rarest label; the most frequent one, and a copy of the document for each label, are further
+scores.
 """
 
 from __future__ import annotations
@@ -30,9 +28,8 @@ BATCH = 16_384
 def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
     """Return the rarest label of each document, of equally rare ones the alphabetically first.
 
-    WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest
-    label is the most specific thing said of a document, and the rule keeps rare classes alive, as the number of
-    clusters, that of all labels, supposes. ``counts`` are the documents with each label, by default of ``label_sets``.
+    It is the most specific one, and the rule keeps rare classes, which the number of clusters, that of all labels,
+    assumes. ``counts`` are the documents with each label, by default of ``label_sets``.
     """
     known = _counted(label_sets, counts)
     return [min(labels, key=lambda label: (known[label], label)) for labels in label_sets]
@@ -45,10 +42,7 @@ def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[s
 
 
 def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[int]]:
-    """The class and the document of each pair of a document and one of its labels.
-
-    Even perfect clusters score less than 1, because a document belongs to one cluster only.
-    """
+    """The class and the document of each label. Even perfect clusters score less than 1, as a document is in one."""
     pairs = [(label, row) for row, labels in enumerate(label_sets) for label in sorted(set(labels))]
     return [label for label, _ in pairs], [row for _, row in pairs]
 
@@ -67,15 +61,14 @@ def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of given clusters with classes; ``classes`` is how many occur."""
+    """Agreement of clusters with classes."""
 
-    v_measure: float
-    ari: float
-    classes: int
+    v_measure: float  # harmonic mean of homogeneity and completeness, equal to NMI with the arithmetic mean
+    ari: float  # adjusted Rand index
+    classes: int  # number of classes among the documents
 
 
-def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
-    """Compare given clusters with classes."""
+def agreement(classes: Any, assigned: Any) -> Agreement:
     from sklearn import metrics
 
     return Agreement(
@@ -86,26 +79,13 @@ def agreement(classes: Sequence[str], assigned: Sequence[int]) -> Agreement:
 
 
 @dataclass(frozen=True)
-class Clustering:
-    """Agreement of clusters with classes.
+class Clustering(Agreement):
+    """The result of a clustering."""
 
-    Attributes:
-        v_measure: harmonic mean of homogeneity and completeness, which is also NMI with the arithmetic mean,
-            scikit-learn's default.
-        ari: adjusted Rand index.
-        nmi: normalised mutual information.
-        silhouette: mean silhouette of the clusters by Euclidean distance; None if it was not asked for.
-        clusters: how many were asked for; classes: how many occur among the documents.
-        assigned: the cluster of each document.
-    """
-
-    v_measure: float
-    ari: float
-    nmi: float
-    silhouette: float | None
-    clusters: int
-    classes: int
-    assigned: tuple[int, ...]
+    nmi: float  # normalised mutual information
+    silhouette: float | None  # mean by Euclidean distance, None unless requested
+    clusters: int  # number of clusters requested
+    assigned: tuple[int, ...]  # cluster of each document
 
 
 def _score(
@@ -123,12 +103,10 @@ def _score(
         raise ValueError(f"{k} clusters of {len(x)} embeddings")
     assigned = model.set_params(n_clusters=k).fit_predict(x)
     return Clustering(
-        v_measure=float(metrics.v_measure_score(true, assigned)),
-        ari=float(metrics.adjusted_rand_score(true, assigned)),
+        **vars(agreement(true, assigned)),
         nmi=float(metrics.normalized_mutual_info_score(true, assigned)),
         silhouette=float(metrics.silhouette_score(x, assigned)) if silhouette else None,
         clusters=k,
-        classes=present,
         assigned=tuple(assigned.tolist()),
     )
 
@@ -142,32 +120,22 @@ def cluster(
     seed: int = SEED,
     restarts: int = RESTARTS,
 ) -> Clustering:
-    """k-means (WIPO-AT, section 3.3.3).
+    """k-means (WIPO-AT, section 3.3.3) of embeddings [n, d], which are not scaled, with classes [n].
 
-    Args:
-        embeddings: [n, d] of the test split, used as they are; classes: [n], see :func:`single_label`.
-        clusters: K; the paper's number of true labels of the data set. The number of classes that occur, if not given.
-        silhouette: score that as well; it needs all pairs of documents.
+    ``clusters`` is the paper's number of true labels of the data set; by default the number of classes that occur. The
+    silhouette needs all pairs of documents.
     """
     from sklearn.cluster import KMeans
 
     return _score(KMeans(n_init=restarts, random_state=seed), embeddings, classes, clusters, silhouette)
 
 
-def minibatch_cluster(
-    embeddings: ArrayLike,
-    classes: Sequence[object],
-    *,
-    clusters: int | None = None,
-    silhouette: bool = False,
-    seed: int = SEED,
-    batch_size: int = BATCH,
-) -> Clustering:
-    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`."""
+def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object], *, batch_size: int = BATCH) -> Clustering:
+    """Mini-batch k-means (PatenTEB, section 5.3 and table 14) with a cluster for each class that occurs."""
     from sklearn.cluster import MiniBatchKMeans
 
-    model = MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto")
-    return _score(model, embeddings, classes, clusters, silhouette)
+    model = MiniBatchKMeans(batch_size=batch_size, random_state=SEED, n_init="auto")
+    return _score(model, embeddings, classes, None, silhouette=False)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """Confidence intervals of scores on frozen embeddings, by bootstrap over the test documents.
 
-The papers state none. Test documents are resampled :data:`RESAMPLES` times with seed 42, and the score is computed for
-each resample. Probes, the choice of C or k, and k-means are not fitted again. The limits are the 2.5 and 97.5
-percentiles of the resamples, shifted so that the mean of the resamples is the observed score, and clipped to the range
-of the score. The shift removes a bias of resampling: repeated documents make clusters look purer (a higher V-measure),
-and a resample without documents of a rare label scores 0 for it (a lower macro F1).
+The papers state none. Test documents are resampled :data:`RESAMPLES` times with seed 42; nothing is fitted again. The
+limits are the 2.5 and 97.5 percentiles, shifted so that the mean of the resamples is the observed score, and clipped to
+the range of the score. The shift removes a bias of resampling: repeated documents make clusters look purer, and a
+resample without documents of a rare label scores 0 for it.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from patent_mteb.protocols import label_matrix
 
 RESAMPLES = 1_000
 TAIL = 2.5
-_CONSTANT = 1e-12
-"""Standard deviation up to which values count as constant."""
-
+_CONSTANT = 1e-12  # standard deviation up to which values count as constant
 Interval = tuple[float, float]
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -32,10 +29,7 @@ def limits(name: str, interval: Interval) -> dict[str, float]:
     return {f"{name}_low": interval[0], f"{name}_high": interval[1]}
 
 
-def macro_f1_interval(
-    true: ArrayLike, predicted: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Interval:
-    """The 95% interval of macro F1."""
+def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, **drawing: int) -> Interval:
     gold = label_matrix(true, rows=len(np.asarray(true)), name="true labels")
     guessed = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
     hits, named = (gold & guessed).astype(np.float64), gold.astype(np.float64) + guessed
@@ -44,13 +38,10 @@ def macro_f1_interval(
         tp, total = drawn @ hits, drawn @ named
         return np.asarray(np.divide(2 * tp, total, out=np.zeros_like(tp), where=total > 0).mean(axis=1))
 
-    return _interval(macro_f1, len(gold), resamples, seed)
+    return _interval(macro_f1, len(gold), **drawing)
 
 
-def v_measure_interval(
-    classes: Sequence[object], assigned: Sequence[int], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Interval:
-    """The 95% interval of the V-measure of given clusters."""
+def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], **drawing: int) -> Interval:
     if len(classes) != len(assigned):
         raise ValueError(f"{len(classes)} classes for {len(assigned)} assigned documents")
     class_of = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)[1]
@@ -66,16 +57,16 @@ def v_measure_interval(
         shared = np.maximum(both - together, 0)
         return np.asarray(np.divide(2 * shared, both, out=np.ones_like(both), where=both > 0))
 
-    return _interval(v_measure, len(classes), resamples, seed)
+    return _interval(v_measure, len(classes), **drawing)
 
 
-def mean_interval(values: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+def mean_interval(values: ArrayLike, **drawing: int) -> Interval:
     """The 95% interval of the mean of a score from 0 to 1 over the test documents."""
     of_each = np.asarray(values, dtype=np.float64)
-    return _interval(lambda drawn: np.asarray(drawn @ of_each / len(of_each)), len(of_each), resamples, seed)
+    return _interval(lambda drawn: np.asarray(drawn @ of_each / len(of_each)), len(of_each), **drawing)
 
 
-def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+def pearson_interval(first: ArrayLike, second: ArrayLike, **drawing: int) -> Interval:
     """The 95% interval of Pearson's correlation over pairs. A resample with a constant variable counts as 0."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape:
@@ -89,15 +80,16 @@ def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
         shared = mean_xy - mean_x * mean_y
         return np.asarray(np.divide(shared, spread, out=np.zeros_like(shared), where=spread > _CONSTANT))
 
-    return _interval(correlation, len(x), resamples, seed, least=-1.0)
+    return _interval(correlation, len(x), least=-1.0, **drawing)
 
 
 def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The entropy of each row of shares."""
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=1))
 
 
-def _interval(statistic: Statistic, n: int, resamples: int, seed: int, least: float = 0.0) -> Interval:
+def _interval(
+    statistic: Statistic, n: int, resamples: int = RESAMPLES, seed: int = SEED, least: float = 0.0
+) -> Interval:
     observed = float(statistic(np.ones((1, n)))[0])
     values = np.concatenate([statistic(drawn.astype(np.float64)) for drawn in counts(n, resamples, seed)])
     low, high = np.clip(observed + np.percentile(values - values.mean(), [TAIL, 100 - TAIL]), least, 1)

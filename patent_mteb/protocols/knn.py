@@ -1,8 +1,7 @@
 """k nearest neighbours on frozen embeddings, with one exact table of neighbours for every k.
 
 :func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section
-4.3: k = 10; the score of a class is the mean of the neighbours' multi-hot labels), evaluated by
-:func:`patent_mteb.protocols.precision_at`.
+4.3), evaluated by :func:`patent_mteb.protocols.precision_at`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ def _lengths(x: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _lower_bound(similarities: NDArray[np.floating], k: int) -> NDArray[np.floating]:
-    """[rows]: at least k entries of each row reach this; the k-th largest of the maxima of groups of columns, which is
-    close to it.
-    """
+    """[rows] a value that k entries of each row reach: the k-th largest of the maxima of groups of columns."""
     columns = similarities.shape[1]
     size = max(1, columns // max(32 * k, 512))
     groups = columns // size
@@ -42,9 +39,7 @@ def _lower_bound(similarities: NDArray[np.floating], k: int) -> NDArray[np.float
 def _scores(
     x: NDArray[np.floating], y: NDArray[np.floating], rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """The inner products of the given pairs of rows in double precision; copies of a pair give equal values wherever
-    they stand.
-    """
+    """Inner products of pairs of rows in double precision; equal pairs have equal values at any position."""
     scores = np.empty(len(rows))
     step = max(1, _PAIRS // x.shape[1])
     for start in range(0, len(rows), step):
@@ -95,11 +90,7 @@ def _carriers(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> Ite
 
 
 def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int]) -> dict[int, Labels]:
-    """Return, for each k, the labels of more than half of the k nearest neighbours. As in scikit-learn, ties fail.
-
-    Args:
-        table: [n, at least the largest k] of :func:`neighbours`; labels: [n train, L] boolean.
-    """
+    """Return, for each k, the labels of more than half of the k nearest neighbours. As in scikit-learn, ties fail."""
     known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
     return {k: 2 * carriers > k for k, carriers in _carriers(table, known, ks)}
 
@@ -112,14 +103,10 @@ def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDAr
 
 @dataclass(frozen=True)
 class KNN:
-    """Result of :func:`knn`: k -> macro F1, k -> F1 of each class, the k with the best macro F1 (the smallest of
-    equals), and the labels [n test, L] that it predicts.
-    """
-
-    macro_f1: dict[int, float]
-    f1: dict[int, dict[str, float]]
-    best_k: int
-    predicted: Labels
+    macro_f1: dict[int, float]  # by k
+    f1: dict[int, dict[str, float]]  # by k and class
+    best_k: int  # with the best macro F1, the smallest of equals
+    predicted: Labels  # [n test, L] with the best k
 
 
 def _splits(
@@ -141,10 +128,7 @@ def knn(
     """Multi-label kNN by majority vote, macro F1 on the test split for every k (WIPO-AT, section 3.3.2).
 
     The best k is picked on the test split, as the paper's tables do not say otherwise: it is an upper bound, not a
-    tuned score.
-
-    Args:
-        train, test: embeddings [n, d] and boolean labels [n, L] of the split; classes: [L] names.
+    tuned score. A split is its embeddings [n, d] and boolean labels [n, L].
     """
     table, known, true = _splits(train, test, len(classes), max(ks))
     votes = majority_vote(table, known, ks)
@@ -157,13 +141,9 @@ def knn(
 
 @dataclass(frozen=True)
 class RankedKNN:
-    """Result of :func:`ranked_knn`: cutoff -> P@cutoff, the k that was used, and cutoff -> [n test] the precision of
-    each document.
-    """
-
-    precision: dict[int, float]
-    k: int
-    of_each: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+    precision: dict[int, float]  # by cutoff
+    k: int  # number of neighbours
+    of_each: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)  # by document
 
 
 def ranked_knn(
@@ -175,12 +155,9 @@ def ranked_knn(
     validation: tuple[ArrayLike, ArrayLike] | None = None,
     ks: Sequence[int] = WIPO_AT_KS,
 ) -> RankedKNN:
-    """P@1, P@3 and P@5 of the classes ranked by the share of neighbours that carry them (PatentMap, table 2).
+    """P@1, P@3 and P@5 of the classes ranked by their share among the neighbours (PatentMap, table 2).
 
-    Args:
-        train, test: embeddings [n, d] and boolean labels [n, L] of the split.
-        k: neighbours; the paper's 10.
-        validation: if given, k is instead the one of ``ks`` with the best P@1 there, the smallest of equals.
+    With a validation split, k is the one of ``ks`` with the best P@1 there, the smallest of equals.
     """
     if validation is not None:
         table, known, true = _splits(train, validation, None, max(ks))

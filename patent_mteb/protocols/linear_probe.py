@@ -2,18 +2,13 @@
 
 :func:`linear_probe` is the probe of WIPO-AT (section 3.3.2): one L2-regularised logistic regression per label, with C
 tuned on the validation split. The paper states neither grid nor tolerance; here they are :data:`C_GRID` and
-:data:`TOLERANCE`. The tested model is fitted on the training split only.
+:data:`TOLERANCE`. Rows are neither normalised nor standardised, since the paper mentions neither, so the effect of C
+grows with the squared length of the rows. The grid is wide enough for rows of unit length.
 
-**Scaling.** Rows are neither normalised nor standardised, since the paper mentions neither. The effect of C therefore
-grows with the squared length of the rows. The grid is wide enough for rows of unit length, and ``at_edge`` reports a
-best C at the edge of the grid.
-
-**Solver.** The objective of a label is that of scikit-learn's ``LogisticRegression(C)``: C times the sum of the
-logistic losses plus half the squared length of the weights, without a penalty on the intercept. It is strictly convex
-in the weights, so the solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS,
-with one matrix product for all labels. The Hessian of a label is close to the covariance of the embeddings times the
-label's total curvature. The eigenvectors of the covariance, computed once, therefore precondition every label and every
-C.
+**Solver.** The objective of a label is that of scikit-learn's ``LogisticRegression(C)``, strictly convex in the
+weights, so the solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS. The
+Hessian of a label is close to the covariance of the embeddings times the label's total curvature. The eigenvectors of
+the covariance, computed once, therefore precondition every label and every C.
 
 :func:`logistic_regression_f1` is the single-label probe of PatenTEB (table 14), which is scikit-learn's own.
 """
@@ -72,9 +67,7 @@ def _transposed_times(x: Embeddings, residuals: Floats, *, exact: bool) -> Float
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues and eigenvectors of the embeddings' covariance; they only steer the solver, so single precision will
-    do.
-    """
+    """Eigenvalues and eigenvectors of the embeddings' covariance, in single precision: they only steer the solver."""
 
     mean: Floats
     values: Floats
@@ -87,10 +80,9 @@ class Spectrum:
         return cls(mean, np.maximum(values, 0).astype(np.float64), vectors.astype(np.float64))
 
     def solve(self, gradient: Floats, curvature: Floats) -> tuple[Floats, Floats]:
-        """The Newton step [d + 1, L] for ``gradient`` if all rows had the same share of their label's ``curvature``
-        [L]; C is in both.
+        """[d + 1, L] Newton step if all rows had the same share of their label's curvature [L], and [L] its length.
 
-        Also [L] its length in the norm of that Hessian.
+        The length is in the norm of that Hessian. ``gradient`` and ``curvature`` include C.
         """
         along = self.vectors.T @ (gradient[:-1] - np.outer(self.mean, gradient[-1]))
         scaled = along / (np.outer(self.values, curvature) + 1)
@@ -105,18 +97,13 @@ class Spectrum:
 class Fits:
     """One logistic regression per label.
 
-    Attributes:
-        weights: [d + 1, L], the intercept in the last row; a label without positive (without negative) examples has
-            zero weights and an intercept of minus (plus) infinity, and so is never (always) predicted.
-        residuals: [L], how far from the solution: the decision value of a row of length 1 is off by about this much at
-            most.
-        converged: [L], whether the residual is within the tolerance.
-        iterations: that it took.
+    A label without positive (negative) examples has zero weights and an intercept of minus (plus) infinity, so it is
+    never (always) predicted. The decision value of a row of length 1 is off by about its residual at most.
     """
 
-    weights: Floats
-    residuals: Floats
-    converged: NDArray[np.bool_]
+    weights: Floats  # [d + 1, L], the intercept in the last row
+    residuals: Floats  # [L] distance from the solution
+    converged: NDArray[np.bool_]  # [L] whether the residual is within the tolerance
     iterations: int
 
     def decide(self, embeddings: ArrayLike) -> Floats:
@@ -125,20 +112,14 @@ class Fits:
 
 
 class _Problem:
-    """The objectives of all labels: state of the rows at the current weights, and the line search along given
-    directions.
-    """
+    """The objectives of all labels, and the line search along directions."""
 
     def __init__(self, x: Embeddings, labels: Labels, c: float) -> None:
         self.x, self.labels, self.c = x, labels, c
         self.residuals = np.empty(labels.shape)
 
     def along(self, decisions: Floats, change: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
-        """At ``decisions + step * change``: slope and second derivative of the loss in ``step``, and total curvature,
-        each [L].
-
-        The residuals there are kept for the gradient.
-        """
+        """Slope, second derivative and curvature of the loss at ``decisions + step * change``; updates residuals."""
         from scipy.special import expit
 
         slope, bend, curvature = np.zeros((3, self.labels.shape[1]))
@@ -241,11 +222,7 @@ def fit_logistic(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Fits:
-    """Fit one logistic regression per label to convergence.
-
-    Single-precision embeddings are used as they are; the last iterations run in double precision, a slice of rows at a
-    time.
-    """
+    """Fit one logistic regression per label to convergence; the last iterations run in double precision."""
     x = embedding_matrix(embeddings)
     y = label_matrix(labels, rows=len(x))
     if not (np.isfinite(c) and c > 0):
@@ -268,30 +245,17 @@ C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
 
 @dataclass(frozen=True)
 class Probe:
-    """Result of :func:`linear_probe`.
+    """Result of :func:`linear_probe`; classes without positive examples have an F1 of 0 and count in the mean."""
 
-    Attributes:
-        macro_f1: on the test split, over all classes.
-        f1: class -> F1 on the test split.
-        c: the chosen C.
-        at_edge: whether the chosen C is the smallest or the largest of several: a wider grid might choose another.
-        validation_f1: C of the grid -> macro F1 on the validation split.
-        untrained: classes without a positive example in the training split: never predicted, F1 of 0, and part of the
-            mean.
-        untested: classes without a positive example in the test split: F1 of 0, and part of the mean.
-        unconverged: (C, class, residual) of each fit that stopped short of the tolerance.
-        predicted: [n test, L].
-    """
-
-    macro_f1: float
-    f1: dict[str, float]
-    c: float
-    at_edge: bool
-    validation_f1: dict[float, float]
-    untrained: tuple[str, ...]
-    untested: tuple[str, ...]
-    unconverged: tuple[tuple[float, str, float], ...]
-    predicted: Labels
+    macro_f1: float  # on the test split, over all classes
+    f1: dict[str, float]  # on the test split, by class
+    c: float  # chosen on the validation split
+    at_edge: bool  # whether it is the smallest or largest C of several: a wider grid might choose another
+    validation_f1: dict[float, float]  # macro F1 by C
+    untrained: tuple[str, ...]  # classes without a positive example in the training split
+    untested: tuple[str, ...]  # classes without a positive example in the test split
+    unconverged: tuple[tuple[float, str, float], ...]  # (C, class, residual) of each fit beyond the tolerance
+    predicted: Labels  # [n test, L]
 
 
 def _without_positives(classes: Sequence[str], labels: Labels) -> tuple[str, ...]:
@@ -308,15 +272,11 @@ def linear_probe(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Probe:
-    """Macro F1 of one logistic regression a label, C chosen by macro F1 on the validation split, the smallest of
-    equals.
+    """Macro F1 of one logistic regression a label, with C tuned on the validation split.
 
-    One C serves all labels. The model is not fitted again on training and validation data together (the paper is
+    A split is its embeddings [n, d] and boolean labels [n, L]. One C serves all labels: the one with the best macro F1,
+    the smallest of equals. The model is not fitted again on training and validation data together (the paper is
     silent). F1 of a class without positives or predictions is 0, as scikit-learn's ``zero_division=0``.
-
-    Args:
-        train, validation, test: embeddings [n, d] and boolean labels [n, L] of the split.
-        classes: [L] names.
     """
     if not grid:
         raise ValueError("the grid of C is empty")
@@ -355,24 +315,15 @@ def linear_probe(
 
 @dataclass(frozen=True)
 class SingleLabelProbe:
-    """Result of :func:`logistic_regression_f1`: macro F1, F1 of each class, the class predicted for each test row, the
-    solver that gave it and whether it converged.
-    """
-
     macro_f1: float
-    f1: Mapping[str, float]
-    predicted: tuple[str, ...]
+    f1: Mapping[str, float]  # by class
+    predicted: tuple[str, ...]  # class of each test row
     solver: str
     converged: bool
 
 
 def logistic_regression_f1(
-    train: ArrayLike,
-    train_labels: Sequence[str],
-    test: ArrayLike,
-    test_labels: Sequence[str],
-    *,
-    max_iter: int = 10_000,
+    train: ArrayLike, train_labels: Sequence[str], test: ArrayLike, test_labels: Sequence[str], max_iter: int = 10_000
 ) -> SingleLabelProbe:
     """Fit PatenTEB's classifier (section 5.3, table 14): scikit-learn's logistic regression, L2, C = 1, random state 0.
 
@@ -394,9 +345,8 @@ def logistic_regression_f1(
     for solver in ("lbfgs", "saga"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            model = LogisticRegression(C=1.0, solver=solver, max_iter=max_iter, tol=1e-4, random_state=0).fit(
-                x, list(train_labels)
-            )
+            model = LogisticRegression(C=1.0, solver=solver, max_iter=max_iter, tol=1e-4, random_state=0)
+            model.fit(x, list(train_labels))
         converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         if converged:
             break

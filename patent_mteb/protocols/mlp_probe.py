@@ -2,13 +2,12 @@
 
 The paper and the authors' code use 1,024 hidden units, ReLU, sigmoid outputs with binary cross-entropy, Adam at 3e-4
 and batches of 256. Training stops after five epochs without a lower validation loss, and the weights of the best epoch
-are used. The authors train for at most 100 epochs, which are 8,500 steps with their data. Smaller datasets get as many
-steps, because 100 epochs of a few hundred rows end long before convergence. :data:`PAPER_SETTINGS` adds what only their
-code shows: weight decay, clipped gradients, and no incomplete batches.
+are used. The authors train for at most 100 epochs, which are 8,500 steps with their data; smaller datasets get as many
+steps. :data:`PAPER_SETTINGS` adds what only their code shows: weight decay, clipped gradients, no incomplete batches.
 
-**Threads.** Short matrix products are faster on one thread (:func:`one_thread`). On two busy cores a linear probe of
-1,200 x 256 embeddings takes 1.0 s of processor time on one thread and 5.0 s on two, and the MLP probe 5 s and 38 s. On
-one thread, the last digits of a score do not depend on the number of cores either.
+**Threads.** Short matrix products are faster on one thread (:func:`one_thread`): on two busy cores, the MLP probe of
+1,200 x 256 embeddings takes 5 s of processor time on one thread and 38 s on two. On one thread, the last digits of a
+score do not depend on the number of cores either.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import label_matrix, precision_at
 
-SMALL_EMBEDDINGS = 1 << 22
-"""Maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB."""
+SMALL_EMBEDDINGS = 1 << 22  # maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB
 
 
 @contextlib.contextmanager
@@ -48,62 +46,36 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters of the probe.
-
-    Attributes:
-        max_epochs, least_steps: training ends after ``max_epochs``, but not before ``least_steps``.
-        patience: epochs without a lower validation loss after which it stops by itself.
-        weight_decay: L2 penalty, as torch's Adam takes it.
-        clip: the norm that gradients are cut to; 0: none.
-        whole_batches: rows that do not fill a batch sit out an epoch, unless there is no whole batch.
-    """
-
     hidden: int = 1024
     learning_rate: float = 3e-4
     batch_size: int = 256
-    max_epochs: int = 100
+    max_epochs: int = 100  # training ends after this number of epochs, but not before ``least_steps``
     least_steps: int = 8500
-    patience: int = 5
+    patience: int = 5  # epochs without a lower validation loss that end the training
     seed: int = 42
-    weight_decay: float = 0.0
-    clip: float = 0.0
-    whole_batches: bool = False
+    weight_decay: float = 0.0  # of torch's Adam
+    clip: float = 0.0  # largest norm of gradients; 0 for no limit
+    whole_batches: bool = False  # whether an epoch skips the rows that do not fill a batch
 
     def batches(self, rows: int) -> int:
-        """Steps of an epoch."""
         return max(1, rows // self.batch_size) if self.whole_batches else math.ceil(rows / self.batch_size)
 
     def epochs(self, rows: int) -> int:
-        """Most epochs."""
         return max(self.max_epochs, math.ceil(self.least_steps / self.batches(rows)))
 
 
-_SMALL_STEP = 1 << 28
-"""Multiplications of a forward pass below which a second thread is slower (measured on 2 cores)."""
-
-PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)
-"""The authors' training."""
+_SMALL_STEP = 1 << 28  # multiplications of a forward pass below which a second thread is slower (measured on 2 cores)
+PAPER_SETTINGS = Settings(weight_decay=1e-5, clip=1.0, whole_batches=True)  # the authors' training
 
 
 @dataclass(frozen=True)
 class MLPProbe:
-    """Result of :func:`mlp_probe`.
-
-    Attributes:
-        precision: cutoff -> P@cutoff on the test split.
-        epoch: the epoch, from 1, whose weights were kept.
-        validation_losses: mean binary cross-entropy on the validation split after each epoch.
-        stopped_early: False if the most epochs were reached first.
-        steps: steps of the optimiser.
-        scores: [n test, L] probabilities.
-    """
-
-    precision: dict[int, float]
-    epoch: int
-    validation_losses: tuple[float, ...]
-    stopped_early: bool
-    steps: int
-    scores: NDArray[np.float32]
+    precision: dict[int, float]  # on the test split, by cutoff
+    epoch: int  # the epoch, from 1, with the best weights
+    validation_losses: tuple[float, ...]  # mean binary cross-entropy after each epoch
+    stopped_early: bool  # before the maximum number of epochs
+    steps: int  # of the optimiser
+    scores: NDArray[np.float32]  # [n test, L] probabilities
 
 
 def held_out(n: int, *, share: float = 0.15, seed: int = 42) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -124,11 +96,9 @@ def mlp_probe(
 ) -> MLPProbe:
     """Train on the first split, stop by the second, measure P@1, P@3 and P@5 on the third.
 
-    On the CPU the same seed gives the same result on the same machine and number of threads, of which a small probe
-    uses one; torch's own random state is left alone.
-
-    Args:
-        train, validation, test: embeddings [n, d], used as they are, and boolean labels [n, L] of the split.
+    A split is its embeddings [n, d], which are not scaled, and boolean labels [n, L]. On the CPU the same seed gives
+    the same result on the same machine and number of threads, of which a small probe uses one. torch's own random state
+    does not change.
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,24 +19,13 @@ from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 
 Scorer = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 HYPOTHESIS = "This text is about {}."
-
-
-@runtime_checkable
-class LabelScorer(Protocol):
-    """A model that scores label names."""
-
-    @property
-    def score_labels(self) -> Scorer:
-        """``score(texts, labels) -> [n texts, n labels]``."""
+_TEXTS_AT_ONCE = 64
 
 
 def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
     """The observed score at which "predict what scores at least this" has the best macro F1, and that macro F1.
 
-    Of equally good thresholds, the highest. One pass over the sorted scores: a step changes the F1 of one label.
-
-    Args:
-        scores, labels: [n, L].
+    Of equally good thresholds, the highest. One pass over the sorted scores [n, L]: a step changes the F1 of one label.
     """
     values = _finite(scores)
     true = label_matrix(labels, rows=len(values), classes=values.shape[1])
@@ -66,20 +55,11 @@ def _finite(scores: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """Result of :func:`zero_shot`.
-
-    Attributes:
-        macro_f1: on the test split, over all classes, as the linear probe's; f1: class -> F1.
-        threshold: at and above which a label is predicted.
-        validation_f1: macro F1 at that threshold on the validation split.
-        predicted: [n test, L].
-    """
-
-    macro_f1: float
-    f1: dict[str, float]
-    threshold: float
-    validation_f1: float
-    predicted: Labels
+    macro_f1: float  # on the test split, over all classes
+    f1: dict[str, float]  # by class
+    threshold: float  # at and above which a label is predicted
+    validation_f1: float  # macro F1 at that threshold on the validation split
+    predicted: Labels  # [n test, L]
 
 
 def zero_shot(
@@ -88,12 +68,7 @@ def zero_shot(
     test: tuple[Sequence[str], ArrayLike],
     classes: Sequence[str],
 ) -> ZeroShot:
-    """Score both splits, tune the threshold on one, measure on the other (WIPO-AT, section 4.4).
-
-    Args:
-        validation, test: texts [n] and boolean labels [n, L] of the split; classes: [L] names, as they are shown to the
-            model.
-    """
+    """Score two splits (texts, labels), tune the threshold on one, measure on the other (WIPO-AT, section 4.4)."""
 
     def scored(name: str, split: tuple[Sequence[str], ArrayLike]) -> tuple[NDArray[np.float64], Labels]:
         labels = label_matrix(split[1], rows=len(split[0]), name=f"{name} labels", classes=len(classes))
@@ -116,18 +91,13 @@ def nli_scorer(
     entailment: int,
     contradiction: int | None = None,
     hypothesis: str = HYPOTHESIS,
-    texts_at_once: int = 64,
 ) -> Scorer:
     """A scorer from an NLI model: the probability that the text entails the hypothesis that names the label.
 
-    As usual for multi-label zero-shot classification, each label is judged on its own, by the softmax of the entailment
-    logit against the contradiction logit, a neutral class left aside; without ``contradiction``, against all other
-    classes.
-
-    Args:
-        logits: (premise, hypothesis) pairs -> [pairs, NLI classes].
-        entailment, contradiction: columns of these classes.
-        hypothesis: with ``{}`` where the label goes; the paper does not print its own.
+    ``logits`` returns [pairs, NLI classes] for (premise, hypothesis) pairs; ``entailment`` and ``contradiction`` are
+    columns. As usual for multi-label zero-shot classification, each label is judged separately, by the softmax of the
+    entailment logit and the contradiction logit without a neutral class. A model without a class for contradictions
+    has the softmax over all its classes. The paper does not print its hypothesis.
     """
     if "{}" not in hypothesis:
         raise ValueError(f"the hypothesis {hypothesis!r} needs a {{}} where the label goes")
@@ -136,10 +106,9 @@ def nli_scorer(
         from scipy.special import softmax
 
         parts = []
-        for start in range(0, len(texts), texts_at_once):
-            pairs = [
-                (text, hypothesis.format(label)) for text in texts[start : start + texts_at_once] for label in labels
-            ]
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            some = texts[start : start + _TEXTS_AT_ONCE]
+            pairs = [(text, hypothesis.format(label)) for text in some for label in labels]
             values = np.asarray(logits(pairs), dtype=np.float64)
             if contradiction is not None:
                 values = values[:, [entailment, contradiction]]
@@ -149,7 +118,7 @@ def nli_scorer(
     return score
 
 
-def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS, batch_size: int = 32) -> Scorer:
+def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS) -> Scorer:
     """A scorer from a sentence-transformers ``CrossEncoder`` for NLI, whose configuration names its classes."""
     import torch
 
@@ -160,29 +129,18 @@ def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS, batch_size
     contradiction = [index for index, name in names.items() if name == "contradiction"]
 
     def logits(pairs: list[tuple[str, str]]) -> ArrayLike:
-        found: ArrayLike = model.predict(
-            pairs,
-            batch_size=batch_size,
-            activation_fn=torch.nn.Identity(),
-            convert_to_numpy=True,
-            show_progress_bar=False,
-        )
+        options = {"batch_size": 32, "convert_to_numpy": True, "show_progress_bar": False}
+        found: ArrayLike = model.predict(pairs, activation_fn=torch.nn.Identity(), **options)
         return found
 
-    return nli_scorer(
-        logits,
-        entailment=entailment[0],
-        contradiction=contradiction[0] if contradiction else None,
-        hypothesis=hypothesis,
-    )
+    other = contradiction[0] if contradiction else None
+    return nli_scorer(logits, entailment=entailment[0], contradiction=other, hypothesis=hypothesis)
 
 
 def tagger_scorer(tag: Callable[[str, list[str]], Iterable[tuple[str, float]]]) -> Scorer:
-    """A scorer from a tagger such as GLiNER2: the highest confidence of a span found for the label, 0 if none is found.
+    """A scorer from a tagger such as GLiNER2: the highest confidence (above 0) of a span with the label, 0 without one.
 
-    Args:
-        tag: (text, labels) -> (label, confidence) of each span, confidences above 0; let the model report spans of low
-            confidence too, or the threshold cannot be tuned below its own.
+    The tagger should report spans of low confidence, because the threshold cannot be tuned below its own.
     """
 
     def score(texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Base of search systems: texts, context, priority gate, search on arrays.
 
 A document is prior art of a query only if it was public before the priority date of the query (35 U.S.C. 102, Art. 54
-EPC). Only queries without a date may see a document without a date; they see every document.
+EPC). Only queries without a date see documents without a date.
 """
 
 from __future__ import annotations
@@ -52,12 +52,10 @@ class Gate:
         return _ordinals(self.queries, queries, _WITHOUT_LIMIT)
 
     def admits(self, query: str, document: str) -> bool:
-        """Whether a query may see a document."""
         limit, day = self.queries.get(query), self.documents.get(document)
         return limit is None or (day is not None and day < limit)
 
     def admitted(self, pairs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        """The documents of each query that it may see."""
         return {query: [key for key in found if self.admits(query, key)] for query, found in pairs.items()}
 
     def n_excluded(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
@@ -155,16 +153,13 @@ class SearchContext:
         num_proc: int | None = None,
         **unused: Any,
     ) -> SearchContext:
-        """The context in the arguments of mteb's ``index`` and ``search``."""
         return cls(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
 
     def as_kwargs(self) -> dict[str, Any]:
-        """Arguments of mteb's ``search``, which has no hidden documents."""
         options = {"encode_kwargs": self.encode_kwargs, "top_ranked": self.top_ranked, "num_proc": self.num_proc}
         return self.encoding() | options
 
     def encoding(self) -> dict[str, Any]:
-        """Arguments of mteb's ``encode``."""
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
@@ -204,7 +199,7 @@ class ArraySearch(ABC):
     """A search model of mteb whose ranking is a :class:`Run`; subclasses compute it.
 
     Systems call each other through :meth:`rank`. A subclass that excludes hidden documents itself (it passes the
-    context on, or never scores them) sets ``hides``; any other is asked for more documents, which are then filtered.
+    context on, or never scores them) sets ``hides``; any other ranks more documents, which are then filtered.
     One that splits documents itself sets ``cuts_documents``.
     """
 

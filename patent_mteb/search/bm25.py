@@ -1,17 +1,16 @@
 """BM25 as in the papers, as an mteb search model over any text view.
 
 ``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of the
-bm25s library). Both use the library's default method "lucene": idf = ln(1 + (N - df + 0.5) / (df + 0.5)) and tf / (tf +
-k1 (1 - b + b length / mean length)). The papers do not state their tokenisation; the default is that of the library's
-documentation and of mteb's wrapper. The WIPO-AT paper used the rank-bm25 package (§3.10) with another idf, so its
-figures are reproduced closely, not exactly.
+bm25s library). Both use the library's method "lucene" and its documented tokenisation; the papers do not state theirs.
+The WIPO-AT paper used the rank-bm25 package (§3.10) with another idf, so its figures are reproduced closely, not
+exactly.
 
 Scores are those of the library, up to the last digit of sums in single precision. mteb's own wrapper differs: it
-appends documents without a term of the query in arbitrary order, so a relevant one may gain credit by accident; it
-scores only candidates among the top k of the corpus; and it guesses the language from the task.
+appends documents without a term of the query in arbitrary order, scores only candidates among the top k of the corpus,
+and guesses the language from the task.
 
-An index takes 8 bytes for each distinct word of a document. Its weights are computed and searched in blocks, from
-statistics of the whole corpus; blocks beyond a limit are in a temporary file.
+An index takes 8 bytes for each distinct word of a document. Its weights are computed and searched in blocks; blocks
+beyond a limit are in a temporary file.
 """
 
 from __future__ import annotations
@@ -123,9 +122,7 @@ def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArr
     return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(len(idf), first))
 
 
-TOKEN_PATTERN = r"\w\w+"
-"""Finds the same tokens as the library's ``(?u)\\b\\w\\w+\\b``, but faster."""
-
+TOKEN_PATTERN = r"\w\w+"  # finds the same tokens as the library's ``(?u)\b\w\w+\b``, but faster
 _QUERIES_AT_ONCE = 32
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 1 << 24
@@ -134,8 +131,6 @@ _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 @dataclass(frozen=True)
 class BM25Settings:
-    """Settings that determine scores."""
-
     k1: float = 1.5  # saturation of repeated terms; higher is slower
     b: float = 0.75  # length normalisation, 0 to 1
     stopwords: str | None = "en"  # a list of bm25s by its short name
@@ -263,19 +258,12 @@ class BM25Index:
 
 
 def _narrow(counts: Any) -> Any:
-    """A matrix of frequencies in the smallest type that fits."""
     counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
     return counts
 
 
 class BM25(LiveIdentity, ArraySearch):
-    """BM25 over the texts of a corpus; see the module.
-
-    Args:
-        settings: parameters of scores and tokenisation.
-        name: name of the model in results.
-        threads: threads of a search; all cores by default. Scores do not depend on it.
-    """
+    """BM25 over the texts of a corpus; see the module. Scores do not depend on the number of threads."""
 
     usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}
     _corpus: weakref.ref[Any] | None = None

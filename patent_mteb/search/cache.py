@@ -68,7 +68,6 @@ class RunCache:
         return run.top(top_k) if depth >= top_k else None
 
     def put(self, key: str, depth: int, run: Run) -> None:
-        """Cache a run that was computed to ``depth``."""
         self._put_in_memory(key, depth, run)
         if self.folder is None:
             return
@@ -139,7 +138,6 @@ def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
 
 
 def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
-    """Return a run from its arrays, with its first stages."""
     below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
     stage = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
     if not stage.keys() >= {"docs", "scores"} or stage.keys() - _PARTS or (known is None and "ids" not in stage):
@@ -160,7 +158,6 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
 
 
 def _checked(run: Run, what: str) -> Run:
-    """Return a run, or raise an error if it is invalid."""
     docs, scores, parts = run.docs, run.scores, run.parts
     typed = docs.dtype == np.int32 and scores.dtype == np.float32
     if not typed or docs.ndim != 2 or docs.shape != scores.shape or len(docs) != len(run.query_ids):
@@ -217,7 +214,6 @@ class Cached(ArraySearch):
         return run
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings, each cached under its own context."""
         meta = live_meta(self.model)
         contexts = context, replace(context, hidden={})
         keys = [search_key(meta, self._corpus_content, queries, each) for each in contexts]

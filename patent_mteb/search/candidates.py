@@ -35,7 +35,6 @@ _NAMES = {
 
 
 def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchContext) -> dict[str, Any]:
-    """Digests of the data of a search."""
     return {
         "revision": context.task_metadata.revision,
         "queries": {"n": len(queries), "digest": digest(sorted(queries), 32)},
@@ -46,7 +45,6 @@ def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchCon
 
 
 def system_of(meta: ModelMeta) -> dict[str, Any]:
-    """Identity of a first stage, as in a manifest."""
     return dict(json.loads(json.dumps(identity_of(meta), default=str)))
 
 

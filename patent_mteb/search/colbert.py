@@ -1,7 +1,7 @@
 """ColBERT checkpoints: their files, and the two libraries that encode with them.
 
-PyLate and sentence-transformers >= 6 cannot share an environment; here both give the same token vectors. A checkpoint
-that a library would complete with untrained weights is refused.
+PyLate and sentence-transformers >= 6 cannot share an environment; both give the same token vectors. A checkpoint that a
+library would complete with untrained weights is refused.
 """
 
 from __future__ import annotations
@@ -169,7 +169,6 @@ class Overrides:
     trust_remote_code: bool = False
 
     def markers(self, checkpoint: Checkpoint) -> tuple[str, str]:
-        """Markers of queries and documents in force."""
         return (
             checkpoint.query_marker if self.query_marker is None else self.query_marker,
             checkpoint.document_marker if self.document_marker is None else self.document_marker,

@@ -1,9 +1,9 @@
 """Exact search with the vectors of an encoder, on arrays.
 
-Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper``. So is the ranking, up to the last
-bits of single-precision sums and documents tied by them. A similarity that is cosine or inner product, as verified on
-vectors of the model, is replaced by a matrix product (:mod:`patent_mteb.search.nearest`); any other is called block by
-block. Tasks with the same queries and corpus (ALL, IN and OUT of DAPFAM) share rankings by the content of the vectors.
+Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper``, and so is the ranking, up to the
+last bits of single-precision sums. A similarity that is cosine or inner product, as verified on vectors of the model,
+is a matrix product (:mod:`patent_mteb.search.nearest`); any other is called block by block. Tasks with the same queries
+and corpus (ALL, IN and OUT of DAPFAM) share rankings by the content of the vectors.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ RANKINGS = RankingCache(1 << 28)  # of this process, by the content of their vec
 
 
 class DenseSearch(ArraySearch):
-    """An encoder as a search model; see the module."""
-
     hides = True
     way = "exact"
 
@@ -229,7 +227,6 @@ class DocumentBlock:
 
 
 def _digest_of_corpus(ids: Iterable[str], chunks: list[Any]) -> str:
-    """Digest of the ids and vectors of documents, in order."""
     total = xxhash.xxh3_128("\0".join(ids).encode("utf-8", "surrogatepass"))
     for chunk in chunks:
         for block in parts(chunk):
@@ -319,9 +316,8 @@ _TRAINED_ON = 64  # documents for each centre in k-means
 class Approximate(DenseSearch):
     """Approximate search by an inverted file of faiss (the extra ``ann``), on request.
 
-    The vectors of the documents are clustered around 4 * sqrt(documents) centres. A query is compared with the
-    documents of its ``probes`` nearest centres. Each search logs its recall@k against the exact ranking of up to 100
-    queries. A task with a priority gate is refused, because each query sees other documents there.
+    A query is compared with the documents of its ``probes`` nearest out of 4 * sqrt(documents) centres. Each search
+    logs its recall@k against the exact ranking of up to 100 queries. A task with a priority gate is refused.
     """
 
     def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:
@@ -371,7 +367,6 @@ class Approximate(DenseSearch):
 
 
 def _inverted(documents: NDArray[np.float32], probes: int) -> Any:
-    """Inverted file over the documents, by inner product."""
     import faiss
 
     count, width = documents.shape

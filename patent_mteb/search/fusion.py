@@ -296,8 +296,8 @@ def sweep_scores(
 ) -> list[QueryScores]:
     """Per-query scores of two runs under many settings, as of :func:`sweep`.
 
-    A measure depends only on the ranks of the judged documents, which are counted without sorting: the documents with a
-    higher fused score, and those with an equal score and a higher id.
+    Only the ranks of the judged documents are counted, without sorting: the documents with a higher fused score, and
+    those with an equal score and a higher id.
     """
     number = {document: place for place, document in enumerate(first.doc_ids)}
     judged = Judgements.of(qrels, first.query_ids, number)

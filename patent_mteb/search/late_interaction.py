@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.abs_encoder import AbsEncoder, get_prompt
 from mteb.models.model_meta import ModelMeta, ScoringFunction
-from mteb.types import Array, BatchedInput, PromptType
+from mteb.types import Array, PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -111,28 +110,23 @@ TokenPrecision = Literal["float32", "int8"]
 class LateInteraction(LiveIdentity, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
-    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). All other tasks (classification, clustering,
-    ...) use ``encode``: the mean of the token vectors of a text, d = 1/n sum d_j over the vectors of MaxSim, encoded as
-    a document, hence without the query's [MASK] expansion (WIPO-AT section 3.3.4). The formula of the paper does not
-    normalise the mean, and neither does this. ``similarity`` compares means by cosine.
+    Retrieval and reranking tasks use exact MaxSim. All other tasks use ``encode``: the mean of the token vectors of a
+    text, encoded as a document, hence without the query's [MASK] expansion (WIPO-AT section 3.3.4). The formula of the
+    paper does not normalise the mean, and neither does this. ``similarity`` compares means by cosine.
 
     Prompts are resolved as for every mteb model and follow the query or document marker. Without any, the stored
-    prompts of the checkpoint apply; ``encode`` falls back to the document prompt, because it encodes documents.
+    prompts of the checkpoint apply; ``encode`` falls back to the document prompt.
 
     Args:
         model_name: directory of a checkpoint, or its name on the hub.
-        device: torch device; CUDA if there is one.
-        backend: "sentence-transformers" (>= 6) or "pylate"; None uses the installed one. Token vectors are the same, so
-            the backend is recorded in ``loader_kwargs`` and not part of the identity.
+        backend: "sentence-transformers" (>= 6) or "pylate", the installed one by default; not part of the identity,
+            because token vectors are the same.
         dtype: type of the dot products of MaxSim, "float32" or "bfloat16". Encoding is always float32.
-        vectors: "float32", or "int8": token vectors of queries and documents are rounded to bytes
-            (:class:`~patent_mteb.store.codecs.Scaled`), which take a quarter of the disk in a store.
-        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores), besides
-            the model, all query tokens and the top k. Does not change a score.
-        model_prompts, query_marker, document_marker, query_length, document_length, attend_to_expansion: replace those
-            of the checkpoint.
-        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with those of mteb's own
-            entry of the checkpoint, which searches an approximate index.
+        vectors: "float32", or "int8": token vectors are rounded to bytes (:class:`~patent_mteb.store.codecs.Scaled`).
+        memory_budget: bytes of working memory of a search, besides the model, all query tokens and the top k.
+        model_prompts, query_marker, document_marker, query_length, document_length, attend_to_expansion: replace the
+            checkpoint's.
+        maxsim: "exact", the only kind. It separates results from those of mteb's own, approximate entry.
     """
 
     def __init__(
@@ -212,8 +206,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model with its token vectors in a store.
 
-        "float16" halves the disk and changes scores in about the fourth digit, which is part of the identity
-        (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` stores bytes.
+        "float16" halves the disk and changes scores in about the fourth digit, so it is part of the identity.
         """
         from patent_mteb.store.store import open_store
 
@@ -228,29 +221,19 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
     @property
     def store_settings(self) -> dict[str, Any]:
-        """Current settings that determine token vectors, besides the weights."""
         network, volatile = self._encoder.model, self._encoder.volatile
         names = {"max_seq_length", "query_length", "document_length"} - volatile
         lengths = {name: getattr(network, name, None) for name in names}
         parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
         return {**lengths, "modules": [{name: value for name, value in part if name not in volatile} for part in parts]}
 
-    def encode(
-        self,
-        inputs: DataLoader[BatchedInput],
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> Array:
+    def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, prompt_type: Any = None, **kwargs: Any) -> Array:
         """Mean token vector of each text as a document: (texts, dim), not normalised."""
         batch_size, progress = _encode_settings(kwargs)
         prompt = get_prompt(self.model_prompts, task_metadata, prompt_type)
         if prompt is None:
             prompt = self.model_prompts.get("document", "")
-        texts = [text for batch in inputs for text in cast("dict[str, list[str]]", batch)["text"]]
+        texts = [text for batch in inputs for text in batch["text"]]
         step = self._documents_per_chunk()
         means = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
         for start in tqdm(range(0, len(texts), step), desc="Encoding", disable=not progress):
@@ -261,13 +244,11 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return means
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of every pair of mean vectors, (texts 1, texts 2)."""
         from mteb.similarity_functions import cos_sim
 
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of the pairs of mean vectors at equal positions, (texts,)."""
         from mteb.similarity_functions import pairwise_cos_sim
 
         return pairwise_cos_sim(embeddings1, embeddings2)

@@ -37,14 +37,12 @@ class LRUCache(Generic[_Key, _Value]):
             self._values.popitem(last=False)
 
     def get(self, key: _Key) -> _Value | None:
-        """The value of a key, None if missing."""
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key][0]
 
     def __iter__(self) -> Iterator[_Key]:
-        """Keys, most recently used first."""
         return iter(list(reversed(self._values)))
 
 
@@ -89,7 +87,6 @@ class CachedEncoder:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, prompt_type: Any = None, **kwargs: Any) -> Any:
-        """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         task = getattr(kwargs.get("task_metadata"), "name", "")
 
         def encoded(loader: Any, count: int) -> Any:

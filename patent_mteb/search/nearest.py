@@ -40,8 +40,7 @@ DOCUMENTS_AT_ONCE = 4096
 _HALF_STEP = 2.0**-8
 _SINGLE_STEP = 2.0**-24
 _SHORTEST = 1e-15
-Keys = NDArray[Any]
-"""Sortable scores: float32, or the bits of positive bfloat16 as int16."""
+Keys = NDArray[Any]  # sortable scores: float32, or the bits of positive bfloat16 as int16
 
 
 class _Product:
@@ -128,8 +127,7 @@ class Half:
         return dots(documents, queries[rows], starts, found.query)
 
 
-Scorer = Single | Half
-"""Scores of documents at one precision, and the candidates that they leave."""
+Scorer = Single | Half  # scores of documents at one precision, and the candidates that they leave
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:

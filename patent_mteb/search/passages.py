@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
@@ -49,22 +49,14 @@ logger = logging.getLogger(__name__)
 Row = Mapping[str, Any]
 
 
-class Tokenizer(Protocol):
-    """Finds the tokens of texts; ``name`` identifies it in a model's identity."""
-
-    name: str
-
-    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """For each text the position of the first character of each token, ascending."""
-
-
 class WordTokenizer:
     """Tokens are runs of word characters (letters, digits, underscore)."""
 
-    name = "words"
+    name = "words"  # part of a model's identity
     _word = re.compile(r"\w+")
 
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """For each text the position of the first character of each token, ascending."""
         return [np.array([match.start() for match in self._word.finditer(text)], np.int64) for text in texts]
 
 
@@ -94,7 +86,7 @@ class ModelTokenizer:
 class CachedTokenizer:
     """Caches token positions of each text, four bytes each, in a temporary file."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: WordTokenizer | ModelTokenizer) -> None:
         self.name = tokenizer.name
         self._tokenizer = tokenizer
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the tokenizer lives)
@@ -114,24 +106,14 @@ class CachedTokenizer:
         return np.frombuffer(self._file.read(4 * count), np.int32).astype(np.int64)
 
 
+Tokenizer = WordTokenizer | ModelTokenizer | CachedTokenizer
+
+
 def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
     """Half-open token ranges of the windows over a text; a text without tokens has the empty window (0, 0)."""
     last = max(n_tokens - size, 0)
     n_windows = -(-last // stride) + 1
     return [(start, min(start + size, n_tokens)) for start in range(0, n_windows * stride, stride)]
-
-
-class Splitter(Protocol):
-    """Splits corpus rows; ``settings`` and ``tag`` enter identity and name of a model."""
-
-    @property
-    def settings(self) -> dict[str, Any]: ...
-
-    @property
-    def tag(self) -> str: ...
-
-    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
-        """The passages of each row, at least one."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +144,7 @@ class TokenWindows:
         return f"{self.tokens}" if self.step == self.tokens else f"{self.tokens}s{self.step}"
 
     def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
+        """The passages of each row, at least one."""
         texts = [document_text(row) for row in rows]
         return [self._cut(text, starts) for text, starts in zip(texts, self.tokenizer.starts(texts), strict=True)]
 
@@ -202,6 +185,10 @@ class Sections:
         return list(sections)
 
 
+Splitter = TokenWindows | Sections
+"""Splits corpus rows; ``settings`` and ``tag`` are part of identity and name of a model."""
+
+
 def inner_models(model: Any) -> Iterator[Any]:
     """A model and the models that it wraps, from the outside in."""
     seen: set[int] = set()
@@ -211,7 +198,7 @@ def inner_models(model: Any) -> Iterator[Any]:
         model = getattr(model, "model", None)
 
 
-def tokenizer_of(model: Any) -> Tokenizer:
+def tokenizer_of(model: Any) -> WordTokenizer | ModelTokenizer:
     """Words for BM25, else the tokens of the model's own tokenizer."""
     if isinstance(model, BM25):
         return WordTokenizer()
@@ -235,10 +222,9 @@ def _sum(scores: Scores, starts: Starts) -> Scores:
 
 
 def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
-    """Equation 4: the mean of the three best passages, or of all if fewer.
+    """Equation 4: the mean of the three best passages, or of all if fewer ("the three highest-scoring passages").
 
     Equation 4 always divides by three, which would rank a document of one passage below one with three mediocre ones.
-    This follows the description next to it ("averages the three highest-scoring passages").
     """
     lengths = _lengths(scores, starts)
     best = np.full((3, *scores.shape[:-1], len(starts)), -np.inf, scores.dtype)
@@ -286,7 +272,6 @@ _BYTES_AT_ONCE = 1 << 24
 
 
 def special_tokens(model: Any) -> int:
-    """The tokens that a model's tokenizer adds to a text."""
     count = getattr(getattr(model, "tokenizer", None), "num_special_tokens_to_add", None)
     return count(False) if count else 0  # (is_pair): tokenizers has no default for it
 
@@ -500,10 +485,10 @@ class Passages(ArraySearch):
 
 
 class BestSection(ArraySearch):
-    """A search model over the sections of documents, each scored by its best section.
+    """A search model over the column ``sections`` of a corpus, a list of texts; a document scores as its best section.
 
-    The corpus has a column ``sections``, a list of texts for each document. Empty texts are skipped, and a document
-    without sections is never found. The ``parts`` of the run are the numbers of the best sections, the first of equals.
+    Empty texts are skipped, and a document without sections is never retrieved. The ``parts`` of the run are the
+    numbers of the best sections, the first of equals.
     """
 
     hides = True
@@ -543,7 +528,6 @@ class BestSection(ArraySearch):
         self._system.encode_ahead(queries, self._index_sections(context))
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Both rankings of sections, by document."""
         rows = self._index_sections(context)
         seen, unfiltered = self._system.rank_both(queries, top_k * self._most, rows)
         return self._by_document(seen, top_k), self._by_document(unfiltered, top_k)

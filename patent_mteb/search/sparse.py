@@ -36,8 +36,6 @@ _SIMILARITIES = ("dot", "cosine")
 
 
 class SparseSearch(LiveIdentity, ArraySearch):
-    """Search with a sparse encoder."""
-
     def __init__(self, model: SparseEncoderWrapper) -> None:
         self.model = note(model)
         self.similarity = str(model.model.similarity_fn_name)
@@ -49,7 +47,6 @@ class SparseSearch(LiveIdentity, ArraySearch):
         self._token_store: TokenStore | None = None
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
-        """The same model with its vectors in an embedding store."""
         from patent_mteb.store.store import open_store
 
         if dtype != "float32":

@@ -1,7 +1,7 @@
-"""Stored rankings as search systems: a TREC file alone, and several fused.
+"""Stored rankings as search systems: a TREC file alone, and several fused (DAPFAM's Tables 12 to 16).
 
-Runs over different query views, corpus views and depths can be fused, as in DAPFAM's Tables 12 to 16. With more than
-two runs, reciprocal rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for each.
+With more than two runs, reciprocal rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for
+each.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ AnyFusion = fusion.Fusion | Weighted
 
 
 def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
-    """Fuse runs of the same queries over the same corpus."""
     if len(runs) < 2:
         raise DataError("a fusion needs two runs or more", remedy="name another run")
     if isinstance(setting, Weighted):
@@ -83,15 +82,10 @@ def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
 class StoredRun(ArraySearch):
     """The ranking in a TREC file as a search system, identified by its content.
 
-    Args:
-        name: name of the system; the name of the file if empty.
-        allow_missing: queries without a ranking found nothing. By default they are refused, because an incomplete file
-            looks the same.
-        drop_unknown: drop documents that are not in the corpus of the task, and count them. By default they are
-            refused, because a run over another corpus looks the same.
-        effort: what the system took for all queries, as stated by its owner (``seconds``, ``cost``); saved with the
-            result.
-        order: what orders the documents of a query (:func:`~patent_mteb.search.trec.read_run`); part of the identity.
+    Queries without a ranking and documents outside the corpus are refused, because an incomplete file, or one of
+    another corpus, looks the same. ``allow_missing`` scores such queries as 0; ``drop_unknown`` drops such documents
+    and counts them. ``effort`` is what the system took for all queries, as stated by its owner, and is saved with the
+    result. ``order`` (:func:`~patent_mteb.search.trec.read_run`) is part of the identity.
     """
 
     hides = True

@@ -1,7 +1,6 @@
-"""Time of a search by phase: indexing, splitting, encoding, scoring.
+"""Time of a search by phase: indexing, splitting, encoding, scoring (DAPFAM §5.7).
 
-DAPFAM §5.7 times "scoring computation and aggregation only, excluding indexing and embedding". The time of an inner
-phase does not count for the outer one. Nothing is measured outside of :func:`timed`.
+The time of an inner phase does not count for the outer one. Nothing is measured outside of :func:`timed`.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.timing import phase
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,12 +35,10 @@ def is_plain(vectors: Any) -> bool:
 
 
 def slices_of(size: int, step: int) -> Iterator[slice]:
-    """Consecutive slices of at most ``step`` positions."""
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
 def parts(vectors: Any) -> Iterator[Any]:
-    """Blocks of a few thousand rows."""
     return (vectors[part] for part in slices_of(len(vectors), _ROWS_AT_ONCE))
 
 
@@ -96,8 +95,8 @@ class Checked:
         return getattr(self.model, name)
 
     def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
-        """Vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         blame = f"model {self.mteb_model_meta.name} on task {task_metadata.name}"
-        found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
+        with phase("encode"):
+            found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
         found = checked_vectors(found, len(inputs.dataset), blame)
         return found.float() if self.single and str(found.dtype) == "torch.bfloat16" else found

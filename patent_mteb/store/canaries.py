@@ -1,23 +1,23 @@
 """Fixed texts that detect a changed model.
 
 Each encoder encodes the texts in both roles when it is loaded and at the end of a run; a cross-encoder scores pairs of
-them. The vectors are compared with those of the start, with those in the embedding store, and, as a sketch
-(:class:`Behaviour`), with the evidence of a stored result. This detects other weights under the same name and revision,
-another tokenizer or number type, an unlisted setting, and a model that is not deterministic.
+them. The vectors are compared with those of the start, with those in the store, and, as a sketch (:class:`Behaviour`),
+with the evidence of a stored result. This detects other weights under the same name and revision, another tokenizer or
+number type, an unlisted setting, and a model that is not deterministic.
 
-The measure is the relative distance of two vectors, |a - b| / max(|a|, |b|), in double precision. Distances up to the
-tolerance of the number type are rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in
-float16 and 0.009 in bfloat16. Beyond it no vector is shared. For vectors of length 1, a distance of d is a cosine of
-1 - d²/2.
+The measure is the relative distance |a - b| / max(|a|, |b|). Distances up to the tolerance of the number type are
+rounding: all-MiniLM-L6-v2 with another batch size differs by 1e-6 in float32, 0.001 in float16 and 0.009 in bfloat16.
+For vectors of length 1, a distance of d is a cosine of 1 - d²/2.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,31 +34,9 @@ from patent_mteb.store.settings import components, effective_kwargs, leaves, liv
 
 logger = logging.getLogger(__name__)
 
-_CLAIM = (
-    "A centrifugal pump comprising a housing, an impeller mounted on a shaft for rotation within the housing, and a"
-    " seal arranged between the shaft and the housing, wherein the seal has a first ring fixed to the shaft and a"
-    " second ring pressed against it by a spring."
-)
-TEXTS = (
-    " ".join(f"{n}. {_CLAIM.replace('A centrifugal', 'The') if n > 1 else _CLAIM}" for n in range(1, 13)),
-    _CLAIM,
-    (
-        "A method of controlling the brakes of a vehicle, comprising measuring the speed of each wheel, estimating the"
-        " slip, and lowering the pressure in the brake of a wheel whose slip exceeds a threshold."
-    ),
-    (
-        "An isolated nucleic acid encoding a variant of an alpha-amylase that differs from its parent in positions 104,"
-        " 181 and 261."
-    ),
-    "Verfahren zur Herstellung eines Verbundwerkstoffs aus Fasern und einem Harz, das bei 180 °C ausgehärtet wird.",
-    "1. A compound of formula (I), wherein R1 is C1-C6 alkyl and X is -O- or -NH-, or a salt thereof.",
-    "Способ получения смазочного материала, включающий смешивание базового масла с присадкой.",
-    "Antenna arrangement for a mobile terminal",
-    "半導体装置の製造方法であって、基板上に絶縁膜を形成する工程を含む方法。",
-    "이차 전지용 양극 활물질 및 그 제조 방법",
-    "一种锂离子电池的正极材料及其制备方法。",
-    "H04L 9/32",
-)
+_CLAIM, *_OTHERS = Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines()
+_DEPENDENT = _CLAIM.replace("A centrifugal", "The")
+TEXTS = (" ".join(f"{n}. {_DEPENDENT if n > 1 else _CLAIM}" for n in range(1, 13)), _CLAIM, *_OTHERS)
 """Longest first, as encoders order a batch; the first exceeds most limits."""
 
 _PAIRS = 8
@@ -66,13 +44,9 @@ _PAIRS_OF_LANGUAGE_MODELS = 4
 TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
 """Largest relative distance that is rounding, by number type."""
 _TOLERANCE = 1e-3
-_TOLERANCE_OF_SERVICES = 0.05
-"""Services run on changing hardware, in number types that they do not state."""
-LARGEST = 0.1
-"""Largest relative distance within a run that may be noise."""
-
-_WIDTH = 16
-"""Number of projections of a vector in a sketch."""
+_TOLERANCE_OF_SERVICES = 0.05  # services run on changing hardware, in number types that they do not state
+LARGEST = 0.1  # largest relative distance within a run that may be noise
+_WIDTH = 16  # number of projections of a vector in a sketch
 
 
 def _metadata(task_type: Any) -> TaskMetadata:
@@ -151,7 +125,6 @@ class Behaviour:
         return self.distance(other) <= max(self.tolerance, other.tolerance)
 
     def record(self) -> dict[str, Any]:
-        """Return a JSON object."""
         coded = base64.b64encode(self.sketch.astype("<f4").tobytes()).decode("ascii")
         return {"width": self.width, "texts": len(self.sketch), "tolerance": self.tolerance, "sketch": coded}
 
@@ -174,11 +147,7 @@ def _directions(width: int) -> NDArray[np.float64]:
 
 
 def behaviours(model: Any) -> list[dict[str, Any] | None]:
-    """Return a record for each encoder, cross-encoder and language model in a model.
-
-    The record is None for a model that does not accept the texts. Search models such as BM25 have none: their settings
-    and libraries determine their scores.
-    """
+    """Return a record for each encoder and cross-encoder, None for one that does not accept the texts."""
     return [_record(leaf) for leaf in leaves(model, unloaded=True) if _is_watched(leaf)]
 
 
@@ -194,7 +163,7 @@ def _record(leaf: Any) -> dict[str, Any] | None:
 
 
 def _answers(judge: Any) -> dict[str, Any] | None:
-    """Answers of a language model to fixed pairs, asked once an object because they cost money."""
+    """Answers of a language model to fixed pairs, requested once an object because they cost money."""
     if _KNOWN not in vars(judge):
         try:
             vars(judge)[_KNOWN] = judge.fixed_answers(list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True)))
@@ -281,7 +250,7 @@ class Canaries:
     """Watch the encoders inside a model during a run; one with lazy weights from when they are loaded."""
 
     def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-        self._encoders = list({id(one): one for one in encoders(model)}.values())
+        self._encoders = encoders(model)
         self._options = dict(encode_kwargs or {})
         self._first: dict[int, tuple[Any, float]] = {}
 
@@ -310,16 +279,12 @@ class Canaries:
                 _judge(encoder, fresh, stored, tolerance, tolerance, place, why)
 
 
-def encoders(model: Any) -> Iterator[Any]:
-    """Yield the encoders inside a model; one with a store as a whole."""
-    if isinstance(model, StoredEncoder):
-        yield model
-        return
-    inside = components(model)
-    for part in inside:
-        yield from encoders(part)
-    if not inside and isinstance(model, EncoderProtocol):
-        yield model
+def encoders(model: Any) -> list[Any]:
+    """The encoders inside a model, each once; one with a store as a whole."""
+    inside = [] if isinstance(model, StoredEncoder) else components(model)
+    if not inside:
+        return [model] if hasattr(model, "encode") else []
+    return list({id(one): one for part in inside for one in encoders(part)}.values())
 
 
 def _tolerance(encoder: Any) -> float:

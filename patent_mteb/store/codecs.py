@@ -48,10 +48,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Signs:
-    """``binary``: the sign of each value, as -1 or 1; 0 counts as negative.
-
-    Cosine and inner product then order like the number of equal bits.
-    """
+    """``binary``: the sign of each value, as -1 or 1; 0 counts as negative."""
 
     settings: Mapping[str, Any]
 
@@ -64,10 +61,9 @@ class Signs:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Token vectors, which are not calibrated: each in 127 steps of its largest value, which precedes the codes.
+    """Token vectors, not calibrated: each in 127 steps of its largest value, which precedes the codes (float32).
 
-    The largest value takes 4 bytes (float32). The error of a value is at most half a step, and that of a vector v of d
-    dimensions at most max|v| * sqrt(d) / 254.
+    The error of a value is at most half a step, that of a vector v of d dimensions at most max|v| * sqrt(d) / 254.
     """
 
     @property
@@ -85,5 +81,4 @@ class Scaled:
         return values
 
 
-Codec = Levels | Signs | Scaled
-"""Converts vectors to bytes and back; ``settings`` identify it."""
+Codec = Levels | Signs | Scaled  # converts vectors to bytes and back; ``settings`` identify it

@@ -2,12 +2,9 @@
 
 Scores are the same with and without the store: it returns the vectors of the model bit for bit (in fp32). A vector of a
 transformer depends in its last bits on the padding of its batch. New texts therefore go to a sentence-transformers
-model in the batches that stock mteb would form (longest first, ``batch_size`` at a time), unless ``batch_tokens`` asks
-for batches by tokens (:mod:`.batches`). Where a call repeats a text, or finds some of its texts in the store, the
-batches differ. The vectors then differ by about 1e-7 from those of another run, as in stock mteb between two tasks or
-batch sizes, but never within one store.
-
-A model needs vectors, a name and a revision to have a store.
+model in the batches that stock mteb would form, unless ``batch_tokens`` requests batches by tokens (:mod:`.batches`).
+Where a call repeats a text, or finds some of its texts in the store, vectors differ by about 1e-7 from those of another
+run, as in stock mteb between two tasks or batch sizes, but never within one store.
 """
 
 from __future__ import annotations
@@ -26,14 +23,13 @@ import numpy as np
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import CompressionWrapper, EncoderProtocol, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
-from mteb.types import PromptType
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
+from patent_mteb.store.batches import as_array, loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.locks import claimed_groups, grouped
@@ -250,16 +246,7 @@ class StoredEncoder(LiveIdentity):
         """Whether the weights are loaded."""
         return self._model is not None
 
-    def encode(
-        self,
-        inputs: DataLoader[Any],
-        *,
-        task_metadata: TaskMetadata,
-        hf_split: str,
-        hf_subset: str,
-        prompt_type: PromptType | None = None,
-        **kwargs: Any,
-    ) -> Any:
+    def encode(self, inputs: DataLoader[Any], *, task_metadata: TaskMetadata, **kwargs: Any) -> Any:
         """Vectors of the texts, [n, width]; arguments as in mteb's ``EncoderProtocol``.
 
         Returns:
@@ -269,13 +256,7 @@ class StoredEncoder(LiveIdentity):
         Raises:
             ModelError: the model did not return one finite vector of one width for each text. None of them is stored.
         """
-        arguments = {
-            "task_metadata": task_metadata,
-            "hf_split": hf_split,
-            "hf_subset": hf_subset,
-            "prompt_type": prompt_type,
-            **kwargs,
-        }
+        arguments = {"task_metadata": task_metadata, **kwargs}
         precision = kwargs.get("precision")
         texts = texts_of(inputs)
         if texts is None or (precision not in (None, "float32") and self.facts().core is None):
@@ -467,12 +448,9 @@ class StoredEncoder(LiveIdentity):
     def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
         """Return the vectors of ``count`` texts as an array of the store's type."""
         blame = f"{self._meta.name} on {task}"
-        if hasattr(vectors, "detach"):
-            if vectors.is_sparse:
-                raise ModelError(f"{blame}: sparse vectors are not stored. Remedy: run the model without the store.")
-            vectors = vectors.detach().cpu()
-            vectors = vectors.float().numpy() if vectors.is_floating_point() else vectors.numpy()
-        vectors = np.asarray(vectors)
+        if getattr(vectors, "is_sparse", False):
+            raise ModelError(f"{blame}: sparse vectors are not stored. Remedy: run the model without the store.")
+        vectors = as_array(vectors)
         if not np.issubdtype(vectors.dtype, np.floating):
             raise ModelError(
                 f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store."

@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEY_BYTES = 16
-Keys = NDArray[np.uint8]
-"""[n, 16] array: one key a row."""
+Keys = NDArray[np.uint8]  # [n, 16] array: one key a row
 
 
 def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Keys:
-    """128-bit blake2b of (context, prompt, text) for each text, [n, 16] uint8.
-
-    ``context`` is anything else that changes the vector of the same prompt and text (a role, a task).
-    """
+    """128-bit blake2b of (context, prompt, text); ``context`` is anything else that changes the vector."""
     start = hashlib.blake2b(digest_size=KEY_BYTES)
     for part in (context, prompt):
         encoded = part.encode("utf-8", "surrogatepass")

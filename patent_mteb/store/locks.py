@@ -1,14 +1,12 @@
 """Locks of the store: the processes of a space, and the texts they encode.
 
-Both rest on the locks of the file system (:func:`patent_mteb.files.lock`), which end with their process, however that
-happens. They need no clock and leave nothing behind.
+Both rest on file locks (:func:`patent_mteb.files.lock`), which end with their process.
 
 * A process that has a space open holds a shared lock on its folder. A space is removed under an exclusive lock. Where
   the system has no locks, a space counts as in use for an hour after its last use, as far as the clocks agree.
-* A process claims a group of batches before it encodes them. A claim is a file in the folder ``claims`` of the space
-  that lists the keys and is locked until their vectors are written. Other processes take other groups first and skip
-  the claimed texts once they are stored. A lock on the folder serialises the making and reading of claims. Without
-  locks, or in a read-only store, nothing is claimed, and each process encodes what it misses.
+* A process claims a group of batches before it encodes them: a locked file in ``claims`` that lists their keys. Other
+  processes take other groups first and skip the claimed texts once they are stored. Without locks, or in a read-only
+  store, nothing is claimed, and each process encodes what it misses.
 """
 
 from __future__ import annotations
@@ -88,15 +86,12 @@ def exclusive(folder: Path, last_used: float) -> Iterator[bool]:
                 lock(known.descriptor, shared=True)
 
 
-Group = list[NDArray[np.int64]]
-"""Batches that are encoded and written together, each by the positions of its texts."""
-
+Group = list[NDArray[np.int64]]  # batches that are encoded and written together, each by the positions of its texts
 _FOLDER = "claims"
 _LOOK_AGAIN_SECONDS = 0.2
 
 
 def grouped(batches: Sequence[NDArray[np.int64]], size: int) -> list[Group]:
-    """Return the batches in groups of at least ``size`` texts."""
     groups: list[Group] = []
     n_texts = size
     for batch in batches:
@@ -117,10 +112,9 @@ def claimed_groups(
     *,
     full_batches: bool = False,
 ) -> Generator[Group]:
-    """Yield the groups that this process encodes, each claimed until the next.
+    """Yield the groups that this process encodes, each claimed until the next, without texts that others have stored.
 
-    Texts that other processes have stored by then are dropped; with ``full_batches`` a batch stays complete as long as
-    one of its texts is missing.
+    With ``full_batches`` a batch stays complete as long as one of its texts is missing.
     """
     left, logged = list(groups), False
     while left:

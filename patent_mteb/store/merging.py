@@ -1,7 +1,7 @@
 """Merge stores: copy missing vectors from other stores, shard by shard.
 
-The other stores are only read. The target is consistent after each shard, so an interrupted merge can be repeated. A
-damaged store, or one that was filled by another model, is refused before anything is copied.
+The other stores are only read, and an interrupted merge can be repeated. A damaged store, or one that was filled by
+another model, is refused before anything is copied.
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ from patent_mteb.store.shards import BlockKeys, Shard
 from patent_mteb.store.space import Space, spread
 from patent_mteb.store.store import EmbeddingStore, directories, document_of, examine
 
-_SAMPLE = 2048
-"""Number of common texts of each shard whose vectors are compared."""
+_SAMPLE = 2048  # number of common texts of each shard whose vectors are compared
 
 
 @dataclass
 class Merged:
-    """Result of a merge: spaces read, texts copied, and texts that the store had.
-
-    ``uncompared`` are spaces without a common text, ``notes`` incomplete records of the other stores.
-    """
+    """Spaces read, texts copied and known, spaces without a common text, and incomplete records of the other stores."""
 
     spaces: int = 0
     copied: int = 0
@@ -41,12 +37,7 @@ class Merged:
 
 
 def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
-    """Copy vectors to a store that it lacks.
-
-    Texts that both stores have must have the same vectors, up to rounding; the fixed texts of
-    :mod:`patent_mteb.store.canaries` are in every store that a run has filled. All of a store is compared before
-    anything of it is copied.
-    """
+    """Copy the vectors that a store lacks; texts that both have must have the same vectors, up to rounding."""
     opened = [EmbeddingStore(other, create=False) for other in others]
     for other in opened:
         if other.path.resolve() == store.path.resolve():
@@ -166,7 +157,6 @@ def _tolerance(document: Mapping[str, Any]) -> float:
 
 
 def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: Merged) -> None:
-    """Copy missing vectors, each key once."""
     entries = _Entries.of(blocks)
     new = entries.at(~space.contains(entries.keys))
     done.copied += len(new.keys)

@@ -1,10 +1,9 @@
-"""A cross-encoder with stored scores: each pair is scored once.
+"""A cross-encoder with stored scores: each pair is scored once, across tasks and runs.
 
-Tasks and runs share the scores, and a kill loses at most the open batch. A pair is stored like a text whose vector is
-one number, in a space of the cross-encoder (:mod:`.encoder`). The key covers name, revision, settings (the length at
-which pairs are truncated included), changed weights, and both rows with all columns that a model may read. The scores
-of mteb's ``CrossEncoderWrapper`` depend on nothing else; for any other cross-encoder the key also covers the task.
-Scores depend in their last bits on the padding of their batch, as vectors do.
+A pair is stored like a text whose vector is one number, in a space of the cross-encoder (:mod:`.encoder`). The key
+covers name, revision, settings (the length at which pairs are truncated included), changed weights, and both rows with
+all columns that a model may read. The scores of mteb's ``CrossEncoderWrapper`` depend on nothing else; for any other
+cross-encoder the key also covers the task.
 """
 
 from __future__ import annotations
@@ -28,16 +27,7 @@ from patent_mteb.store.encoder import progress_bar, stored
 from patent_mteb.store.resolve import qualified
 from patent_mteb.store.settings import LiveIdentity
 
-_SETTINGS = (
-    "max_seq_length",
-    "max_length",
-    "query_prefix",
-    "passage_prefix",
-    "prompts",
-    "default_prompt_name",
-    "activation_fn",
-    "dtype",
-)
+_SETTINGS = "max_seq_length max_length query_prefix passage_prefix prompts default_prompt_name activation_fn dtype"
 _AT_ONCE = 4096
 _Row = dict[str, Any]
 
@@ -137,7 +127,7 @@ class _TaskPairs(AbsEncoder):
         found = {
             f"{name} of {of}": str(getattr(one, name))
             for of, one in holders.items()
-            for name in _SETTINGS
+            for name in _SETTINGS.split()
             if hasattr(one, name)
         }
         return {"of": "pairs", "cross-encoder": qualified(type(self.cross_encoder)), **found}

@@ -1,9 +1,8 @@
 """Encode the texts of tasks before a run, whole or in shares.
 
-The shares, on several machines, consist of the batches that a run on an empty store would form, in turn. A batch is
-encoded completely, because a vector depends in its last bits on the padding of its batch. On equal machines the shares
-of n processes therefore equal the vectors of one process, bit for bit, also after an interruption. Two processes with
-the same share claim batches from each other (:mod:`patent_mteb.store.locks`).
+The shares, on several machines, consist of the complete batches that a run on an empty store would form, in turn: a
+vector depends in its last bits on the padding of its batch. On equal machines the shares of n processes therefore equal
+the vectors of one process, bit for bit, also after an interruption.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ class PrecomputeEncoder:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """Metadata of the encoder."""
         return self._encoder.mteb_model_meta
 
     def encode(self, inputs: Any, **arguments: Any) -> NDArray[np.float32]:

@@ -3,16 +3,13 @@
 mteb's encoders choose prompts themselves, each wrapper in its own way. :func:`kind_of` returns the way:
 
 ========================  ==============================================================================================
-``sentence-transformer``  ``SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's
-                          own
+``sentence-transformer``  ``SentenceTransformerEncoderWrapper``: by task and role, else the prompts of the model
 ``instruction``           ``InstructSentenceTransformerModel``: ``get_task_instruction``
 ``no prompt``             ``RandomEncoderBaseline``
 ``own``                   an encoder with a method ``store_prompt(task_metadata, prompt_type) -> str``
-``unknown``               any other
+``unknown``               any other: the key covers task, role, split, subset and all columns of a row, so its texts are
+                          encoded once for each task
 ========================  ==============================================================================================
-
-For an unknown encoder the key covers the task (name, type, prompt), the role, the split, the subset and all columns of
-a row. Its vectors are never shared wrongly, but its texts are encoded once for each task.
 """
 
 from __future__ import annotations
@@ -55,14 +52,11 @@ _BY_ENCODE: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """A resolved prompt: its wording, and anything else about the task that changes the vectors.
-
-    ``whole_row``: whether the model may read other columns of a row than ``text``.
-    """
+    """A resolved prompt, and anything else about the task that changes the vectors."""
 
     text: str
     context: str = ""
-    whole_row: bool = False
+    whole_row: bool = False  # whether the model may read other columns of a row than ``text``
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,16 @@
 """Identity of a model with its current settings.
 
 A model is recorded when the suite loads it or first sees it: maximum length, number type, truncation, modules, prompts,
-similarity, and a fingerprint of its weights. While nothing differs from this record, the identity is that of the
-metadata. Later changes (``model.model.max_seq_length = 128``, ``.bfloat16()``, a training step) and arguments of
-``encode`` that change vectors enter it as a digest, ``experiment_kwargs["settings"]``.
+similarity, and a fingerprint of its weights. Later changes (``model.model.max_seq_length = 128``, a training step) and
+arguments of ``encode`` that change vectors enter its identity as a digest, ``experiment_kwargs["settings"]``.
 
 Models of this suite report their changes themselves (:class:`LiveIdentity`), and so do mteb's own models from their
-first task of the suite on. For any other model, mteb looks up results before it calls a task:
-:func:`with_current_settings` sets the identity where the suite is called first, and :func:`check_identity`, which every
-task calls, refuses a score that would be saved under the name of other settings.
+first task of the suite on. mteb looks up results of any other model before it calls a task:
+:func:`with_current_settings` sets the identity before that, and :func:`check_identity` refuses a score that would be
+saved under the name of other settings.
 
 No list of settings is complete, so all plain attributes of all modules, all buffers, the whole tokenizer and a sample
-of each weight count. Digests are the same in every process and on every device. Those of modules and tokenizer differ
-between versions of transformers and tokenizers, which write configurations differently.
+of each weight count. Digests of modules and tokenizer differ between versions of transformers and tokenizers.
 """
 
 from __future__ import annotations
@@ -34,28 +32,20 @@ from patent_mteb.identity import digest, unambiguous_settings
 from patent_mteb.store.resolve import facts_of, kind_of, placed, plain, qualified
 
 _SAMPLE = 4096
-_WHOLE = 1 << 16
-"""Tensors of at most this many elements are read completely."""
-
-_STRIDE = 2_654_435_761
-"""Prime, so that the sampled positions of a tensor cover all residues."""
-
+_WHOLE = 1 << 16  # tensors of at most this many elements are read completely
+_STRIDE = 2_654_435_761  # prime, so that the sampled positions of a tensor cover all residues
 _UNRELATED = frozenset({"training", "name_or_path", "gradient_checkpointing", "loss_type", "is_hpu_graph_enabled"})
 """Attributes that do not change vectors."""
 
 _UNRELATED_CONFIG = frozenset({"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"})
-_GROWING = ("cache", "cached", "seen")
-"""Parts of the names of attributes that modules change while they run."""
-
-_DYNAMIC_ROPE = ("dynamic", "longrope")
-"""Rotary embeddings that recompute their frequencies for a longer text."""
+_GROWING = ("cache", "cached", "seen")  # parts of the names of attributes that modules change while they run
+_DYNAMIC_ROPE = ("dynamic", "longrope")  # rotary embeddings that recompute their frequencies for a longer text
 
 
 def weights_digest(network: Any) -> str:
-    """Digest of names, types, shapes and values of a torch module's weights.
+    """Digest of names, types, shapes and values of a torch module's weights; large tensors are sampled.
 
-    Large tensors are sampled. A sampled value counts by its position: permuted or transposed weights differ. Changes of
-    a few values of a large tensor may be missed; training is not.
+    Permuted or transposed weights differ. Changes of a few values of a large tensor may be missed; training is not.
     """
     return digest(_values(network.named_parameters()))
 
@@ -175,9 +165,7 @@ NEUTRAL = frozenset({"batch_size", "batch_tokens", "device", "pool", "chunk_size
 _DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
 _NOTE = "_patent_mteb_at_load"
 _SETTINGS = "settings"
-DIGESTS = ("weights", "modules", "tokenizer")
-"""Names of the digests of a model."""
-
+DIGESTS = ("weights", "modules", "tokenizer")  # names of the digests of a model
 _COMPRESSED = "output_dtypes"
 _PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
 _Model = TypeVar("_Model")
@@ -452,10 +440,7 @@ _COMPUTED = ("device", "dtype", "max_tokens")
 
 
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
-    """Settings, digests, device (with the name of the GPU) and number type of a single model.
-
-    A digest is None where there is nothing to hash, and empty where it is unknown.
-    """
+    """Settings, device, number type and digests of a model; a digest is None without content, "" if unknown."""
     unloaded = getattr(leaf, "loaded", True) is False
     facts, network = (leaf.facts(), None) if unloaded else (facts_of(leaf, leaf.mteb_model_meta), _network(leaf))
     known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}

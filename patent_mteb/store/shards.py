@@ -32,8 +32,6 @@ from patent_mteb.store.keys import KEY_BYTES, Keys
 
 INDEX_SUFFIX = ".index"
 ROWS_SUFFIX = ".rows"
-"""Suffixes of the two files of a shard."""
-
 _MAGIC = b"PMSHARD1"
 _BLOCK = b"BLK1"
 _HEAD = struct.Struct("<4sIQQQ")
@@ -59,15 +57,12 @@ def _header(directory: Path, document: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Damage:
-    """A file of a store that cannot be used, and the texts that lose their vectors, as far as known.
-
-    It is not ``fatal`` for the remains of a stopped or running writer: bytes without a record.
-    """
+    """A file of a store that cannot be used."""
 
     path: Path
     problem: str
-    texts: int = 0
-    fatal: bool = True
+    texts: int = 0  # that lose their vectors, as far as known
+    fatal: bool = True  # False for bytes without a record, of a stopped or running writer
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}" + (f" ({self.texts} texts)" if self.texts else "")

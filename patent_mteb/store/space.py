@@ -1,10 +1,8 @@
 """A space: the vectors of one model under one set of settings, by keys of texts.
 
-A space is a folder of shards (:mod:`patent_mteb.store.shards`). Several processes may read and write it at once. Each
-appends to its own shards and reads those of the others when it looks up a key; removed shards are forgotten. Threads
-may share a :class:`Space`. A block with a wrong checksum is reported and not used. Blocks are verified at their first
-use only, so later damage on the disk is detected by the next process. Nothing is unpickled. Vectors that cannot be
-written stay in memory.
+A space is a folder of shards (:mod:`patent_mteb.store.shards`). Each process appends to its own shards and reads those
+of the others when it looks up a key. Threads may share a :class:`Space`. A block with a wrong checksum is reported and
+not used; blocks are verified at their first use only. Vectors that cannot be written stay in memory.
 """
 
 from __future__ import annotations
@@ -35,10 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Table:
-    """One entry for each stored key, sorted by its high half.
-
-    It has the halves of the key, and of its vectors the number of the block, the first row and the number of rows.
-    """
+    """One entry for each stored key, sorted by its high half: block, first row and number of rows of its vectors."""
 
     high: NDArray[np.uint64]
     low: NDArray[np.uint64]
@@ -112,10 +107,7 @@ def copy_rows(
     offsets: NDArray[np.int64],
     out: NDArray[Any],
 ) -> None:
-    """Copy the rows of entry i to ``out[offsets[i] : offsets[i + 1]]``, shard by shard in the order of rows.
-
-    They are in ``sources[numbers[i]]``.
-    """
+    """Copy the rows of entry i, in ``sources[numbers[i]]``, to ``out[offsets[i] : offsets[i + 1]]``, shard by shard."""
     targets, lengths = offsets[:-1], np.diff(offsets)
     if not len(targets):
         return
@@ -139,24 +131,14 @@ def copy_rows(
         del view
 
 
-DTYPES = ("float32", "float16", "int8")
-"""Number types of stored vectors; ``int8`` is for codecs."""
-
+DTYPES = ("float32", "float16", "int8")  # number types of stored vectors; ``int8`` is for codecs
 _BLOCK_BYTES = 4 << 20
-_ATTEMPTS = 3
-"""Attempts of a read or write that fails because another process removes shards."""
-
-_NOWHERE = Unwritten(np.empty((0, 1), np.float32))
-"""Replaces a removed shard."""
+_ATTEMPTS = 3  # attempts of a read or write that fails because another process removes shards
+_NOWHERE = Unwritten(np.empty((0, 1), np.float32))  # replaces a removed shard
 
 
 class Space:
-    """Vectors of one model and its settings; made by ``EmbeddingStore.space``.
-
-    Memory: 28 bytes a stored key, about twice that while they are sorted or searched, one mapped shard at a time, 16
-    MiB for copying, the result itself, and vectors that could not be written (up to the store's ``memory_limit``
-    between calls).
-    """
+    """Vectors of one model and its settings; made by ``EmbeddingStore.space``. A stored key takes 28 bytes."""
 
     def __init__(self, directory: Path, document: Mapping[str, Any], store: EmbeddingStore) -> None:
         self.directory = directory
@@ -179,10 +161,7 @@ class Space:
         self._pid = os.getpid()
 
     def _locked(self) -> AbstractContextManager[bool]:
-        """Return the lock of this object; a forked child starts with a new state.
-
-        Another thread of the parent may have been changing the old one.
-        """
+        """Return the lock of this object. A forked child starts with a new state: the old one may be half changed."""
         if self._pid != os.getpid():
             self._begin()
         return self._lock
@@ -270,10 +249,7 @@ class Space:
             return self._locate(keys) >= 0
 
     def filled(self, keys: Keys, encode: Callable[[NDArray[np.int64]], None], dtype: str | None = None) -> Any:
-        """Return the vectors of keys as :meth:`gather` or :meth:`gather_ragged` does.
-
-        Missing ones are encoded and appended first by ``encode``, which gets their positions.
-        """
+        """Return the vectors of keys; ``encode`` gets the positions of the missing ones, and appends them first."""
         first = distinct(keys)
         for attempt in range(_ATTEMPTS):
             missing = first[~self.contains(keys[first])]
@@ -316,8 +292,7 @@ class Space:
     def append(self, keys: Keys, vectors: NDArray[Any], lengths: NDArray[np.int64] | None = None) -> None:
         """Write vectors [n, width] of the keys [n, 16]; in a ragged space the next ``lengths[i]`` vectors for key i.
 
-        They survive the end of the process. If they cannot be written (a full disk, a read-only store), they stay in
-        memory, and the store logs this once.
+        They survive the end of the process. If they cannot be written, they stay in memory.
         """
         halves(keys)
         values = np.asarray(vectors)

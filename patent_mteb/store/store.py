@@ -39,8 +39,7 @@ from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damag
 from patent_mteb.store.space import DTYPES, Space
 
 logger = logging.getLogger(__name__)
-_FORMAT = 1
-"""Version of the layout and of the shards."""
+_FORMAT = 1  # version of the layout and of the shards
 _MARKER = "store.json"
 _ELSEWHERE = "name a directory that can be written with --store or PATENT_MTEB_STORE, or go without with --no-store"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -50,8 +49,6 @@ _DIGEST_LENGTH = 32
 
 @dataclass(frozen=True)
 class SpaceInfo:
-    """Description of a space."""
-
     directory: Path
     identity: Mapping[str, Any]
     dtype: str
@@ -104,19 +101,9 @@ def default_path() -> Path:
 class EmbeddingStore:
     """A folder of vectors, one for each text, model, revision, setting and prompt.
 
-    A store that cannot be written (read-only, a full disk) continues with its content and logs this once; new vectors
-    stay in memory.
-
-    Args:
-        path: the folder. Default: :func:`default_path`.
-        create: make the store if it is missing.
-        shard_bytes: size at which a new shard is started.
-        memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an
-            array in memory.
-
-    Raises:
-        DataError: the folder cannot be made, is missing (without ``create``), or holds something else or a store of a
-            later format.
+    A shard is closed at ``shard_bytes``. Above ``memory_limit``, a result is a mapped temporary file instead of an
+    array in memory. A store that cannot be written (read-only, a full disk) continues with its content and logs this
+    once; new vectors stay in memory.
     """
 
     def __init__(
@@ -223,10 +210,9 @@ class EmbeddingStore:
             )
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file.
+        """Allocate an array: in memory, or above ``memory_limit`` as a temporary file, in the store if that has space.
 
-        The file is in the store, or (full disk, read-only) in the system's temporary folder. Its space is reserved
-        first: writing to a mapped file on a full disk kills the process.
+        Its space is reserved first: writing to a mapped file on a full disk kills the process.
         """
         nbytes = shape[0] * shape[1] * dtype.itemsize
         if nbytes <= self.memory_limit:
@@ -241,7 +227,6 @@ class EmbeddingStore:
         return np.empty(shape, dtype)
 
     def info(self) -> list[SpaceInfo]:
-        """Describe every space, largest first."""
         return sorted(map(_info, directories(self.path)), key=lambda info: -info.nbytes)
 
     def leftovers(self) -> list[Path]:
@@ -280,14 +265,9 @@ class EmbeddingStore:
     ) -> PruneReport:
         """Remove spaces, or damaged shards only, and remains of killed processes.
 
-        The intact blocks of a damaged shard are saved to a new one first. A space in use by another process is skipped
-        and reported, unless ``force``: its processes encode again what they need.
-
-        Args:
-            model: only spaces of this model.
-            older_than_days: only spaces that no process has opened for this number of days, by the clock of this
-                machine.
-            damaged: remove damaged shards in these spaces (all spaces without another criterion) instead of the spaces.
+        ``model`` and ``older_than_days`` (since a process last opened a space) select spaces. With ``damaged``, only
+        their damaged shards are removed, after their intact blocks are saved to a new one. A space in use by another
+        process is skipped and reported, unless ``force``: its processes encode again what they need.
         """
         if model is None and older_than_days is None and not damaged:
             raise ValueError("state what to prune: a model, an age, or damaged shards")
@@ -357,7 +337,6 @@ class EmbeddingStore:
 
 
 def open_store(store: EmbeddingStore | Path | str | None) -> EmbeddingStore:
-    """Return an open store, or open that of a path; None is the default path."""
     return store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
 
 
@@ -413,7 +392,6 @@ def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shar
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of the files in a folder."""
     total = 0
     for entry in path.iterdir() if path.is_dir() else [path]:
         with contextlib.suppress(FileNotFoundError):

@@ -48,7 +48,6 @@ class Sizes:
 
 @cache
 def shipped() -> Mapping[str, Any]:
-    """Return the packaged descriptive statistics by task name."""
     found = read_json(SHIPPED)
     return found if isinstance(found, dict) else {}
 
@@ -82,8 +81,8 @@ SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "lic
 class PatentTaskMetadata(TaskMetadata):
     """mteb's metadata, with descriptive statistics in the user cache; mteb writes them into its own installation.
 
-    ``text_parts`` are the sections of the texts by role (``query``, ``document`` or ``text``), of roles whose texts
-    have one section, or several with ``[SEP]`` between them. Section tags and input variants read them.
+    ``text_parts`` are the sections of the texts by role (``query``, ``document`` or ``text``). Section tags and input
+    variants read them.
     """
 
     text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
@@ -106,7 +105,6 @@ def sections_of(known: Mapping[str, tuple[str, ...]], **views: str) -> dict[str,
 def task_metadata(
     facts: Facts, data: loading.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
 ) -> PatentTaskMetadata:
-    """Return the complete mteb metadata of one task."""
     fields: dict[str, Any] = {
         "name": name,
         "description": description,
@@ -224,11 +222,9 @@ class PatentTask(TaskHooks, AbsTask):
 
     @property
     def split(self) -> str:
-        """The split that the task is scored on."""
         return type(self).facts.split
 
     def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
-        """Read, check and prepare the data."""
         if self.data_loaded:
             return
         self.pin_commit()
@@ -252,7 +248,6 @@ class PatentTask(TaskHooks, AbsTask):
 
     @property
     def loaded_split(self) -> Any:
-        """The data of the split that :meth:`load_data` has read."""
         return (self.dataset or {})[self.source.subset][self.split]
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
@@ -269,14 +264,12 @@ class PatentTask(TaskHooks, AbsTask):
         self.encode_split(model, self.loaded_split, **where)
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
-        """Encode all texts of the split, as :meth:`evaluate_split` does."""
         raise NotImplementedError
 
     def with_cost(self, model: MTEBModels, work: Callable[[], Any]) -> Any:
         return measured(model, work)
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
-        """Return the roles that the texts of the split are encoded in."""
         return (None,)
 
     def prompts(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
@@ -300,7 +293,6 @@ class PatentTask(TaskHooks, AbsTask):
         return self.loaded_split
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
-        """Return the texts of a split that a model reads, by role."""
         return {}
 
     def texts_to_encode(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
@@ -344,7 +336,6 @@ def class_name(task_name: str) -> str:
 
 
 def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attributes: Any) -> type[_Task]:
-    """Create the class of one task of a benchmark."""
     attributes = {"__module__": module, "__doc__": metadata.description, "metadata": metadata, **attributes}
     return type(class_name(metadata.name), (base,), attributes)
 

@@ -70,7 +70,6 @@ def read_unique(
 
 
 def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
-    """Return some rows of a parquet file, by number from 0."""
     found: dict[int, dict[str, Any]] = {}
     before = 0
     for batch in files.read_batches(path) if wanted else ():
@@ -81,7 +80,6 @@ def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
 
 
 def need_part(source: Source, part: str) -> None:
-    """Reject a local directory without a folder of its data set."""
     if source.folder is not None and not (source.folder / part).is_dir():
         raise NotThereError(f"{part} is missing", path=source.folder / part, remedy=LAYOUT)
 
@@ -187,6 +185,5 @@ def check_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path:
 def refuse_unscorable(
     qrels: Mapping[str, Mapping[str, int]], path: Path, why: str = "no judgement is positive"
 ) -> None:
-    """Reject judgements without any relevant document."""
     if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
         raise DataError(why, path=path, remedy="a query needs a relevant document other than itself")

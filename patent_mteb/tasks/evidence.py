@@ -1,42 +1,26 @@
 """The evidence of a score: a record of its data, model and libraries in every result.
 
-The scores of every task of the suite contain, under :data:`KEY`,
+The scores of every task contain, under :data:`KEY`, the versions of patent-mteb (it differs after every change of its
+files), of the scoring (:attr:`patent_mteb.tasks.base.PatentTask.scoring`) and of ``libraries``, and
 
 ===============  =======================================================================================================
-``version``      of patent-mteb; it differs after every change of the package's files
-``scoring``      version of the scoring (:attr:`patent_mteb.tasks.base.PatentTask.scoring`)
-``libraries``    versions of the libraries that scores depend on
 ``data``         task, revision and digest of the data: texts with their ids, judgements, labels
 ``texts``        by role, the number of distinct texts that were encoded or searched, and a digest of their set
 ``ranking``      retrieval: the number of queries, the depth, and a digest of the documents in their order
 ``effort``       rerankers and scored runs: pairs, calls, tokens, seconds and cost of the ranking; the answering models
 ``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
 ``predictions``  tasks on pairs: number and digest of the similarities
-``cost``         see below
+``cost``         seconds of the evaluation without reading the data, ``processor_seconds`` of all threads, seconds by
+                 phase (``rest``: search and scores); texts and characters that the model encoded (others came from the
+                 store), tokens that it read, and the share of padding; peak memory of the process so far, of the GPU in
+                 this evaluation, and of the index (not of passages and late interaction)
 ``model``        name, revision, settings, digests of weights, modules and tokenizer, device, number type, and
                  ``behaviour``: the vectors of its encoders for fixed texts (:mod:`patent_mteb.store.canaries`)
 ``seal``         checksum of all numbers of the entry and of this record
 ===============  =======================================================================================================
 
-Reports verify the record (:mod:`patent_mteb.tasks.verification`). Digests (XXH3, 128 bits) are not signatures: they
-detect results that were edited, exchanged or overwritten, and differences between two equal runs.
-
-The cost of a score contains
-
-=====================  =================================================================================================
-``seconds``            of the evaluation, without reading the data; ``processor_seconds`` of all threads of the process
-``phases``             seconds of ``encode``, ``index`` (BM25), ``split`` (passages), and of the ``rest``: search and
-                       scores
-``encoded``            texts that the model encoded, with their ``characters``; the others came from the store
-``tokens``             that the model read, prompts included; ``padding`` is the share of padding in its computation
-``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the GPU, in this
-                       evaluation
-``index_mb``           of the index in memory: vectors in single precision, term weights; not of passages and late
-                       interaction
-=====================  =================================================================================================
-
-An unknown number is omitted: the texts of an encoder without a store, the tokens of other than sentence-transformers
-models.
+An unknown number is omitted. Reports verify the record (:mod:`patent_mteb.tasks.verification`). Digests (XXH3, 128
+bits) are not signatures: they detect results that were edited, exchanged or overwritten.
 """
 
 from __future__ import annotations
@@ -66,10 +50,8 @@ from patent_mteb.store.canaries import behaviours, encoders, has_search_models
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import model_facts
 
-KEY = "evidence"
-"""Key of the record in the scores."""
-COST = "cost"
-"""Key of the cost in the evidence."""
+KEY = "evidence"  # key of the record in the scores
+COST = "cost"  # key of the cost in the evidence
 _CHECKSUM = "seal"
 _ADDED_BY_MTEB = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})  # after the evaluation
 _DIGITS = 6  # decimals of the numbers in a digest, more than mteb writes
@@ -110,7 +92,6 @@ def data_digest(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterator[bytes]:
-    """Yield the value as blocks of bytes."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "column_names"):
@@ -189,7 +170,6 @@ def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def predictions_record(values: Sequence[float]) -> dict[str, Any]:
-    """Return number and digest of a model's predictions, to six decimals."""
     return {"n": len(values), "digest": data_digest([_stable(float(value)) for value in values])}
 
 
@@ -214,7 +194,6 @@ _LIBRARIES = "mteb numpy scipy scikit-learn torch transformers sentence-transfor
 
 @cache
 def libraries() -> dict[str, str]:
-    """Return the versions of the installed libraries that scores depend on, by name."""
     found: dict[str, str] = {}
     for name in _LIBRARIES.split():
         with suppress(PackageNotFoundError):
@@ -227,7 +206,6 @@ def libraries() -> dict[str, str]:
 
 
 def model_record(model: Any) -> dict[str, Any]:
-    """Return the part of the evidence on a model and the libraries."""
     found = {"behaviour": behaviours(model), "lexical": has_search_models(model)}
     known = {**model_facts(model), "experiment": model.mteb_model_meta.experiment_name or ""}
     return {"libraries": libraries(), "model": {**known, **found}}
@@ -303,7 +281,6 @@ def _counting(stores: list[StoredEncoder]) -> Iterator[dict[str, int]]:
 
 
 def _network(store: StoredEncoder) -> Any:
-    """Return the wrapped sentence-transformers model, if it is loaded."""
     from sentence_transformers import SentenceTransformer
 
     model = store.model if store.loaded else None

@@ -14,10 +14,10 @@ from mteb.types import PromptType
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.robustness import reads_section_tags, section_tags
-from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.protocols.mlp_probe import SMALL_EMBEDDINGS, one_thread
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
+from patent_mteb.store.batches import text_loader
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
 
@@ -32,16 +32,13 @@ def encode_texts(
     prompt_type: PromptType | None = None,
 ) -> np.ndarray:
     """Encode texts by an mteb encoder, each distinct text once, to a float32 matrix of shape (n_texts, dims)."""
-    from torch.utils.data import DataLoader
-
     source = f"model {model.mteb_model_meta.name} on task {task_metadata.name}"
     if not isinstance(model, EncoderProtocol):
         raise ModelError(
             f"model {model.mteb_model_meta.name} does not embed texts, which task {task_metadata.name} needs"
         )
     row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    dataset, size = text_dataset({"text": list(row_of)}), encode_kwargs.get("batch_size", 32)
-    loader: Any = DataLoader(dataset, batch_size=size, shuffle=False)
+    loader = text_loader(list(row_of), encode_kwargs.get("batch_size", 32))
     where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
     with phase("encode"):
         found: Any = model.encode(loader, prompt_type=prompt_type, **where, **encode_kwargs)
@@ -63,11 +60,10 @@ def _roles(data_split: Any) -> dict[str | None, list[str]]:
 class FrozenTask(PatentTask):
     """A task that encodes named parts of its data once and scores the embeddings by a protocol.
 
-    ``load_split`` returns an object with ``texts`` by part, and optionally ``roles`` by part (``query``, ``document``).
+    Its split has ``texts`` by part, and optionally ``roles`` by part (``query``, ``document``).
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
-        """Return the scores of the protocol on the embeddings of each part."""
         raise NotImplementedError
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:

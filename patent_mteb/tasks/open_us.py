@@ -21,7 +21,7 @@ from typing import Any
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
-from patent_mteb.metrics.measures import Judged, bpref, judged_share
+from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
@@ -140,14 +140,13 @@ class OpenRetrieval(PatentRetrieval):
 
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Return the judged share of the rankings, and bpref over all grades and over X and Y."""
-        found, ids = super().benchmark_scores(run, judged), (run.query_ids, run.doc_ids)
-        known = self.tables.qrels
+        found, known = super().benchmark_scores(run, judged), self.tables.qrels
         for k in JUDGED_AT if run.query_ids else ():
-            found[f"judged_at_{k}"] = float(judged_share(run.docs, known, *ids, k).mean())
+            found[f"judged_at_{k}"] = float(judged.judged_share(k).mean())
         for name, least in (("bpref", 1), ("xy_bpref", CATEGORIES["Y"].gain)):
             rows = [row for row, query in enumerate(run.query_ids) if max(known[query].values()) >= least]
             if rows and (name == "bpref" or "xy" in self.tables.slices):
-                found[name] = float(bpref(run.docs, known, *ids, least)[rows].mean())
+                found[name] = float(judged.bpref(least)[rows].mean())
         return found
 
 

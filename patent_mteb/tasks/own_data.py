@@ -35,8 +35,8 @@ _Task = TypeVar("_Task", bound="PatentTask")
 def own_data_name(facts: Facts, task: str, name: str) -> str:
     """Return the name of a task, or of a benchmark, on the data set ``name``.
 
-    The data set's name replaces the first of ``facts.replaced`` that the task's name begins with. A data set whose name
-    begins with the benchmark's (an edition of it) replaces the whole name of the benchmark.
+    It replaces the first of ``facts.replaced`` that the task's name begins with, or the whole name of the benchmark if
+    it begins with that (an edition of it).
     """
     words = (facts.name, *facts.replaced) if name.startswith(facts.name) else facts.replaced
     return name + task.removeprefix(next((word for word in words if task.startswith(word)), ""))
@@ -50,8 +50,6 @@ def own_data_set(facts: Facts, data: DataSet, name: str) -> DataSet:
 
 
 def _facts(facts: Facts, own: Own) -> Facts:
-    """Return the facts of a benchmark on own data."""
-
     def renamed(task: str) -> str:
         return own_data_name(facts, task, own.name)
 

@@ -1,8 +1,8 @@
 """Per-query scores: one parquet file ``<Task>.queries.parquet`` next to each retrieval result, in mteb's folders.
 
 The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
-main score of the query against the judgements of the slice (null outside). The metadata of the file name task, model,
-revisions and subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
+main score against the judgements of the slice (null outside). The metadata of the file name task, model, revisions and
+subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
 """
 
 from __future__ import annotations
@@ -38,26 +38,21 @@ MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", *(f"recall@{k}" for k
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The evaluation of one model on one retrieval task.
-
-    ``qrels`` are the judgements of all queries, ``judged`` the judged documents of the run, ``slices`` the judgements
-    of each slice and ``by_slice`` its scores by query; ``scores`` are those of the result that are not mteb's.
-    """
+    """The evaluation of one model on one retrieval task."""
 
     task: TaskMetadata
     subset: str
     model: ModelMeta
     run: Run
-    qrels: Qrels
+    qrels: Qrels  # of all queries
     judged: Judged
     slices: Mapping[str, Qrels]
     by_slice: Mapping[str, QueryScores]
-    scores: Mapping[str, float]
+    scores: Mapping[str, float]  # of the result that are not mteb's
     prompts: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def per_query(self) -> QueryScores:
-        """The :data:`MEASURES` of every query with a relevant document."""
         return self.judged.scores(MEASURES)
 
     @cached_property
@@ -90,7 +85,6 @@ class Evaluation:
 
 
 def folder() -> Path:
-    """Return the folder of per-query scores that have no receiver."""
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
 
 

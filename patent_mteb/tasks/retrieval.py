@@ -1,15 +1,13 @@
 """Retrieval tasks: all scores are computed on the :class:`~patent_mteb.search.run.Run` of one search.
 
-mteb computes its scores itself, over dictionaries and slower, with ``PATENT_MTEB_FAST=0``, when it saves predictions
-and when it reranks given candidates. ``tests/tasks/test_retrieval.py`` compares both ways.
+mteb computes its scores itself, slower, with ``PATENT_MTEB_FAST=0``, when it saves predictions and when it reranks
+given candidates.
 
-**The paper's protocol.** The suite hides the family of a query from its ranking and its judgements. The evaluators of
-the papers have no such rule: sentence-transformers' ``InformationRetrievalEvaluator`` (PatenTEB §5.1), mteb's eighteen
-DAPFAM tasks, and the rankings over "all corpus embeddings" of WIPO-AT §3.3.1. Every retrieval task of a paper therefore
-also stores, as ``paper_...``, the scores of the same search with nothing hidden, even if no query has a hidden
-document. ``paper_n_queries`` is less than the paper's number by the queries whose only relevant document is
-themselves: they are not searched, and the log counts them. Reports treat ``paper`` and ``paper_<slice>`` as slices, so
-they are in no mean.
+**The paper's protocol.** The suite hides the family of a query from its ranking and its judgements; the evaluators of
+the papers have no such rule. Every retrieval task of a paper therefore also stores, as ``paper_...``, the scores of the
+same search with nothing hidden. ``paper_n_queries`` is less than the paper's number by the queries whose only relevant
+document is themselves: they are not searched, and the log counts them. Reports treat ``paper`` and ``paper_<slice>`` as
+slices, so they are in no mean.
 """
 
 from __future__ import annotations
@@ -66,35 +64,27 @@ def tagged_by_ends(text: str, sections: dict[str, str]) -> str:
 
 PAPER_PREFIX = "paper"
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
-DEPTHS = (100, 500, 1000)
-"""The ranks down to which patent searchers read."""
-DISTRACTORS = 20
-"""Documents per query of a limited task, in addition to the judged ones."""
+DEPTHS = (100, 500, 1000)  # the ranks down to which patent searchers read
+DISTRACTORS = 20  # documents per query of a limited task, in addition to the judged ones
 
 
 @dataclass(frozen=True)
 class RetrievalTables:
-    """The texts and judgements of a retrieval task, by id; the texts of the corpus exist once, also in mteb's form.
-
-    ``hidden`` are the documents that a query must not retrieve, its own family, and ``unformed`` the slices that the
-    data do not support, with the reason. ``document_columns`` are further columns of the corpus, by name and document.
-    ``paper_qrels`` and ``paper_slices`` are the judgements of the paper's evaluator, if they differ (those of a query
-    on itself). With a ``gate``, a query sees only documents that were public before its priority date.
-    """
+    """The texts and judgements of a retrieval task, by id."""
 
     corpus: Mapping[str, str]
     queries: Mapping[str, str]
     qrels: Qrels
     slices: Mapping[str, Qrels] = field(default_factory=dict)
-    hidden: Mapping[str, Set[str]] = field(default_factory=dict)
-    unformed: Mapping[str, str] = field(default_factory=dict)
+    hidden: Mapping[str, Set[str]] = field(default_factory=dict)  # documents that a query must not retrieve: its family
+    unformed: Mapping[str, str] = field(default_factory=dict)  # slices that the data do not support, with the reason
     document_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     query_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # further columns of the corpus
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    paper_qrels: Qrels = field(default_factory=dict)
+    paper_qrels: Qrels = field(default_factory=dict)  # of the paper's evaluator, if they differ (queries on themselves)
     paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
-    gate: Gate | None = None
+    gate: Gate | None = None  # if a query sees only documents that were public before its priority date
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", Texts.of(self.corpus))
@@ -162,7 +152,6 @@ class Folder:
         return cls(tables, rows, tables.corpus.joined(), hidden, codes), Counter(counts)
 
     def retrieval_tables(self, corpus: Mapping[str, str], queries: Mapping[str, str]) -> RetrievalTables:
-        """Return the tables of a task with these texts."""
         tables = RetrievalTables(corpus, queries, self.tables.qrels, self.slices, self.hidden, self.unformed)
         return replace(tables, document_codes=self.codes, query_codes=self.codes)
 
@@ -254,12 +243,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return {}
 
     def unload_data(self) -> None:
-        """Drop the data, including the texts in the tables."""
         super().unload_data()
         self.__dict__.pop("tables", None)
 
     def system(self, model: MTEBModels) -> ArraySearch:
-        """Return the search system that ranks with a model."""
         return engine(model)
 
     def rank(self, model: MTEBModels, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
@@ -366,7 +353,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
                 run, unfiltered = system.rank_both(queries, depth, context)
         with timer("Scoring", **phase, log_message="Running retrieval task - Evaluating retrieval scores..."):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
-            scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
+            scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all, self.k_values)
         logger.info("Running retrieval task - Finished.")
         return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(unfiltered)
 
@@ -378,7 +365,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         qrels = tables.paper_qrels or tables.qrels
         judged = Judged(unfiltered.docs, qrels, unfiltered.query_ids, unfiltered.doc_ids)
         found: dict[str, float] = {f"{PAPER_PREFIX}_n_queries": len(unfiltered.query_ids)}
-        found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all(), self.k_values).items()}
+        found |= {f"{PAPER_PREFIX}_{name}": value for name, value in mean_scores(judged.all, self.k_values).items()}
         for name, part in (tables.paper_slices or tables.slices).items():
             found |= _slice_scores(f"{PAPER_PREFIX}_{name}", judged.scores(self.slice_measures, part))
         return found
@@ -435,7 +422,6 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return bool(self.tables.query_codes)
 
     def inscope(self, run: Run) -> dict[str, float]:
-        """Return InScope@k of the run (:func:`patent_mteb.metrics.inscope.inscope_scores`)."""
         return inscope_scores(run.docs, run.query_ids, run.doc_ids, self.tables.query_codes, self.tables.document_codes)
 
 

@@ -44,7 +44,7 @@ def _suite_task(task: type[PatentTask], benchmark: str, group: str, data: DataSe
 
 
 class TasksOnOwnData:
-    """The tasks on own data that have results; the record in a result is enough, the data may be elsewhere.
+    """The tasks on own data that have results; the record in a result is enough.
 
     If ``PATENT_MTEB_DATA`` names the data set, its benchmarks contain every task that it declares, so that a model
     without a result on one of them has no mean.
@@ -68,7 +68,6 @@ class TasksOnOwnData:
 
     @property
     def benchmarks(self) -> tuple[PatentBenchmark, ...]:
-        """The benchmarks of these tasks, by name."""
         known = {name: [*self._found[name].values(), *self._declared(name)] for name in sorted(self._found)}
         return tuple(map(benchmark_of_results, known.values()))
 

@@ -1,9 +1,9 @@
 """Verification of results, before any command prints, writes or compares their numbers.
 
-A result is compared with itself, with its evidence (:mod:`patent_mteb.tasks.evidence`) and its place in the results
-folder, with the version of the scoring, with the per-query scores next to it, if there are any, and with the model, if
-one is loaded. Digests are not signatures. The per-query scores detect a forged checksum. If they are forged or deleted
-as well, the scores of a sample of queries do: ``patent-mteb doctor RESULTS --recompute 5%``.
+A result is compared with itself, its evidence (:mod:`patent_mteb.tasks.evidence`), its place, the version of the
+scoring, the per-query scores next to it, and the model, if one is loaded. Digests are not signatures: the per-query
+scores detect a forged checksum. If they are forged or deleted as well, the scores of a sample of queries do:
+``patent-mteb doctor RESULTS --recompute 5%``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.store.canaries import difference
 from patent_mteb.tasks.evidence import KEY, checksum
 
-TOLERANCE = 1e-5
-"""mteb rounds its scores to five decimals."""
+TOLERANCE = 1e-5  # mteb rounds its scores to five decimals
 _NO_REVISION = "no_revision_available"
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
 _MAX_COUNT = 2.0**53
@@ -40,36 +39,29 @@ class ContradictionError(DataError):
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a result, which determines what it must be a result of.
-
-    ``main_score`` and ``scoring`` are those of the task as it is now; ``task`` has the state of the data (``.sample``).
-    ``model``, ``revision`` and ``experiment`` (empty without settings) come from mteb's folders.
-    """
+    """The place of a result, which determines what it must be a result of."""
 
     path: Path
-    task: str
-    main_score: str
-    scoring: str
-    model: str
+    task: str  # with the state of the data (``.sample``)
+    main_score: str  # of the task as it is now
+    scoring: str  # likewise
+    model: str  # from mteb's folders, as are revision and experiment
     revision: str
-    experiment: str
+    experiment: str  # empty without settings
     data_revision: str
     subset: str
 
 
 def evidence_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the evidence in scores; empty if there is none."""
     return part_of(entry, KEY)
 
 
 def part_of(evidence: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a part of the evidence; empty if there is none."""
     found = evidence.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def check_entry(entry: Mapping[str, Any], place: Place) -> dict[str, float]:
-    """Verify an entry of scores, and return its numbers."""
     for problem in _contradictions(entry, place):
         raise ContradictionError(problem, path=place.path, remedy="run the task again")
     return _numbers(entry)
@@ -145,7 +137,6 @@ def per_query_measure(main_score: str) -> str:
 
 
 def queries_path(place: Place) -> Path:
-    """Return the path of the per-query scores next to a result; the file may be missing."""
     return place.path.with_name(f"{place.task}.queries.parquet")
 
 

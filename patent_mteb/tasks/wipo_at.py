@@ -34,7 +34,7 @@ from patent_mteb.protocols.clustering import agreement, cluster, every_label, mo
 from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
-from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
+from patent_mteb.protocols.zero_shot import Scorer, zero_shot
 from patent_mteb.recipes import beir, label_sets
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.recipes.label_sets import LABEL_SETS, SPLITS, LabelSet
@@ -188,7 +188,7 @@ class LabelClassification(LabelTask):
         }
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        if isinstance(model, LabelScorer):
+        if hasattr(model, "score_labels"):
             return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_evidence(data_split)}}
         return super().evaluate_split(model, data_split, **arguments)
 

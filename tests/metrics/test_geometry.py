@@ -86,7 +86,7 @@ def test_ida_by_hand():
     sections = [[1, 0], [0, 1], [2, 0], [3, 0], [0, -1]]
     got = ida_ratio(sections, ["a", "a", "b", "b", "c"], pairs=None)
     across = [0, 0, 1, 1, 1, 2, 1, 1]  # a1 b1, a1 b2, a2 b1, a2 b2, a1 c, a2 c, b1 c, b2 c
-    assert (got.intra, got.documents, got.left_out) == (pytest.approx(0.5), 2, 1)
+    assert (got.intra, got.documents, got.excluded) == (pytest.approx(0.5), 2, 1)
     assert got.random == pytest.approx(np.mean(across))
     assert got.ratio == pytest.approx(0.5 / np.mean(across))
 
@@ -104,7 +104,7 @@ def test_ida_equals_loops():
     got = ida_ratio(X, OWNERS, pairs=None)
     assert got.random == pytest.approx(across, abs=1e-12)
     assert got.ratio == pytest.approx(np.mean(list(naive.values())) / across, abs=1e-12)
-    assert got.left_out == len(np.unique(OWNERS)) - len(naive)
+    assert got.excluded == len(np.unique(OWNERS)) - len(naive)
 
 
 def test_random_pairs_never_join_one_document():

@@ -3,9 +3,10 @@
 import ir_measures
 import numpy as np
 import pytest
-from ir_measures import Bpref, Judged
+from ir_measures import Bpref
+from ir_measures import Judged as JudgedAt
 
-from patent_mteb.metrics.measures import bpref, judged_share
+from patent_mteb.metrics.measures import Judged
 
 DRAW = np.random.default_rng(4)
 DOCUMENTS = sorted((f"d{number:02}" for number in range(30)), reverse=True)
@@ -31,8 +32,8 @@ TRUTH = [
 
 @pytest.mark.parametrize("k", [1, 10, 25])
 def test_judged_share(k):
-    expected = {one.query_id: one.value for one in ir_measures.iter_calc([Judged @ k], TRUTH, RUN)}
-    assert judged_share(DOCS, QRELS, QUERIES, DOCUMENTS, k).tolist() == pytest.approx(
+    expected = {one.query_id: one.value for one in ir_measures.iter_calc([JudgedAt @ k], TRUTH, RUN)}
+    assert Judged(DOCS, QRELS, QUERIES, DOCUMENTS).judged_share(k).tolist() == pytest.approx(
         [expected[query] for query in QUERIES], abs=1e-12
     )
 
@@ -40,13 +41,13 @@ def test_judged_share(k):
 @pytest.mark.parametrize("least", [1, 2])
 def test_bpref(least):
     expected = {one.query_id: one.value for one in ir_measures.iter_calc([Bpref(rel=least)], TRUTH, RUN)}
-    found = dict(zip(QUERIES, bpref(DOCS, QRELS, QUERIES, DOCUMENTS, least).tolist(), strict=True))
+    found = dict(zip(QUERIES, Judged(DOCS, QRELS, QUERIES, DOCUMENTS).bpref(least).tolist(), strict=True))
     assert len(set(found.values())) > 10
     assert found == pytest.approx({query: expected.get(query, 0.0) for query in QUERIES}, abs=1e-9)
 
 
 def test_nothing_ranked_and_nothing_judged():
     empty = np.zeros((1, 0), np.int32)
-    assert judged_share(empty, {"q": {"d": 1}}, ["q"], ["d"], 10).tolist() == [0.0]
-    assert bpref(empty, {"q": {"d": 1}}, ["q"], ["d"]).tolist() == [0.0]
-    assert bpref(np.array([[0]]), {"q": {"d": 0}}, ["q"], ["d"]).tolist() == [0.0]
+    assert Judged(empty, {"q": {"d": 1}}, ["q"], ["d"]).judged_share(10).tolist() == [0.0]
+    assert Judged(empty, {"q": {"d": 1}}, ["q"], ["d"]).bpref().tolist() == [0.0]
+    assert Judged(np.array([[0]]), {"q": {"d": 0}}, ["q"], ["d"]).bpref().tolist() == [0.0]

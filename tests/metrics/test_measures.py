@@ -156,7 +156,7 @@ def world(seed, n_queries=40, n_docs=120, levels=None, gains=(0, 1), shortest=0,
 
 
 def scores_of(run, qrels, ks=KS):
-    return retrieval_scores(run.docs, run.scores, judged_by(run, qrels).all(), ks)
+    return retrieval_scores(run.docs, run.scores, judged_by(run, qrels).all, ks)
 
 
 def assert_same(ours, theirs):
@@ -275,7 +275,7 @@ def test_all_judgements_and_a_slice_that_holds_all_of_them_score_the_same():
     judged = judged_by(run, qrels)
     everything, part = judged.scores(MEASURES), judged.scores(MEASURES, qrels)
     assert everything.queries == part.queries
-    whole = judged.all()
+    whole = judged.all
     assert isinstance(whole, JudgedRanks)
     rows = [run.query_ids.index(query) for query in part.queries]
     for measure in MEASURES:
@@ -306,7 +306,7 @@ def test_what_cannot_be_scored():
     with pytest.raises(ValueError, match="at rank 1"):
         scores_of(run, qrels, (3, 10))
     with pytest.raises(ValueError, match="at least one query"):
-        retrieval_scores(run.docs[:0], run.scores[:0], Judged(run.docs[:0], {}, [], run.doc_ids).all(), KS)
+        retrieval_scores(run.docs[:0], run.scores[:0], Judged(run.docs[:0], {}, [], run.doc_ids).all, KS)
 
 
 def pres_by_areas(ranking, relevant, depth):

@@ -65,15 +65,16 @@ def test_protocol_equals_a_naive_script():
     np.testing.assert_array_equal(result.predicted, test_scores >= threshold)
 
 
-def test_nli_scorer_by_hand():
+def test_nli_scorer_by_hand(monkeypatch):
     """Logits are lengths: contradiction, entailment, neutral; e^1 / (e^1 + e^0) however large neutral is."""
+    monkeypatch.setattr("patent_mteb.protocols.zero_shot._TEXTS_AT_ONCE", 2)
     seen = []
 
     def logits(pairs):
         seen.extend(pairs)
         return [[len(text), len(text) + len(label) - len("About x!"), 99.0] for text, label in pairs]
 
-    score = nli_scorer(logits, entailment=1, contradiction=0, hypothesis="About {}!", texts_at_once=2)
+    score = nli_scorer(logits, entailment=1, contradiction=0, hypothesis="About {}!")
     got = score(["a", "bb", "ccc"], ["x", "xy"])
     np.testing.assert_allclose(got, [[0.5, 1 / (1 + np.exp(-1))]] * 3)
     assert seen[:2] == [("a", "About x!"), ("a", "About xy!")] and len(seen) == 6
