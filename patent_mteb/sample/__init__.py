@@ -63,7 +63,7 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str], long_tex
         office = OFFICES[member.office]
         # One office drafts all members of a family alike, so that identical texts occur within families.
         rng = RandomGenerator(f"{_SEED}/office/{family.index}/{member.office}")
-        style = rng.weighted([name for name, _ in office.abstracts], [share for _, share in office.abstracts])
+        style = rng.weighted([*office.abstracts], [*office.abstracts.values()])
         title = prose.title(member.variant)
         patents.append(
             Patent(

@@ -72,12 +72,16 @@ class Voice:
 
 @dataclass(frozen=True)
 class Principle:
-    """A principle of operation in several fields. ``bloom`` is the time when its patents tend to be cited."""
+    """A principle of operation in several fields.
+
+    ``bloom`` is the time when its patents tend to be cited, ``serves`` the category whose aids work by it.
+    """
 
     id: str
     bloom: str
     section: str
     voices: tuple[Voice, ...]
+    serves: str = ""
 
     @property
     def electronic(self) -> bool:
@@ -96,7 +100,8 @@ class Vocabulary:
     names: dict[str, dict[str, tuple[str, ...]]]
 
 
-def _read(name: str) -> dict[str, Any]:
+def read_data(name: str) -> dict[str, Any]:
+    """Read a data file of the sample."""
     text = resources.files("patent_mteb.sample").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
@@ -116,12 +121,12 @@ def _field(row: dict[str, Any]) -> Field:
 def load() -> Vocabulary:
     """Read the data files."""
     principles = []
-    for row in _read("principles")["principle"]:
+    for row in read_data("principles")["principle"]:
         voices = tuple(Voice(**_tuples(voice)) for voice in row.pop("voice"))
         principles.append(Principle(**row, voices=voices))
     return Vocabulary(
-        fields=tuple(_field(row) for name in _FIELD_FILES for row in _read(name)["field"]),
+        fields=tuple(_field(row) for name in _FIELD_FILES for row in read_data(name)["field"]),
         principles={principle.id: principle for principle in principles},
-        phrases=_read("phrases"),
-        names={region: _tuples(names) for region, names in _read("names").items()},
+        phrases=read_data("phrases"),
+        names={region: _tuples(names) for region, names in read_data("names").items()},
     )

@@ -23,17 +23,6 @@ from patent_mteb.sample.offices import OFFICES, REGIONS
 from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
-SERVES = {
-    **dict.fromkeys(("array", "echo"), "Vision"),
-    **dict.fromkeys(("differential", "filter"), "Hearing"),
-    **dict.fromkeys(("confirm", "intention"), "Communication"),
-    **dict.fromkeys(("counterbalance", "feedback", "selflock"), "Mobility"),
-    **dict.fromkeys(("redundancy", "wakeup", "ramping"), "Environment"),
-    **dict.fromkeys(("magnet", "modular", "wicking"), "Self-Care"),
-    "personal": "Cognition",
-}
-"""Principle -> the category whose aids work by it."""
-
 SECOND_CATEGORY = 0.5
 """Probability of a label in the category that a principle of the family serves."""
 
@@ -78,16 +67,15 @@ def by_function(
     """Add labels of the categories that the principles serve, for half of the principles."""
     found = list(labels)
     for principle in principles:
-        category = SERVES.get(principle.id)
-        if not rng.chance(SECOND_CATEGORY) or not category or not labels:
+        if not rng.chance(SECOND_CATEGORY) or not principle.serves or not labels:
             continue
         its_fields = [field for field in fields if principle.id in field.principles]
         for landscape in dict.fromkeys(label.landscape for label in labels):
             pairs = (field.emerging if landscape == "Emerging" else field.conventional for field in its_fields)
-            fine = next((fine for coarse, fine in filter(None, pairs) if coarse == category), "")
-            counts = Counter(label.coarse for label in found)
-            if fine and category != labels[0].coarse and counts[labels[0].coarse] > counts[category] + 1:
-                found.append(Label(landscape, category, fine))
+            fine = next((fine for coarse, fine in filter(None, pairs) if coarse == principle.serves), "")
+            counts, first = Counter(label.coarse for label in found), labels[0].coarse
+            if fine and principle.serves != first and counts[first] > counts[principle.serves] + 1:
+                found.append(Label(landscape, principle.serves, fine))
     return tuple(dict.fromkeys(found))
 
 
@@ -193,10 +181,9 @@ def _member(
 
 def _members(region_name: str, priority: dt.date, rng: RandomGenerator) -> tuple[Member, ...]:
     region = REGIONS[region_name]
-    office = rng.weighted([name for name, _ in region.first], [share for _, share in region.first])
+    office = rng.weighted([*region.first], [*region.first.values()])
     wanted = 1 + (rng.weighted((1, 2, 3, 4), (0.62, 0.23, 0.11, 0.04)) if rng.chance(region.multiple) else 0)
-    further = [name for name, _ in region.further]
-    offices = [office, *rng.distinct(further, [share for _, share in region.further], wanted - 1)]
+    offices = [office, *rng.distinct([*region.further], [*region.further.values()], wanted - 1)]
     members: dict[tuple[str, str], Member] = {}
     for position, name in enumerate(offices):
         if member := _member(name, priority, position == 0, members.keys(), rng):
