@@ -18,9 +18,6 @@ from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError, PatentMTEBError
 
-ENGINES = ("local", "ray")
-"""This machine, or a Ray cluster (a local one is started if there is none)."""
-
 Tell = Callable[[int], None]
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
@@ -57,7 +54,10 @@ def each(
     gpus: bool = False,
     tell: Tell = quiet,
 ) -> Iterator[tuple[Thing, Result]]:
-    """Yield every item with its result, in the order in which they finish."""
+    """Yield every item with its result, in the order in which they finish.
+
+    The engine is ``local`` (this machine) or ``ray`` (a Ray cluster; a local one is started if there is none).
+    """
     if engine == "ray":
         return _on_ray(function, things, gpus, tell)
     if workers < 2 or len(things) < 2:

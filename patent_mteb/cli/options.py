@@ -241,7 +241,7 @@ class StoredModel(WithStore, Model):
 
 @dataclass(frozen=True, kw_only=True)
 class Loading(Model):
-    """Everything that changes how the model of ``-m`` is loaded."""
+    """Everything that changes the model of ``-m``, or the texts that it reads."""
 
     server: Annotated[str | None, Parameter(group=MODEL, metavar="URL", help=_EMBEDDING_SERVER)] = None
     backend: Annotated[Literal["torch", "onnx", "openvino"] | None, Parameter(group=MODEL)] = None
@@ -254,13 +254,15 @@ class Loading(Model):
     """Leave out the prompts of the model."""
     max_tokens: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
     """Read at most N tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)."""
+    layers: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
+    """Keep the first N transformer layers (PatenTEB Table 9)."""
+    input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
+    """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
     def loading(self) -> dict[str, Any]:
-        own = {
-            name: getattr(self, name, None)
-            for name in ["server", "backend", "attention", "max_tokens", "layers", "input"]
-        }
-        return {**super().loading(), "prompts": not self.no_prompts, **own}
+        own = ("server", "backend", "attention", "max_tokens", "layers", "input")
+        changes = {name: getattr(self, name) for name in own}
+        return {**super().loading(), "prompts": not self.no_prompts, **changes}
 
     def encode_kwargs(self) -> dict[str, Any]:
         if self.batch_tokens is None:
@@ -268,16 +270,6 @@ class Loading(Model):
         if self.store_folder is None:
             raise ModelError("--batch-tokens works with the embedding store only. Remedy: leave out --no-store")
         return {**super().encode_kwargs(), "batch_tokens": self.batch_tokens}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Editing(Loading):
-    """Changes to the encoder and to the texts that it reads."""
-
-    layers: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
-    """Keep the first N transformer layers (PatenTEB Table 9)."""
-    input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
-    """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
 
 @dataclass(frozen=True, kw_only=True)

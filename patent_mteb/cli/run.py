@@ -18,8 +18,8 @@ from patent_mteb.cli.options import (
     SEVERAL,
     WHOLE,
     Benchmarks,
-    Editing,
     LanguageModel,
+    Loading,
     Memory,
     Named,
     Results,
@@ -101,7 +101,7 @@ class _Composition:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(LanguageModel, _Composition, WithStore, Editing, _Usual):
+class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
     """Options of ``patent-mteb run``."""
 
     task_types: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="TYPE...")] = ()

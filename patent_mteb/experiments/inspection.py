@@ -262,16 +262,14 @@ def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the logs of recipes and tasks during an attempt."""
-    levels = {name: logging.getLogger(name).level for name in ("patent_mteb", "mteb")}
-    for name in levels:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    """Silence logs and progress bars during an attempt."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
         with redirect_stderr(StringIO()):
             yield
     finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+        logging.disable(before)
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,7 @@ def _find_references(text: str) -> Iterator[_Reference]:
         elif _MISREAD_ONE_AFTER.match(text, end):
             yield _Reference(start, "1")
         elif named := _ORDINALS_BEFORE.search(text, lead, end):
-            yield _Reference(
-                start, _ORDINAL.sub(lambda one: str(1 + _ORDINALS.index(one[0].lower())), named["ordinals"])
-            )
+            yield _Reference(start, _ORDINAL.sub(lambda m: str(1 + _ORDINALS.index(m[0].lower())), named["ordinals"]))
         elif _THE_EARLIER_BEFORE.search(text, lead, end):
             yield _Reference(start, previous_only=True)
         elif _ALL_EARLIER_BEFORE.search(text, lead, end):

@@ -120,7 +120,7 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
     return pa.chunked_array(chunks, pa.large_string())
 
 
-class _ById(Mapping[str, _Value]):
+class ById(Mapping[str, _Value]):
     """A mapping with the keys of another."""
 
     def __init__(self, keys: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ class _ById(Mapping[str, _Value]):
         return len(self._keys)
 
 
-class Texts(_ById[str]):
+class Texts(ById[str]):
     """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
@@ -177,7 +177,7 @@ class Texts(_ById[str]):
         return str(self.column[self._position[key]].as_py())
 
 
-class TitledTexts(_ById[tuple[str, str]]):
+class TitledTexts(ById[tuple[str, str]]):
     """Titles and texts by id, in one column: title, one space, text; or the text alone if there is no title."""
 
     def __init__(self, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
@@ -204,7 +204,7 @@ class TitledTexts(_ById[tuple[str, str]]):
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
 
 
-class Composed(_ById[_Value]):
+class Composed(ById[_Value]):
     """Values by id, each computed on every access."""
 
     def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:

@@ -218,9 +218,7 @@ def clean_patent(patent: Patent) -> Patent:
 
 def _clean(patent: Patent) -> Patent:
     plain = partial(clean, boilerplate=False)
-    claims = (
-        claim if (text := plain(claim.text)) == claim.text else replace(claim, text=text) for claim in patent.claims
-    )
+    claims = (replace(claim, text=plain(claim.text)) for claim in patent.claims)
     return replace(
         patent,
         title=plain(patent.title),

@@ -21,9 +21,7 @@ EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NU
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
 LISTS = {name for name, type_ in get_type_hints(Patent).items() if type_ == tuple[str, ...]}
 """Fields of a record that are lists of texts."""
-_ONE_TEXT = {"description"}
-"""Nested records that may also be one column."""
-_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _ONE_TEXT
+_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", "expert", "summaries"}
 _FIELDS = {one.name for one in dataclasses.fields(Patent)} - _NOT_A_COLUMN | {
     f"{name}.{one.name}" for name, part in _PARTS.items() for one in dataclasses.fields(part)
 }

@@ -26,8 +26,6 @@ FURTHER_CLAIMS = "a further set of claims in the same language (other contractin
 _FURTHER_TEXT = "a further text of one kind in the same language"
 _APPLICATION = "L"
 """``dnum-type`` of a citation of an application."""
-
-
 _ROOT = "ep-patent-document"
 _CPC = "B500/B520EP/classifications-cpc"
 _APPLICANTS = ("B700/B710/B711", "B700/B730/B731")

@@ -29,29 +29,9 @@ from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.encodings import encoding_of
-from patent_mteb.readers.records_directory import (
-    KINDS,
-    REMOVED,
-    REPEATED,
-    Account,
-    Share,
-    Tally,
-    complete_removal,
-    merged_shares,
-    number_of,
-    publications,
-    read_accounts,
-    read_share,
-    remove_part,
-    remove_publications,
-    remove_repeats,
-    removed_publications,
-    save_accounts,
-    save_share,
-    share_folder,
-    writing_part,
-)
+from patent_mteb.readers.records_directory import Account, Tally
 from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, form_of
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.tables import GUESSED, is_table
@@ -64,8 +44,6 @@ _HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _OLE_HEADER = 512
-_LINES, _FEW = 1000, 10
-"""Lines that are checked for another encoding than UTF-8, and for markup."""
 
 
 def _refuse_damaged(path: Path) -> None:
@@ -201,7 +179,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Work:
-    """Settings of the work: processes of this machine, one of :data:`patent_mteb.parallel.ENGINES`, and callbacks.
+    """Settings of the work: processes, engine (:func:`patent_mteb.parallel.each`), and callbacks.
 
     ``preview`` receives the tables and their readers before anything is written.
     """
@@ -240,8 +218,8 @@ def import_files(
     work = work or Work()
     work.preview([(path, reader) for path, reader, named in found if is_table(named)])
     with folder_lock(root, writer="import"):
-        accounts = read_accounts(root)
-        complete_removal(root, accounts)
+        accounts = directory.read_accounts(root)
+        directory.complete_removal(root, accounts)
         inputs, _ = _named(replaced, root, accounts, only_inputs=True)
         removed = _settle(root, accounts, planned, inputs, work)
     imported = [accounts[one.part] for one in planned]
@@ -252,12 +230,12 @@ def import_files(
 def remove(what: Sequence[str], root: Path, work: Work | None = None) -> list[Removed]:
     """Remove inputs, named by their files, and publications, which later imports leave out, from a directory."""
     with folder_lock(root, writer="import"):
-        accounts = read_accounts(root)
-        complete_removal(root, accounts)
+        accounts = directory.read_accounts(root)
+        directory.complete_removal(root, accounts)
         inputs, numbers = _named(what, root, accounts)
         removed = _settle(root, accounts, [], inputs, work or Work())
         if numbers:
-            counts = remove_publications(root, accounts, numbers)
+            counts = directory.remove_publications(root, accounts, numbers)
             removed.append(Removed(", ".join(sorted(numbers)), counts, numbers))
     return removed
 
@@ -268,7 +246,7 @@ def _named(
     """Return the parts of the inputs among some words, with their names, and the publications among them."""
     inputs: dict[str, str] = {}
     numbers: set[str] = set()
-    there = set() if only_inputs else publications(root, accounts)
+    there = set() if only_inputs else directory.publications(root, accounts)
     for word in words:
         path = str(Path(word).resolve())
         parts = [part for part, one in accounts.items() if one.path == path]
@@ -301,26 +279,26 @@ def _settle(
     for part in leaving:  # killed from here on, the next import removes the rest
         accounts[part] = replace(accounts[part], done=False, again=False)
     accounts |= reading
-    save_accounts(root, accounts, repeats_removed=not (todo or leaving))
+    directory.save_accounts(root, accounts, repeats_removed=not (todo or leaving))
     for part in leaving:
-        remove_part(root, part)
+        directory.remove_part(root, part)
         del accounts[part]
     if leaving:
         accounts |= reading
-        save_accounts(root, accounts, repeats_removed=not todo)
+        directory.save_accounts(root, accounts, repeats_removed=not todo)
     for done in _read_all(todo, root, work):
         accounts[done.part] = done
-        save_accounts(root, accounts, repeats_removed=False)
+        directory.save_accounts(root, accounts, repeats_removed=False)
     if todo:
-        remove_repeats(root, accounts)
-    there = publications(root, accounts) if removed else set()
+        directory.remove_repeats(root, accounts)
+    there = directory.publications(root, accounts) if removed else set()
     return [replace(one, kept=one.publications & there) for one in removed]
 
 
 def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
-    records = {kind: sum(one.records[kind] for one in accounts) for kind in KINDS}
-    joined = sum(one.left_out[REPEATED].count for one in accounts if REPEATED in one.left_out)
-    return Removed(word, records, publications(root, [one.part for one in accounts]), joined)
+    records = {kind: sum(one.records[kind] for one in accounts) for kind in directory.KINDS}
+    joined = sum(one.left_out[directory.REPEATED].count for one in accounts if directory.REPEATED in one.left_out)
+    return Removed(word, records, directory.publications(root, [one.part for one in accounts]), joined)
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
@@ -344,20 +322,23 @@ def import_share(
     number, shares = share
     mine = {position: _account(*found[position]) for position in range(number - 1, len(found), shares)}
     plan = json_digest([path.name for path, *_ in found])  # folders may differ between machines
-    with folder_lock(root, shared=True, writer="import"), folder_lock(share_folder(root, share), writer="import"):
-        before = read_accounts(root)
+    with (
+        folder_lock(root, shared=True, writer="import"),
+        folder_lock(directory.share_folder(root, share), writer="import"),
+    ):
+        before = directory.read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
             problem = "an import of this directory was interrupted, or its inputs have changed since"
             remedy = "import without --shard once, or into another directory"
             raise DataError(problem, path=before[outdated[0]].path, remedy=remedy)
-        earlier = read_share(root, share, plan)
+        earlier = directory.read_share(root, share, plan)
         accounts = {position: earlier.get(one.part, one) for position, one in mine.items() if one.part not in before}
         positions = {account.part: position for position, account in accounts.items()}
         todo = [account for account in accounts.values() if not account.done]
-        save_share(root, Share(share, plan, accounts))
+        directory.save_share(root, directory.Share(share, plan, accounts))
         for done in _read_all(todo, root, work or Work()):
             accounts[positions[done.part]] = done
-            save_share(root, Share(share, plan, accounts))
+            directory.save_share(root, directory.Share(share, plan, accounts))
     imported = [before.get(one.part) or accounts[position] for position, one in mine.items()]
     return Imported(imported, unknown, damaged)
 
@@ -365,16 +346,16 @@ def import_share(
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     """Merge all shares of an import into the result of one import."""
     with folder_lock(root, writer="import"):
-        accounts = read_accounts(root)
+        accounts = directory.read_accounts(root)
         if not all(account.done for account in accounts.values()):
             problem = "an import of this directory was interrupted"
             raise DataError(problem, path=root, remedy="finish it without --shard first")
-        complete_removal(root, accounts)
-        with merged_shares(root, others, known=accounts) as merged:
+        directory.complete_removal(root, accounts)
+        with directory.merged_shares(root, others, known=accounts) as merged:
             if added := {part: account for part, account in merged.items() if part not in accounts}:
                 accounts |= added
-                save_accounts(root, accounts, repeats_removed=False)
-                remove_repeats(root, accounts)
+                directory.save_accounts(root, accounts, repeats_removed=False)
+                directory.remove_repeats(root, accounts)
     return list(accounts.values())
 
 
@@ -484,16 +465,16 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     """Write the part of an input and return its finished account."""
     done = replace(account, again=False, left_out={}, notes={})
     unreported = 0
-    removed = removed_publications(root)
-    with writing_part(root, account.part) as out:
+    removed = directory.removed_publications(root)
+    with directory.writing_part(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
             if isinstance(item, Skipped):
                 saved = f" ({out.set_aside(item.text).relative_to(root).as_posix()})" if item.text else ""
                 done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip() + saved)
             elif isinstance(item, Note):
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
-            elif removed and (number := number_of(item)) in removed:
-                done.left_out.setdefault(REMOVED, Tally()).add(number, isinstance(item, Patent))
+            elif removed and (number := directory.number_of(item)) in removed:
+                done.left_out.setdefault(directory.REMOVED, Tally()).add(number, isinstance(item, Patent))
             else:
                 out.write(item)
                 if isinstance(item, Patent):

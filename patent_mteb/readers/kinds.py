@@ -61,10 +61,6 @@ def _is_number(text: str) -> bool:
     return bool(_NUMBER.match(text)) and read_number(text) is not None
 
 
-def _is_class(text: str) -> bool:
-    return bool(_CLASS.fullmatch(text))
-
-
 def _is_date(value: Any) -> bool:
     if isinstance(value, dt.date):
         return True
@@ -101,7 +97,7 @@ def kind_of(values: Sequence[Any]) -> Typed:
         return Typed(Kind.NESTED, "nested values")
     for is_one, kind, what in (
         (_is_number, Kind.NUMBERS, "publication numbers"),
-        (_is_class, Kind.CLASSES, "IPC or CPC codes"),
+        (lambda text: bool(_CLASS.fullmatch(text)), Kind.CLASSES, "IPC or CPC codes"),
     ):
         if (found := _separators(texts, is_one)) is not None:
             if kind is Kind.CLASSES and any(map(_CPC.search, texts)):

@@ -27,16 +27,8 @@ import polars as pl
 
 from patent_mteb.patents.records import Citation, Relation
 from patent_mteb.readers.items import Item, Skipped
-from patent_mteb.readers.publication import (
-    NUMBERLESS,
-    UNNAMED,
-    US_ORIGINS,
-    ClaimText,
-    Paragraph,
-    Published,
-    Texts,
-)
-from patent_mteb.readers.values import application, has_digit, ipc_code, publication
+from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, ClaimText, Paragraph, Published, Texts
+from patent_mteb.readers.values import CODES, application, has_digit, ipc_code, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
@@ -159,7 +151,7 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
         if not has_digit(row[key]):
             yield Skipped("", f"row {number}", UNNAMED)
         elif has_digit(its):
-            yield Citation(citing, its, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
+            yield Citation(citing, its, origin=CODES["us_origins"].get(row["citation_category"].lower(), ""))
         else:
             yield Skipped(citing, f"row {number}", NUMBERLESS)
 

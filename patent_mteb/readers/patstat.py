@@ -27,9 +27,9 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, Skipped
-from patent_mteb.readers.ops import BY_OFFICE, PHASES
+from patent_mteb.readers.ops import BY_OFFICE
 from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
-from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.values import CODES, application, claim_numbers, day, ipc_code, language, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
@@ -154,7 +154,7 @@ def _citation(row: dict[str, Any]) -> Iterator[Item]:
     for one in row["categories"] or ({"citn_categ": "", "relevant_claim": ""},):
         categories.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
     code = row["citn_origin"].strip()
-    phase = PHASES.get(code.lower(), code.lower())
+    phase = CODES["phases"].get(code.lower(), code.lower())
     origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
     office = row["citn_gener_auth"].strip()
     for category, claims in sorted(categories.items()):

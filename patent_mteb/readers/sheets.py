@@ -137,23 +137,20 @@ def open_sheet(
         notes.append(Note("sheets with the same columns, read together", ", ".join(f"'{name}'" for name in same)))
     if hidden := [name for name in same if name in book.hidden]:
         notes.append(Note("hidden sheets are read too", ", ".join(f"'{name}'" for name in hidden), len(hidden)))
-    spans = {
-        name: [one for one in book.merged.get(name, ()) if one[0] > above[name] + headers[name][1]] for name in same
-    }
+    start = {name: above[name] + headers[name][1] for name in same}
+    spans = {name: [one for one in book.merged.get(name, ()) if one[0] > start[name]] for name in same}
     if merged := sum(map(len, spans.values())):
         notes.append(Note(MERGED_UNREAD if form in ("ods", "xlsb") else MERGED, count=merged))
     if formulas := sum(book.formulas.get(name, 0) for name in same):
         notes.append(Note(FORMULAS, f"the first {size} rows", formulas))
+
+    def lines_below(name: str) -> Iterator[Cells]:
+        return itertools.islice(_filled(_lines_of(path, name, form, mark), spans[name]), start[name], None)
+
     rows = (
         (f"sheet '{name}', {place}" if len(same) > 1 else place, row)
         for name in same
-        for place, row in _rows(
-            itertools.islice(
-                _filled(_lines_of(path, name, form, mark), spans[name]), above[name] + headers[name][1], None
-            ),
-            headers[name][0],
-            _LAST_ROW.get(form),
-        )
+        for place, row in _rows(lines_below(name), headers[name][0], _LAST_ROW.get(form))
     )
     columns = tuple(filter(None, names))
     return Sheet(columns, rows, tuple(notes), book.days, len(columns) if form == "text" else 0)

@@ -13,6 +13,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -57,6 +58,9 @@ _FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
 )
 _NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
 """Our field -> what its values cannot be."""
+
+
+_quoted = partial(json.dumps, ensure_ascii=False)
 
 
 def _plain(column: str) -> str:
@@ -112,7 +116,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
         raise DataError(problem, path=path, remedy=f"{remedy}; name it with --map")
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
-    lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
+    lines = [f"name = {_quoted(path.name.partition('.')[0])}"]
     for section, fields in found.items():
         title = _FIELDS[section]
         lines += ["", f"[[{title}]]" if f"[[{title}]]" in _SEVERAL else f"[{title}]"]
@@ -124,10 +128,8 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
             lines.append(written if theirs else f'# {ours} = "name its column"')
     placed = guess.used() if found is guess.found else {name for fields in found.values() for name in fields.values()}
     if rest := [name for name in sheet.columns if name not in placed]:
-        lines += ["", f"# not read: {', '.join(json.dumps(name, ensure_ascii=False) for name in rest)}"]
-        lines += [
-            f"# {json.dumps(name, ensure_ascii=False)}: {guess.unused[name]}" for name in rest if name in guess.unused
-        ]
+        lines += ["", f"# not read: {', '.join(_quoted(name) for name in rest)}"]
+        lines += [f"# {_quoted(name)}: {guess.unused[name]}" for name in rest if name in guess.unused]
     return Suggestion("\n".join(lines) + "\n", guess.by_values, guess.unused)
 
 
@@ -233,13 +235,13 @@ def _consistent(guess: _Guess) -> _Guess:
 
 
 def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
-    name = json.dumps(theirs, ensure_ascii=False)
+    name = _quoted(theirs)
     if theirs in guess.continued:
-        return f'{{ column = {json.dumps([theirs, *guess.continued[theirs]], ensure_ascii=False)}, join = " " }}'
+        return f'{{ column = {_quoted([theirs, *guess.continued[theirs]])}, join = " " }}'
     if ours == "publication_number" and guess.office:
-        return f'{{ column = [{json.dumps(guess.office, ensure_ascii=False)}, {name}], join = " " }}'
+        return f'{{ column = [{_quoted(guess.office)}, {name}], join = " " }}'
     separators = guess.typed[theirs].separators if theirs in guess.typed else ()
     if separators and (ours in _SEPARATED or section == "forward"):
-        written = json.dumps(separators if len(separators) > 1 else separators[0], ensure_ascii=False)
+        written = _quoted(separators if len(separators) > 1 else separators[0])
         return f"{{ column = {name}, separator = {written} }}"
     return name

@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -82,38 +82,50 @@ _SENTENCE = 3
 """Words of a line that is a text, not a number."""
 
 
-class RowReader:
-    """Reads the records of the rows of one table."""
+class _TableReader:
+    """Reads the records of one table."""
 
-    def __init__(
-        self,
-        columns: ColumnMap,
-        places: Mapping[str, tuple[str, str]],
-        order: Callable[[Column], str],
-        has_numbers: Callable[[], bool],
-        days: int,
-        width: int,
-    ) -> None:
-        """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
-
-        ``has_numbers`` says whether most publication numbers of the table have a digit. ``days`` are added to serial
-        numbers of days. A row of less than ``width`` cells is noted.
-        """
-        self._width = width
-        self._days = dt.timedelta(days)
-        self._columns = columns
-        self._places = places
-        self._order = cache(order)
-        self._has_numbers = cache(has_numbers)
+    def __init__(self, path: Path, columns: ColumnMap) -> None:
+        self._path, self._columns = path, columns
+        self._sheet = _sheet(path, columns)
+        self._places, self._about_columns = _places(columns, self._sheet.columns, path)
+        self._order = cache(self._day_order)
         self._place = ""
         self._notes: list[Note] = []
         self._more: dict[str, tuple[Label, ...]] = {}
         self._titles: dict[str, int] = {}
 
-    def read_labels(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def read(self) -> Iterator[Item]:
+        """Yield the notes on the table, and the items of its rows."""
+        yield from (*self._sheet.notes, *self._about_columns)
+        if self._columns.labels and "publication_number" in self._columns.fields:
+            self._read_labels()
+        for place, row in self._sheet.rows:
+            if isinstance(row, BadRow):
+                yield Skipped("", place, row.reason, row.text)
+            else:
+                yield from self._items(place, row)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, BadRow))
+
+    def _day_order(self, column: Column) -> str:
+        """The order of the dates of a column (:func:`patent_mteb.readers.values.day_order`)."""
+        found = [self._places[name][0] for name in column.column if name in self._places]
+        return day_order(row.get(name) for row in self._rows() for name in found)
+
+    @cached_property
+    def _has_numbers(self) -> bool:
+        """Whether most publication numbers of the table have a digit."""
+        column = self._columns.fields["publication_number"].column
+        names = [self._places[name][0] for name in column if name in self._places]
+        found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(self._rows(), _SAMPLE)]
+        return 2 * sum(found) > len(found)
+
+    def _read_labels(self) -> None:
         """Collect the labels of publications with several rows, such as one row for each topic."""
         found: dict[str, list[tuple[Label, ...]]] = {}
-        for row in rows:
+        for row in self._rows():
             found.setdefault(self._own_number(row), []).append(tuple(self._labels(row)))
         self._more = {
             own: tuple(dict.fromkeys(label for labels in several for label in labels))
@@ -121,7 +133,7 @@ class RowReader:
             if len(several) > 1
         }
 
-    def items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
         self._notes, self._place = [], place
         own = self._own_number(row)
@@ -134,7 +146,7 @@ class RowReader:
                 return
             if own.startswith("WO") and own.endswith("W"):
                 self._note("an application, not a publication", own)
-            if len(row) < self._width:
+            if len(row) < self._sheet.width:
                 self._note("the row has fewer cells than the header", own)
             title = self._text(row, self._columns.fields.get("title"))
             if own in self._titles:
@@ -158,7 +170,7 @@ class RowReader:
         alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
         if alone and len(own.split()) >= _SENTENCE:
             return "a line of text, not a record"
-        return "" if has_digit(own) or not self._has_numbers() else "a publication number without a digit, not a record"
+        return "" if has_digit(own) or not self._has_numbers else "a publication number without a digit, not a record"
 
     def _note(self, what: str, example: str = "") -> None:
         self._notes.append(Note(what, f"{self._place}: {example}" if example else self._place))
@@ -263,7 +275,7 @@ class RowReader:
         if date is None or column.date:
             return date
         if is_serial(value):
-            date += self._days
+            date += dt.timedelta(self._sheet.days)
             self._note(f"{ours} is a serial number of Excel", f"{text_of(value)} = {date}")
         if not has_day(value, order):
             self._note(f"{ours} has no day: the first of its month or year is taken", text_of(value))
@@ -340,9 +352,8 @@ class RowReader:
             if len(coarse) == 1 and fine:
                 coarse *= len(fine)
             names = fine if len(fine) == len(coarse) else [""] * len(coarse)
-            yield from (
-                Label(landscape, one, name) for one, name in dict.fromkeys(zip(coarse, names, strict=True)) if one
-            )
+            pairs = dict.fromkeys(zip(coarse, names, strict=True))
+            yield from (Label(landscape, one, name) for one, name in pairs if one)
 
     def _others_in_cell(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
@@ -543,30 +554,7 @@ def _sheet(path: Path, columns: ColumnMap) -> Sheet:
 
 
 def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
-    sheet = _sheet(path, columns)
-    places, notes = _places(columns, sheet.columns, path)
-    yield from (*sheet.notes, *notes)
-
-    def again() -> Iterator[dict[str, Any]]:
-        return (row for _, row in _sheet(path, columns).rows if not isinstance(row, BadRow))
-
-    def order(column: Column) -> str:
-        found = [places[name][0] for name in column.column if name in places]
-        return day_order(row.get(name) for row in again() for name in found)
-
-    def has_numbers() -> bool:
-        names = [places[name][0] for name in columns.fields["publication_number"].column if name in places]
-        found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(again(), _SAMPLE)]
-        return 2 * sum(found) > len(found)
-
-    rows = RowReader(columns, places, order, has_numbers, sheet.days, sheet.width)
-    if columns.labels and "publication_number" in columns.fields:
-        rows.read_labels(again())
-    for place, row in sheet.rows:
-        if isinstance(row, BadRow):
-            yield Skipped("", place, row.reason, row.text)
-        else:
-            yield from rows.items(place, row)
+    yield from _TableReader(path, columns).read()
 
 
 def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Note]]:

@@ -7,13 +7,16 @@ import contextlib
 import datetime as dt
 import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
 from patent_mteb.patents.text import plain_lines
 
+CODES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text("utf-8"))
 UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
 _NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
@@ -104,14 +107,7 @@ _ERA = re.compile(
 )
 _TAIWAN = 1911
 """The year before the first of Taiwan's era."""
-_MONTHS = """
-january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev
-march märz mars marzo mar mär mrz
-april avril abril apr avr abr|may mai mayo|june juni juin junio jun|july juli juillet julio jul juil
-august août agosto aug ago aout|september septembre septiembre sep sept|october oktober octobre octubre oct okt
-november novembre noviembre nov|december dezember décembre diciembre dec dez déc dic
-"""
-_MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
+_MONTH = {name: n for n, names in enumerate(CODES["months"].splitlines(), start=1) for name in names.split()}
 _WORDED = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
     r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ /-](?:de )?(?P<m>[^\W\d_]+)\.?,?[ /-](?:de )?(?P<y>\d{4}|\d\d)"
@@ -278,12 +274,8 @@ _UNAVAILABLE = re.compile(
 )
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|_x000D_")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
-MARKUP = "HTML tags and entities replaced"
-MACHINE = "marks of machine translation removed"
 LANGUAGES = "texts in several languages: the English one is read, else the first"
 MISREAD = "a text looks like UTF-8 that was read as Windows-1252: export it again as UTF-8"
-FORMULA = "formulas of a text replaced by the text"
-UNAVAILABLE = "texts such as 'No abstract available' are read as empty"
 LOST = "characters were lost in an earlier conversion (U+FFFD)"
 
 _PATTERNS = (
@@ -303,18 +295,18 @@ def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
     if text[:1] == "=" and (formula := _FORMULA.fullmatch(text)):
         text = formula[1].replace('""', '"')
-        found.append(FORMULA)
+        found.append("formulas of a text replaced by the text")
     if len(text) < _SHORT:
         if _UNAVAILABLE.fullmatch(text):
-            return "", (*found, UNAVAILABLE)
+            return "", (*found, "texts such as 'No abstract available' are read as empty")
         text = _WHOLE.sub(r"\1", _KIND_BELOW.sub(r"\1 \2", text))
     if ("<" in text or "&" in text) and (plain := "\n".join(plain_lines(text))).split() != text.split():
         text = plain
-        found.append(MARKUP)
+        found.append("HTML tags and entities replaced")
     text = text.replace("\u00a0", " ").replace("\u202f", " ")
     if "ranslat" in text and _MACHINE.search(text):
         text = _MACHINE.sub(" ", text).strip()
-        found.append(MACHINE)
+        found.append("marks of machine translation removed")
     if text[:1] == "[" and len(parts := _LANGUAGES.split(text)) > 3 and not parts[0]:
         text = dict(zip(parts[-2::-2], parts[:0:-2], strict=True)).get("EN", parts[2]).strip()
         return text, (*dict.fromkeys(found), LANGUAGES)
