@@ -50,10 +50,8 @@ _REPLACE_ATTEMPTS = 20
 _PARTIAL_NAME = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
 _BUILDING_NAME = re.compile(r"\.building-(\d+)-.+")
 _AT_ONCE = 10_000
-_BYTES_AT_ONCE = 1 << 25
-"""Rows, and bytes of rows, in memory as columns while a table is written."""
-_MADE_AT_ONCE = 250
-"""Rows that are in memory as Python objects meanwhile."""
+_BYTES_AT_ONCE = 1 << 25  # rows, and bytes of rows, in memory as columns while a table is written
+_MADE_AT_ONCE = 250  # rows that are in memory as Python objects meanwhile
 _TEXTS_AT_ONCE = 256
 _BUFFER = 1 << 20
 

@@ -321,5 +321,5 @@ def local_name(path: Path) -> str:
     parts = [path.resolve().name]
     if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):
         parts.insert(0, path.resolve().parent.name)
-    given = "-".join(part for part in parts if part)
-    return "local/" + (re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-") or digest(given))
+    name = "-".join(part for part in parts if part)
+    return "local/" + (re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-") or digest(name))

@@ -22,8 +22,7 @@ Tell = Callable[[int], None]
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 _LOOK_SECONDS = 0.5
-_RETRIES = 5
-"""How often Ray runs a function again whose worker was killed."""
+_RETRIES = 5  # how often Ray runs a function again whose worker was killed
 
 
 def quiet(units: int) -> None:
@@ -91,8 +90,7 @@ def _side_by_side(
             pool.shutdown(cancel_futures=True)
 
 
-_done: Any = None
-"""In a worker process: the number of units that all workers have done."""
+_done: Any = None  # in a worker process: the number of units that all workers have done
 
 
 def _begin(done: Any) -> None:

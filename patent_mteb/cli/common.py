@@ -23,8 +23,7 @@ from patent_mteb.report.words import visible
 if TYPE_CHECKING:
     from patent_mteb.recipes.log import BuildLog
 
-_NAMED = 3
-"""Names printed before a reason that many tasks share; --json names all."""
+_NAMED = 3  # names printed before a reason that many tasks share; --json names all
 
 
 class _Literal(RenderHook):

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from patent_mteb.readers.items import Reader
     from patent_mteb.readers.records_directory import Account
 
-_SHOWN = 12
-"""Up to this number of files, each has its own rows in the table."""
+_SHOWN = 12  # up to this number of files, each has its own rows in the table
 
 
 @command(

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 def exclusive(arguments: ArgumentCollection) -> None:
     """Refuse two options of a group whose options exclude each other."""
-    given = [argument.name for argument in arguments if argument.has_tokens]
-    if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other")
+    named = [argument.name for argument in arguments if argument.has_tokens]
+    if len(named) > 1:
+        raise ValueError(f"{' and '.join(named)} exclude each other")
 
 
 STORE = Group("Embedding store", validator=exclusive, sort_key=5)

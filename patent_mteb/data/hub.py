@@ -1,12 +1,7 @@
 """Requests to the Hugging Face hub: the commit of a revision, and the files of a commit.
 
-==========  =============================  ==================================================================
-pin         example                        stands for
-==========  =============================  ==================================================================
-commit      40 hexadecimal digits          itself, without a request
-short hash  ``6ce1198``                    the one commit with this prefix
-branch      ``main`` (or a tag)            the commit that the hub names at the first request of a process
-==========  =============================  ==================================================================
+A pin is a commit, a short hash (the one commit with this prefix), or a branch or tag (the commit that the hub names at
+the first request of a process).
 
 Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is stored
 where the hub's client stores it (``refs``), and read from there when the hub cannot be reached. Failures are cached for
@@ -145,7 +140,7 @@ def matches_etag(path: Path, etag: str) -> bool:
 
 
 def forget() -> None:
-    """Forget the commits of branches and the failed requests, so that the hub is asked again."""
+    """Forget the commits of branches and the failed requests, so that they are requested again."""
     _commits.clear()
     _failures.clear()
 

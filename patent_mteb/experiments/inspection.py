@@ -42,8 +42,7 @@ ENOUGH = 50
 EXACT_UP_TO = 3_000
 """Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""
 
-_COMMON = 0.5
-"""A text stays required if at least this share of the publications has it."""
+_COMMON = 0.5  # a text stays required if at least this share of the publications has it
 
 
 @dataclass(frozen=True)

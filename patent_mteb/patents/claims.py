@@ -376,8 +376,7 @@ def split_claims(text: str) -> tuple[Claim, ...]:
 _READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "zh", "ja", "ko"])
 
 
-_RARELY = 5
-"""Claims of a set that rarely are all independent: it may be in a language whose references are not read."""
+_RARELY = 5  # claims of a set that rarely are all independent: it may be in a language whose references are not read
 
 
 def unread_claims(patent: Patent) -> Iterator[str]:

@@ -32,8 +32,7 @@ _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 1000
 _CHARACTERS_AT_ONCE = 1 << 24
 _BYTES_IN_MEMORY = 1 << 26
-_READS_PER_RELEASE = 1 << 10
-"""Texts that are read one by one before their pages are released."""
+_READS_PER_RELEASE = 1 << 10  # texts that are read one by one before their pages are released
 
 _MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 

@@ -32,8 +32,7 @@ from patent_mteb.patents.text import text_key
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
 _Value = TypeVar("_Value")
-_SHARED: dict[object, object] = {}
-"""One object for each of the few values that the parts of sketches have."""
+_SHARED: dict[object, object] = {}  # one object for each of the few values that the parts of sketches have
 
 
 def sketch(patent: Patent) -> Patent:

@@ -320,8 +320,7 @@ class Number:
         return self.office + self.serial
 
 
-_CACHED = 1 << 18
-"""Numbers whose readings are cached: records, citations and relations repeat them."""
+_CACHED = 1 << 18  # numbers whose readings are cached: records, citations and relations repeat them
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
@@ -404,11 +403,11 @@ def _pct(parts: Sequence[str]) -> Number | None:
     return Number("WO", f"{serial[:4]}{parts[0]}{serial[4:]}", "W") if serial else None
 
 
-def _kind(text: str, given: str) -> tuple[str, str]:
-    """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the given one."""
+def _kind(text: str, default: str) -> tuple[str, str]:
+    """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the default."""
     if after := _KIND_AFTER.search(text):
         return text[: after.start()], after[1]
-    given = given if _KIND.fullmatch(given) else ""
+    default = default if _KIND.fullmatch(default) else ""
     if before := _KIND_BEFORE.match(text):
-        return text[before.end() :], given or before[1]
-    return text, given
+        return text[before.end() :], default or before[1]
+    return text, default

@@ -146,11 +146,9 @@ def _unknown_table(path: Path) -> DataError:
     return _unrecognised(path)
 
 
-_REPORT_EVERY = 50
-"""Documents between two reports of progress."""
+_REPORT_EVERY = 50  # documents between two reports of progress
 
-_BYTES_PER_PROCESS = 2 << 20
-"""Bytes of input that are worth another process."""
+_BYTES_PER_PROCESS = 2 << 20  # bytes of input that are worth another process
 
 
 @dataclass(frozen=True)
@@ -228,7 +226,7 @@ def import_files(
 
 
 def remove(what: Sequence[str], root: Path, work: Work | None = None) -> list[Removed]:
-    """Remove inputs, named by their files, and publications, which later imports leave out, from a directory."""
+    """Remove inputs, named by their files, and publications, which later imports skip, from a directory."""
     with folder_lock(root, writer="import"):
         accounts = directory.read_accounts(root)
         directory.complete_removal(root, accounts)
@@ -306,8 +304,8 @@ def _refuse_nothing(accounts: Sequence[Account]) -> None:
     if any(sum(one.records.values()) or one.lost_records or not is_table(one.source) for one in accounts):
         return
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
-    said = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
-    problem = f"no patent, citation or relation was read ({said or 'the file has no rows'})"
+    counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
+    problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
     remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
     if any(FORMULAS in account.notes for account in accounts):
         remedy = "its cells are formulas without stored values: save the workbook once in Excel"
@@ -417,7 +415,7 @@ def _account(path: Path, reader: Reader, source: str) -> Account:
 def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[str]:
     """Return the parts of changed inputs, and unfinished parts of inputs that are not named any more.
 
-    A map of one's own adds to what another source or map gave of the same file; it replaces only a guessed map.
+    A user's map adds to the records that another source or map made of the same file; it replaces a guessed map only.
     """
     parts = {one.part for one in planned}
     sources = {(one.path, source) for one in planned for source in (one.source, GUESSED)}

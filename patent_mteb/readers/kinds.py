@@ -39,14 +39,11 @@ class Typed:
     separators: tuple[str, ...] = ()
 
 
-_MOST = 0.8
-"""The share of the values that must be of a kind."""
+_MOST = 0.8  # the share of the values that must be of a kind
 _SEPARATORS = (";;", " | ", "|", ";", "；", "、", "\n")
-_WIDE = (*_SEPARATORS, ", ", ",", " ")
-"""Separators of lists whose members are known by their form."""
+_WIDE = (*_SEPARATORS, ", ", ",", " ")  # separators of lists whose members are known by their form
 _LONG = 120
-_START = 3000
-"""Characters of a text that are typed."""
+_START = 3000  # characters of a text that are typed
 _NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]")
 _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")

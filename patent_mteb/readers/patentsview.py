@@ -1,18 +1,7 @@
 """PatentsView, granted patents and pre-grant publications: TSV tables of one folder, zipped or unpacked.
 
-======================================================  ================================================================
-table                                                   joined tables of the same folder, if they exist
-======================================================  ================================================================
-``g_patent.tsv``                                        ``g_patent_abstract``, ``g_application``, ``g_ipc_at_issue``,
-                                                        ``g_cpc_current``, and ``g_claims_*``, ``g_brf_sum_text_*``,
-                                                        ``g_draw_desc_text_*``, ``g_detail_desc_text_*`` of any years
-``pg_published_application.tsv``                        ``pg_published_application_abstract``, ``pg_ipc_at_issue``,
-                                                        ``pg_cpc_current``
-``g_us_patent_citation.tsv``, ``g_us_application_``     ``g_patent`` (kind codes of the citing patents)
-``citation.tsv``, ``g_foreign_citation.tsv``
-``pg_granted_pgpubs_crosswalk.tsv``                     (pre-grant publication and grant)
-======================================================  ================================================================
-
+``g_patent`` and ``pg_published_application`` are joined with the tables of texts, classes and applications of the same
+folder, citations with ``g_patent`` for the kind codes of the citing patents. A missing table leaves its fields empty.
 Only utility patents are read. Citations have an origin but no category.
 """
 

@@ -1,19 +1,14 @@
 """PATSTAT, raw CSV tables of one folder, zipped or unpacked (``tls201_appln.csv`` or ``tls201_part01.csv`` ...).
 
-======================  ================================================================================================
-table                   joined tables of the same folder, if they exist
-======================  ================================================================================================
-``tls211_pat_publn``    ``tls201_appln`` (application, families), ``tls202`` (title), ``tls203`` (abstract), ``tls209``
-                        (IPC), ``tls224`` (CPC)
-``tls212_citation``     ``tls211`` (both numbers; required), ``tls215_citn_categ`` (categories and claims)
-``tls204_appln_prior``  ``tls201`` and ``tls211`` (both required)
-======================  ================================================================================================
+Publications (``tls211``) are joined with ``tls201`` (application, families), ``tls202`` (title), ``tls203`` (abstract),
+``tls209`` (IPC) and ``tls224`` (CPC), as far as the folder has them. Citations (``tls212``) need ``tls211``, priorities
+(``tls204``) also ``tls201``.
 
-``tls215`` is joined on ``pat_publn_id``, ``citn_replenished`` and ``citn_id``. Since 2019 it has a row for each
-category and claim; the rows of a category become one citation. A citation with ``citn_replenished`` is of an
-international search report and repeated by the EPO for the European publication. It is skipped if the same pair has a
-citation without it. Tables that users have joined are read with the column maps ``patstat`` and ``patstat-citations``.
-PATSTAT has no full text.
+``tls215`` (categories and claims) is joined on ``pat_publn_id``, ``citn_replenished`` and ``citn_id``. Since 2019 it
+has a row for each category and claim; the rows of a category become one citation. A citation with ``citn_replenished``
+is of an international search report and repeated by the EPO for the European publication. It is skipped if the same
+pair has a citation without it. Tables that users have joined are read with the column maps ``patstat`` and
+``patstat-citations``. PATSTAT has no full text.
 """
 
 from __future__ import annotations

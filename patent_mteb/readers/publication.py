@@ -155,9 +155,9 @@ def _numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple
 
 @dataclass
 class Texts:
-    """The texts of one publication by language; ``own`` is the language of the document."""
+    """The texts of one publication by language; ``language`` is that of the document."""
 
-    own: str = ""
+    language: str = ""
     titles: dict[str, str] = field(default_factory=dict)
     abstracts: dict[str, str] = field(default_factory=dict)
     claims: dict[str, list[ClaimText]] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class Texts:
         claims = {language: found for language, (found, _) in read.items()}
         texts = (self.titles, self.abstracts, claims, self.descriptions)
         # English, else the language of the document, else the first
-        main = TextLanguages(*(next((one for one in ("en", self.own, *of) if one in of), "") for of in texts))
+        main = TextLanguages(*(next((one for one in ("en", self.language, *of) if one in of), "") for of in texts))
         paragraphs = self.descriptions.get(main.description, [])
         description = read_sections(paragraphs)
         translations = [

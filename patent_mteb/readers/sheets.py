@@ -26,8 +26,7 @@ from patent_mteb.files import load_json, parquet_schema, read_rows
 from patent_mteb.readers.encodings import encoding_of, lines_of
 from patent_mteb.readers.items import NO_OBJECT, Note, is_one_document, json_rows
 
-_HEAD = 30
-"""Lines that are searched for the header; objects of JSON lines whose names are the header."""
+_HEAD = 30  # lines that are searched for the header; objects of JSON lines whose names are the header
 _DELIMITERS = "\t;,|"
 _LONGEST_CELL = 1 << 30
 _LONGEST_NAME = 1000
@@ -124,9 +123,9 @@ def open_sheet(
     headers = {name: _names(head, above[name]) for name, head in heads.items()}
     written, height = headers[best]
     names = _distinct(written)
-    for name, own in zip(written, names, strict=True):
-        if own != name:
-            notes.append(Note(f"a further column '{name}' is called '{own}'"))
+    for title, name in zip(written, names, strict=True):
+        if name != title:
+            notes.append(Note(f"a further column '{title}' is called '{name}'"))
     if height > 1:
         notes.append(Note("the header has two rows, which were joined", ", ".join(f"'{name}'" for name in names)))
     same = [name for name in heads if sorted(filter(None, headers[name][0])) == sorted(filter(None, written))]
@@ -417,8 +416,8 @@ def _web_tables(path: Path) -> dict[str, list[Cells]]:
         end.tail = f"\n{end.tail or ''}"
     tables: dict[str, list[Cells]] = {}
     for place, table in enumerate(page.iter("table"), start=1):
-        own = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-        tables[f"table {place}"] = list(enumerate(_grid(own), start=1))
+        rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+        tables[f"table {place}"] = list(enumerate(_grid(rows), start=1))
     return tables
 
 

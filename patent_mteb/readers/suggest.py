@@ -222,13 +222,13 @@ def _by_values(columns: Sequence[str], guess: _Guess) -> None:
 def _consistent(guess: _Guess) -> _Guess:
     """Drop sections that lack what they need: labels need coarse ones; citations need cited numbers."""
     found = guess.found
-    own = found.get("fields", {})
+    fields = found.get("fields", {})
     for section, needed in (("citations", {"cited"}), ("labels", {"coarse"}), ("relations", {"member", "priority"})):
         if section in found and not needed & found[section].keys():
             del found[section]
-    if "description" in own:
-        found["fields"] = {ours: theirs for ours, theirs in own.items() if not ours.startswith("description.")}
-    if "publication_number" not in own:
+    if "description" in fields:
+        found["fields"] = {ours: theirs for ours, theirs in fields.items() if not ours.startswith("description.")}
+    if "publication_number" not in fields:
         found.pop("forward", None)
     guess.found = {section: found[section] for section in _HEADERS if section in found}
     return guess

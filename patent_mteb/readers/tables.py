@@ -76,10 +76,8 @@ _BEFORE_REMARK = re.compile(
     r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?)[)\]]?$)"
 )
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "合计", "总计", "合計", "総計", "합계"}
-_SAMPLE = 1000
-"""Rows that show whether publication numbers have digits."""
-_SENTENCE = 3
-"""Words of a line that is a text, not a number."""
+_SAMPLE = 1000  # rows that show whether publication numbers have digits
+_SENTENCE = 3  # words of a line that is a text, not a number
 
 
 class _TableReader:
@@ -128,49 +126,51 @@ class _TableReader:
         for row in self._rows():
             found.setdefault(self._own_number(row), []).append(tuple(self._labels(row)))
         self._more = {
-            own: tuple(dict.fromkeys(label for labels in several for label in labels))
-            for own, several in found.items()
+            publication: tuple(dict.fromkeys(label for labels in several for label in labels))
+            for publication, several in found.items()
             if len(several) > 1
         }
 
     def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
         self._notes, self._place = [], place
-        own = self._own_number(row)
+        publication = self._own_number(row)
         if "publication_number" in self._columns.fields:
-            if not own:
+            if not publication:
                 yield Skipped("", place, "no publication number")
                 return
-            if reason := self._not_a_record(own, row):
-                yield Skipped(shorten(own, 60), place, reason)
+            if reason := self._not_a_record(publication, row):
+                yield Skipped(shorten(publication, 60), place, reason)
                 return
-            if own.startswith("WO") and own.endswith("W"):
-                self._note("an application, not a publication", own)
+            if publication.startswith("WO") and publication.endswith("W"):
+                self._note("an application, not a publication", publication)
             if len(row) < self._sheet.width:
-                self._note("the row has fewer cells than the header", own)
+                self._note("the row has fewer cells than the header", publication)
             title = self._text(row, self._columns.fields.get("title"))
-            if own in self._titles:
+            if publication in self._titles:
                 what = "labels, citations" if self._columns.labels else "citations"
-                other = " with another title" if title and hash(title) != self._titles[own] else ""
-                example = f"{own} '{shorten(title, 60)}'" if other else own
+                other = " with another title" if title and hash(title) != self._titles[publication] else ""
+                example = f"{publication} '{shorten(title, 60)}'" if other else publication
                 self._note(f"the publication is in an earlier row{other}: only {what} and relations are read", example)
             else:
-                self._titles[own] = hash(title)
-                yield self._patent(own, row)
-            yield from self._others_in_cell(own, row)
+                self._titles[publication] = hash(title)
+                yield self._patent(publication, row)
+            yield from self._others_in_cell(publication, row)
         for section in self._columns.citations:
-            yield from self._citations(section, own, row)
-        yield from self._relations(own, row)
+            yield from self._citations(section, publication, row)
+        yield from self._relations(publication, row)
         yield from dict.fromkeys(self._notes)
 
-    def _not_a_record(self, own: str, row: Mapping[str, Any]) -> str:
+    def _not_a_record(self, publication: str, row: Mapping[str, Any]) -> str:
         """Why a row without a readable number is not a record; empty if it is one."""
-        if _TOTALS & {own.rstrip(":.").casefold(), *own.rstrip(":.").casefold().split()}:
+        if _TOTALS & {publication.rstrip(":.").casefold(), *publication.rstrip(":.").casefold().split()}:
             return "a row of totals"
         alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
-        if alone and len(own.split()) >= _SENTENCE:
+        if alone and len(publication.split()) >= _SENTENCE:
             return "a line of text, not a record"
-        return "" if has_digit(own) or not self._has_numbers else "a publication number without a digit, not a record"
+        if not has_digit(publication) and self._has_numbers:
+            return "a publication number without a digit, not a record"
+        return ""
 
     def _note(self, what: str, example: str = "") -> None:
         self._notes.append(Note(what, f"{self._place}: {example}" if example else self._place))
@@ -283,7 +283,7 @@ class _TableReader:
             self._note(f"{ours} has a year of two digits", f"{value} = {date}")
         return date
 
-    def _patent(self, own: str, row: Mapping[str, Any]) -> Patent:
+    def _patent(self, publication: str, row: Mapping[str, Any]) -> Patent:
         columns = self._columns.fields
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
@@ -302,12 +302,12 @@ class _TableReader:
             if found:
                 values[name] = _parsed(name, found[0][1])
         if texts["claims"] and not values["claims"]:
-            self._note("claims could not be split: left empty", own)
+            self._note("claims could not be split: left empty", publication)
         return Patent(
-            own,
-            self._family(own, row),
+            publication,
+            self._family(publication, row),
             **values,
-            labels=self._more.get(own) or tuple(self._labels(row)),
+            labels=self._more.get(publication) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
             application_number=self._application(row),
@@ -328,15 +328,15 @@ class _TableReader:
         found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
         return sorted(found, key=lambda one: one[0] != "en")
 
-    def _family(self, own: str, row: Mapping[str, Any]) -> str:
-        """The given family, else the lowest number of its members, else the publication number."""
-        if given := self._text(row, self._columns.fields.get("family_id")):
-            return given
+    def _family(self, publication: str, row: Mapping[str, Any]) -> str:
+        """The family in its column, else the lowest number of its members, else the publication number."""
+        if family := self._text(row, self._columns.fields.get("family_id")):
+            return family
         if members := self._numbers(row, self._columns.relations.get("member")):
             self._note("no family id: the family is named after the first of its members")
-            return min((own, *members))
+            return min((publication, *members))
         self._note("no family is given: the publication number is used")
-        return own
+        return publication
 
     def _numbers(self, row: Mapping[str, Any], column: Column | None, kind: str = "member") -> list[str]:
         read = read_number if kind in RELATED_PUBLICATIONS else read_application
@@ -355,18 +355,18 @@ class _TableReader:
             pairs = dict.fromkeys(zip(coarse, names, strict=True))
             yield from (Label(landscape, one, name) for one, name in pairs if one)
 
-    def _others_in_cell(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _others_in_cell(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
         column = self._columns.fields["publication_number"]
         others = [text for text in self._list(row, column) if text][1:]
         for text in dict.fromkeys(others):
-            if (other := self._normal(text, column)) != own:
+            if (other := self._normal(text, column)) != publication:
                 self._note("a further publication number in the cell: read as a member of the family", other)
-                yield Relation(own, other, "member")
+                yield Relation(publication, other, "member")
 
-    def _citations(self, columns: Mapping[str, Column], own: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _citations(self, columns: Mapping[str, Column], publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the citations of a section. Its citing or its cited numbers are by default this publication."""
-        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), own) for name in ("citing", "cited"))
+        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), publication) for name in ("citing", "cited"))
         if not any(citing) or not any(cited):
             if "publication_number" not in self._columns.fields:
                 yield Skipped(next(filter(None, citing), ""), self._place, "no citing or no cited number")
@@ -389,15 +389,15 @@ class _TableReader:
                     values: dict[str, Any] = {ours: texts[max(first, second)] for ours, texts in parallel.items()}
                     yield Citation(one, other, **values, claims=claims, passages=passages, date=date)
 
-    def _cited(self, row: Mapping[str, Any], column: Column | None, own: str) -> tuple[list[str], list[str]]:
+    def _cited(self, row: Mapping[str, Any], column: Column | None, publication: str) -> tuple[list[str], list[str]]:
         """Return the normal form of the numbers in a column and the categories written with them (``[X]``).
 
-        Without a column it is the own number. Empty texts stay, and a count gives nothing.
+        Without a column it is the number of the row. Empty texts stay, and a count gives nothing.
         """
         if column is None:
-            return [own], [""]
+            return [publication], [""]
         found = self._list(row, column)
-        if len(found) == 1 and _COUNT.fullmatch(found[0]) and own and not _COUNT.fullmatch(own):
+        if len(found) == 1 and _COUNT.fullmatch(found[0]) and publication and not _COUNT.fullmatch(publication):
             self._note("a count of citations, not a number: not read", found[0])
             return [], []
         numbers, marks = [], []
@@ -420,15 +420,15 @@ class _TableReader:
             values = []
         return values if len(values) == length else (values or [""]) * length
 
-    def _relations(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _relations(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         columns = self._columns.relations
-        number = self._number(row, columns.get("number")) or own
+        number = self._number(row, columns.get("number")) or publication
         for kind in RELATIONS:
             for related in dict.fromkeys(self._numbers(row, columns.get(kind), kind)):
                 if number and related != number:
                     yield Relation(number, related, kind)
-        if own and "application" not in columns and (application := self._application(row)):
-            yield Relation(own, application, "application")
+        if publication and "application" not in columns and (application := self._application(row)):
+            yield Relation(publication, application, "application")
 
 
 def _parsed(name: str, value: Any) -> Any:

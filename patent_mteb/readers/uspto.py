@@ -1,14 +1,7 @@
 """USPTO bulk full text: grants and applications in XML since 2001, as single documents or weekly files.
 
-=================================  ==========  ====================================================================
-root element                       years       form
-=================================  ==========  ====================================================================
-``us-patent-grant``                2005-       DTD 4.0 to 4.7
-``us-patent-application``          2005-       DTD 4.0 to 4.6
-``PATDOC``                         2001-2004   DTD 2.4 and 2.5 (WIPO ST.32, with INID codes of ST.9)
-``patent-application-publication`` 2001-2004   DTD 1.5 and 1.6
-``sequence-cwu``                   2001-       skipped: sequence listings next to their documents
-=================================  ==========  ====================================================================
+The DTDs are 4.0 to 4.7 since 2005 (``us-patent-grant``, ``us-patent-application``); before, 2.4 and 2.5 of grants
+(``PATDOC``: WIPO ST.32, with INID codes of ST.9), 1.5 and 1.6 of applications (``patent-application-publication``).
 
 Only grants have citations, with their origin (examiner, applicant). The USPTO has no families: publications of one
 application (A1 and B2) have the application number as family id. The source ``uspto`` reads utility patents only.
@@ -80,14 +73,14 @@ def _modern(root: Element) -> Published:
     biblio = next((one for one in root if str(one.tag).startswith("us-bibliographic-data")), None)
     if biblio is None:
         return Published("uspto", "US", "", "")
-    own, filed = "publication-reference/document-id/", "application-reference/document-id/"
+    published, filed = "publication-reference/document-id/", "application-reference/document-id/"
     claims = marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref")
     return Published(
         source="uspto",
-        office=text_at(biblio, own + "country") or "US",
-        serial=text_at(biblio, own + "doc-number"),
-        kind=text_at(biblio, own + "kind"),
-        date=text_at(biblio, own + "date"),
+        office=text_at(biblio, published + "country") or "US",
+        serial=text_at(biblio, published + "doc-number"),
+        kind=text_at(biblio, published + "kind"),
+        date=text_at(biblio, published + "date"),
         application=application(text_at(biblio, filed + "doc-number"), "US"),
         filed=text_at(biblio, filed + "date"),
         texts=Texts.of(

@@ -105,8 +105,7 @@ _FORMS_OF_SIX = ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y")
 _ERA = re.compile(
     r"(?P<era>明治|大正|昭和|平成|令和|民國|民国|[MTSHR])(?P<y>元|\d{1,3})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
 )
-_TAIWAN = 1911
-"""The year before the first of Taiwan's era."""
+_TAIWAN = 1911  # the year before the first of Taiwan's era
 _MONTH = {name: n for n, names in enumerate(CODES["months"].splitlines(), start=1) for name in names.split()}
 _WORDED = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
@@ -116,8 +115,7 @@ _WORDED = re.compile(
     r"|(?P<m3>[^\W\d_]{3,})(?:\.? (?P<y3>\d{4})|[-/](?P<y4>\d{4}|\d\d)))",  # Nov 2018, Nov-18 (Excel)
     re.IGNORECASE,
 )
-_MILLISECONDS = re.compile(r"-?\d{11,13}")
-"""A time as pandas writes it to JSON: milliseconds since 1970."""
+_MILLISECONDS = re.compile(r"-?\d{11,13}")  # a time as pandas writes it to JSON: milliseconds since 1970
 _SEPARATOR = re.compile(r"\s*(?:\||;|；|、|\n)\s*")
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
@@ -263,8 +261,7 @@ _LANGUAGES = re.compile(r"(?:^|\s+)\[([A-Z]{2})\]\s+")
 _APOSTROPHE = re.compile(r"^'(?=\w[^']*$)")
 _MISREAD = re.compile("[ÃÂ][\u00a0-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€")
 _FORMULA = re.compile(r'=(?:HYPERLINK\((?:.*[,;]\s*)?)?"((?:[^"]|"")*)"\)?', re.IGNORECASE | re.DOTALL)
-_WHOLE = re.compile(r"^(\d{5,})\.0$")
-"""A number or a date that was a cell of numbers."""
+_WHOLE = re.compile(r"^(\d{5,})\.0$")  # a number or a date that was a cell of numbers
 _KIND_BELOW = re.compile(r"^([A-Z]{2}[\d ,./-]*\d)\s*\n\s*([A-Z]\d?)$")
 _WHAT = "(?:abstract|title|claims?|description|data|text|information)"
 _UNAVAILABLE = re.compile(
@@ -285,8 +282,7 @@ _PATTERNS = (
 )
 
 
-_SHORT = 60
-"""Characters of a text that may be a number, a date, or a phrase for an empty cell."""
+_SHORT = 60  # characters of a text that may be a number, a date, or a phrase for an empty cell
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:

@@ -22,8 +22,7 @@ from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 from patent_mteb.readers.items import Item, Note, Reader
 
-_BLOCK = 16 << 20
-"""Bytes that are read at a time; no row may be longer."""
+_BLOCK = 16 << 20  # bytes that are read at a time; no row may be longer
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 _AGAIN = "download it again"

@@ -1,18 +1,10 @@
-"""The directory layout of the unreleased benchmarks: a BEIR folder with two optional tables.
+"""The directory layout of the unreleased benchmarks: a BEIR folder with two optional tables (docs/data.md).
 
-====================  =========================================================================================
-file                  content
-====================  =========================================================================================
-``corpus.jsonl``      one object a document: ``_id``, ``title``, ``text`` (title + one blank + text is the corpus view)
-``queries.jsonl``     one object a query: ``_id``, ``text``
-``qrels/test.tsv``    header ``query-id<TAB>corpus-id<TAB>score``, then one judgement a line; score > 0 is relevant
-``metadata.parquet``  optional: one row a document or query, ``_id`` and what slices need (see the benchmark's recipe)
-``views.parquet``     optional: one row a document or query, ``_id`` and one string column a text view
-====================  =========================================================================================
+BEIR's ``GenericDataLoader`` reads corpus, queries and judgements. ``metadata.parquet`` has a row for each document or
+query with the columns that slices need, ``views.parquet`` one with a string column for each text view.
 
-BEIR's ``GenericDataLoader`` reads the first three files. Reading checks everything that could make a score wrong:
-invalid data raise :class:`~patent_mteb.errors.DataError` with file, row and remedy; usable but unexpected data are
-counted and logged.
+Reading checks everything that could make a score wrong: invalid data raise :class:`~patent_mteb.errors.DataError` with
+file, row and remedy; usable but unexpected data are counted and logged.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def with_identity(root: Path, before: DataSetRecord | None, identity: Identity) 
         problem = f"this directory holds the data set {before.name}, not {identity.name}"
         remedy = f"build {identity.name} into another directory, or omit --name"
         raise DataError(problem, path=root / FILE, remedy=remedy)
-    given = {name: value for name, value in dataclasses.asdict(identity).items() if value}
-    return dataclasses.replace(before, **given)
+    changes = {name: value for name, value in dataclasses.asdict(identity).items() if value}
+    return dataclasses.replace(before, **changes)
 
 
 def _check_name(name: str, path: Path | None) -> None:

@@ -265,20 +265,20 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
     register = _Register(vocabulary)
     families = []
     for index, (region, day, (family_field, position)) in enumerate(zip(regions, days, deals, strict=False)):
-        own, function = RandomGenerator(f"{seed}/family/{index}"), RandomGenerator(f"{seed}/function/{index}")
+        family_rng, function = RandomGenerator(f"{seed}/family/{index}"), RandomGenerator(f"{seed}/function/{index}")
         problem = family_field.problems[position]
         usual = [family_field.principles[(3 * position + step) % 8] for step in range(5)]
-        principle_id = own.weighted(usual, (4, 3, 2, 1, 0.6))
-        auxiliary_id = own.pick([name for name in family_field.principles if name != principle_id])
+        principle_id = family_rng.weighted(usual, (4, 3, 2, 1, 0.6))
+        auxiliary_id = family_rng.pick([name for name in family_field.principles if name != principle_id])
         principle, auxiliary = vocabulary.principles[principle_id], vocabulary.principles[auxiliary_id]
-        also, also_field = _second_problem(vocabulary, family_field, problem, own)
+        also, also_field = _second_problem(vocabulary, family_field, problem, family_rng)
         priority = FIRST_PRIORITY + dt.timedelta(days=day)
-        firm = register.firm(region, family_field, own)
-        team = own.distinct(firm.people, (3, 1.6, 1.2), own.weighted((1, 2, 3), (0.3, 0.45, 0.25)))
+        firm = register.firm(region, family_field, family_rng)
+        team = family_rng.distinct(firm.people, (3, 1.6, 1.2), family_rng.weighted((1, 2, 3), (0.3, 0.45, 0.25)))
         leaning = {"early": (0.24, 0.03), "late": (0.03, 0.24)}.get(principle.bloom, (0.06, 0.06))
-        voice = family_field.voice if own.chance(0.85) else own.number(0, 2)
-        members = _members(region, priority, own)
-        labels = by_subject(family_field, problem, also, also_field, own)
+        voice = family_field.voice if family_rng.chance(0.85) else family_rng.number(0, 2)
+        members = _members(region, priority, family_rng)
+        labels = by_subject(family_field, problem, also, also_field, family_rng)
         family = Family(
             index=index,
             field=family_field,
@@ -290,12 +290,12 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
             priority=priority,
             members=members,
             labels=by_function(labels, (principle, auxiliary), vocabulary.fields, function),
-            ipc=_codes(family_field, problem, also, own),
+            ipc=_codes(family_field, problem, also, family_rng),
             applicant=firm.name,
             style_seed=firm.style_seed,
             inventors=tuple(team),
-            attraction=own.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
-            bloom=own.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
+            attraction=family_rng.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
+            bloom=family_rng.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
         )
         families.append(family)
     return families
