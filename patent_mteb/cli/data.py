@@ -534,12 +534,13 @@ def summarise(
     from patent_mteb.endpoints.chat import CUT
     from patent_mteb.experiments.summarising import ModelSummaries, summarise_patents
     from patent_mteb.patents.collection import read_collection
-    from patent_mteb.patents.summaries import write_summaries
+    from patent_mteb.patents.summaries import KINDS, write_summaries
 
-    chosen = _kinds(kinds)
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise DataError(f"there is no kind of summary '{unknown[0]}'", remedy=f"choose among {', '.join(KINDS)}")
     writer = _writer(endpoint, model, characters, requests)
     patents = _chosen(read_collection(records).patents, queries)
-    found = summarise_patents(patents, writer, chosen, progress=requests.bars)
+    found = summarise_patents(patents, writer, kinds or KINDS, progress=requests.bars)
     write_summaries(out, found.rows)
     common.say(f"{len(found.rows)} {'extracts' if extractive else 'summaries'} in {out.resolve()}")
     if found.existing:
@@ -556,14 +557,6 @@ def summarise(
         common.say(f"{used.calls} answers, {tokens}, {new} new")
     common.say(f"use them with: patent-mteb data build sophia … --set summaries={out}")
     return 0 if (found.rows or found.existing) and not found.faults else 1
-
-
-def _kinds(given: Sequence[str]) -> tuple[str, ...]:
-    from patent_mteb.patents.summaries import KINDS
-
-    if unknown := [kind for kind in given if kind not in KINDS]:
-        raise DataError(f"there is no kind of summary '{unknown[0]}'", remedy=f"choose among {', '.join(KINDS)}")
-    return tuple(given or KINDS)
 
 
 def _writer(endpoint: str | None, model: str | None, characters: int, requests: LanguageModel) -> Any:

@@ -87,10 +87,7 @@ def commit_of(key: str, revision: str, file: str, *, gated: bool = False) -> str
 
 
 def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
-    """Return the local path of a file of a commit, from the client's cache or from the hub.
-
-    A damaged file of the cache is fetched again.
-    """
+    """Return the local path of a file of a commit, from the client's cache or from the hub."""
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 
     cached = try_to_load_from_cache(key, file, revision=commit, repo_type="dataset")

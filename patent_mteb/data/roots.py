@@ -34,13 +34,9 @@ _RECORDS = ("patents", "citations", "relations", "import.json", "patents.parquet
 
 
 @dataclass(frozen=True)
-class Own:
+class Own(dataset.Identity):
     """The owner of the data of a task: identity in ``dataset.json``, and deviations of a recipe from its paper."""
 
-    name: str
-    version: str = "1"
-    owner: str = ""
-    licence: str = ""
     deviations: tuple[str, ...] = ()
 
 

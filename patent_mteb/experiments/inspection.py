@@ -107,11 +107,7 @@ class Plan:
 
 
 def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
-    """Return at most ``most`` publications, in families that cite one another.
-
-    The breadth-first search starts at the first family by hash. When no citation leads further, it starts again at the
-    next.
-    """
+    """Return at most ``most`` publications in families that cite one another, breadth first from the first by hash."""
     if len(patents) <= most:
         return list(patents)
     family_of = {patent.publication_number: patent.family_id for patent in patents}
@@ -185,11 +181,7 @@ def _benchmark(recipe: str) -> PatentBenchmark:
 
 
 def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Return the settings to try in order.
-
-    The paper's are first. The next waive texts that most records lack, then take the settings of the sample, then the
-    least counts.
-    """
+    """Return the settings to try: the paper's, without texts that most records lack, the sample's, the least counts."""
     small_set = recipes.find(recipe).SAMPLE
     known = {setting.name: setting.default for setting in recipes.settings(recipe) if hasattr(small_set, setting.name)}
     waived: dict[str, str] = {}
@@ -292,10 +284,7 @@ class Landscape:
 
 @dataclass(frozen=True)
 class Twins:
-    """Publications of different families with the same title and abstract.
-
-    ``citing`` is the number of these families that cite another.
-    """
+    """Publications of different families with the same title and abstract; ``citing`` of the families cite another."""
 
     groups: int
     publications: int

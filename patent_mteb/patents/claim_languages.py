@@ -76,8 +76,7 @@ def _numbered_in_english(reference: re.Match[str]) -> str:
 def split_east_asian(text: str) -> list[tuple[int, str]]:
     """Split a claim set in Chinese, Japanese or Korean into pairs of number and text.
 
-    The marks are ``【請求項１】``, ``청구항 1`` or ``1.``, in one form throughout.
-    Without marks, each sentence is a claim.
+    The marks are ``【請求項１】``, ``청구항 1`` or ``1.``, in one form. Without marks, each sentence is a claim.
     """
     plain = text.translate(_DIGITS)
     named = [(int(mark[1] or mark[2]), mark.start(), mark.end()) for mark in _NAMED_MARK.finditer(plain)]

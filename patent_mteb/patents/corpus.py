@@ -99,10 +99,7 @@ def _memory_mapped(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
 
 
 def release_pages() -> None:
-    """Free the memory of all mapped columns; their pages are loaded again when they are read.
-
-    Code that reads whole columns calls this now and then.
-    """
+    """Free the memory of all mapped columns; their pages are loaded again when they are read."""
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in list(_MAPPED):
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -68,10 +68,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Return the non-empty lines without markup, entities, invisible characters and repeated spaces.
-
-    Block elements break lines.
-    """
+    """Return the non-empty lines without markup, of which block elements break lines, and invisible characters."""
     for _ in range(_ENTITY_DEPTH):
         plain = _strip_tags(text) if "<" in text else text
         plain = _ENTITY.sub(_character, plain) if "&" in plain else plain

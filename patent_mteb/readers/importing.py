@@ -164,10 +164,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import: accounts in the order of the inputs, errors of files in directories, and removed inputs.
-
-    ``unknown`` are the errors of files that no reader recognises, ``damaged`` those of unreadable files.
-    """
+    """Result of an import; ``unknown`` are errors of files without a reader, ``damaged`` of unreadable files."""
 
     accounts: list[Account]
     unknown: Sequence[DataError] = ()

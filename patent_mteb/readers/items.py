@@ -32,10 +32,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to report on a record that was read; notes are counted by ``what``.
-
-    ``example`` is one case with its position in the file, ``count`` the number of cases.
-    """
+    """Something to report on ``count`` cases, counted by ``what``; ``example`` is a case with its position."""
 
     what: str
     example: str = ""
@@ -117,10 +114,7 @@ def is_one_document(path: Path) -> bool:
 
 
 def without_repeats(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
-    """Skip records whose publication number occurred before, and the citations, relations and notes after them.
-
-    ``items`` are pairs of position and item.
-    """
+    """Skip records whose publication number occurred before, and the citations, relations and notes after them."""
     first: dict[str, int] = {}
     repeated = ""
     for place, item in items:

@@ -29,24 +29,19 @@ _SECTIONS = {
 
 _IPC = ("section", "ipc_class", "subclass", "main_group", "subgroup")
 _tsv = partial(table, separator="\t")
-
-
-def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
-    """Join the rows of the tables of a pattern (:func:`with_rows`)."""
-    found = [_tsv(one, (key, *columns)) for one in sibling_tables(path, pattern)]
-    return with_rows(frame, pl.concat(found) if found else None, (key,), columns, name)
+_with = partial(with_rows, separator="\t")
 
 
 def _patents(path: Path) -> Iterator[Item]:
     key = "patent_id"
     frame = _tsv(path, (key, "patent_type", "patent_date", "patent_title", "wipo_kind", "withdrawn"))
-    frame = _with(frame, path, "g_patent_abstract.tsv", ("patent_abstract",), key, "abstracts")
-    frame = _with(frame, path, "g_application.tsv", ("application_id", "filing_date"), key, "applications")
-    frame = _with(frame, path, "g_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
-    frame = _with(frame, path, "g_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
-    frame = _with(frame, path, "g_claims_*.tsv", ("claim_sequence", "claim_text", "claim_number"), key, "claims")
+    frame = _with(frame, path, "g_patent_abstract.tsv", (key,), ("patent_abstract",), "abstracts")
+    frame = _with(frame, path, "g_application.tsv", (key,), ("application_id", "filing_date"), "applications")
+    frame = _with(frame, path, "g_ipc_at_issue.tsv", (key,), ("ipc_sequence", *_IPC), "ipc")
+    frame = _with(frame, path, "g_cpc_current.tsv", (key,), ("cpc_sequence", "cpc_group"), "cpc")
+    frame = _with(frame, path, "g_claims_*.tsv", (key,), ("claim_sequence", "claim_text", "claim_number"), "claims")
     for section, (pattern, column, order) in _SECTIONS.items():
-        frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
+        frame = _with(frame, path, pattern, (key,), (column, order) if order else (column,), section)
     return _utility(frame, path, key, _grant)
 
 
@@ -120,9 +115,9 @@ def _applications(path: Path) -> Iterator[Item]:
     key = "pgpub_id"
     columns = ("application_id", "filing_date", "patent_type", "published_date", "wipo_kind", "application_title")
     frame = _tsv(path, (key, *columns))
-    frame = _with(frame, path, "pg_published_application_abstract.tsv", ("application_abstract",), key, "abstracts")
-    frame = _with(frame, path, "pg_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
-    frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
+    frame = _with(frame, path, "pg_published_application_abstract.tsv", (key,), ("application_abstract",), "abstracts")
+    frame = _with(frame, path, "pg_ipc_at_issue.tsv", (key,), ("ipc_sequence", *_IPC), "ipc")
+    frame = _with(frame, path, "pg_cpc_current.tsv", (key,), ("cpc_sequence", "cpc_group"), "cpc")
     return _utility(frame, path, key, _pre_grant)
 
 

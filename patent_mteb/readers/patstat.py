@@ -14,6 +14,7 @@ pair has a citation without it. Tables that users have joined are read with the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +32,14 @@ REPLENISHED = "a citation of the international search report, repeated for the E
 _NUMBER = ("publn_auth", "publn_nr", "publn_kind")
 _KEYS = ("pat_publn_id", "citn_replenished", "citn_id")
 _APPLICANT = ("APP", "FOP")
-
-
-def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
-    """A table of the same folder, in one part or several."""
-    found = [table(one, columns, ",") for one in sibling_tables(path, f"{name}*.csv")]
-    return pl.concat(found) if found else None
+_with = partial(with_rows, separator=",")
 
 
 def _required(path: Path, name: str, *columns: str) -> pl.LazyFrame:
-    frame = _parts(path, name, *columns)
-    if frame is None:
-        raise DataError(f"{name} is missing in its folder", path=path, remedy=f"put {name}*.csv into the same folder")
-    return frame
-
-
-def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], called: str) -> pl.LazyFrame:
-    """Join the rows of another table of the same application (:func:`with_rows`)."""
-    return with_rows(frame, _parts(path, name, "appln_id", *columns), ("appln_id",), columns, called)
+    """Return a table of the same folder, in one part or several."""
+    if found := sibling_tables(path, f"{name}*.csv"):
+        return pl.concat(table(one, columns, ",") for one in found)
+    raise DataError(f"{name} is missing in its folder", path=path, remedy=f"put {name}*.csv into the same folder")
 
 
 _APPLICATION = (
@@ -59,11 +50,11 @@ _APPLICATION = (
 
 def _publications(path: Path) -> Iterator[Item]:
     frame = table(path, ("pat_publn_id", *_NUMBER, "appln_id", "publn_date"), ",")
-    frame = _with(frame, path, "tls201", _APPLICATION, "applications")
-    frame = _with(frame, path, "tls202", ("appln_title_lg", "appln_title"), "titles")
-    frame = _with(frame, path, "tls203", ("appln_abstract_lg", "appln_abstract"), "abstracts")
-    frame = _with(frame, path, "tls209", ("ipc_class_symbol", "ipc_position"), "ipc")
-    frame = _with(frame, path, "tls224", ("cpc_class_symbol",), "cpc")
+    frame = _with(frame, path, "tls201*.csv", ("appln_id",), _APPLICATION, "applications")
+    frame = _with(frame, path, "tls202*.csv", ("appln_id",), ("appln_title_lg", "appln_title"), "titles")
+    frame = _with(frame, path, "tls203*.csv", ("appln_id",), ("appln_abstract_lg", "appln_abstract"), "abstracts")
+    frame = _with(frame, path, "tls209*.csv", ("appln_id",), ("ipc_class_symbol", "ipc_position"), "ipc")
+    frame = _with(frame, path, "tls224*.csv", ("appln_id",), ("cpc_class_symbol",), "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if not row["publn_nr"].strip("0 "):
             yield Skipped("", f"row {number}", UNNAMED)
@@ -118,7 +109,7 @@ def _citations(path: Path) -> Iterator[Item]:
     frame = table(path, columns, ",").join(publications, on="pat_publn_id", how="left", maintain_order="left")
     frame = frame.join(cited, on="cited_pat_publn_id", how="left", maintain_order="left")
     relevance = ("citn_categ", "relevant_claim")
-    frame = with_rows(frame, _parts(path, "tls215", *_KEYS, *relevance), _KEYS, relevance, "categories")
+    frame = _with(frame, path, "tls215*.csv", _KEYS, relevance, "categories")
     own = (
         table(path, columns, ",")
         .filter(pl.col("citn_replenished").is_in(["", "0"]))

@@ -409,9 +409,8 @@ def _web_tables(path: Path) -> dict[str, list[Cells]]:
     from lxml import html
 
     with readable(path):
-        page = html.document_fromstring(
-            path.read_bytes(), html.HTMLParser(encoding=encoding_of(path)[0], huge_tree=True)
-        )
+        parser = html.HTMLParser(encoding=encoding_of(path)[0], huge_tree=True)
+        page = html.document_fromstring(path.read_bytes(), parser)
     for end in page.iter("br"):
         end.tail = f"\n{end.tail or ''}"
     tables: dict[str, list[Cells]] = {}

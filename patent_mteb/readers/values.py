@@ -126,10 +126,9 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
 
     The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
     2019年1月2日, eras of Japan and Taiwan, English, German, French and Spanish names of months with or without a day,
-    serial numbers of Excel, milliseconds since 1970, and
-    31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or the order (:func:`day_order`) is ``day`` or ``month``,
-    six digits of which the order is the form.
-    Years of two digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
+    serial numbers of Excel, milliseconds since 1970, and 31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or
+    the order (:func:`day_order`) is ``day`` or ``month``, and six digits of which the order is the form. Years of two
+    digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
     """
     if isinstance(value, dt.datetime):
         value = value.date()

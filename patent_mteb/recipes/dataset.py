@@ -76,13 +76,9 @@ class Built:
 
 
 @dataclass(frozen=True)
-class DataSetRecord:
+class DataSetRecord(Identity):
     """The content of a ``dataset.json``."""
 
-    name: str
-    version: str = "1"
-    owner: str = ""
-    licence: str = ""
     recipes: Mapping[str, Built] = field(default_factory=dict)
 
     @property
@@ -103,7 +99,7 @@ def with_identity(root: Path, before: DataSetRecord | None, identity: Identity) 
     if identity.name:
         _check_name(identity.name, None)
     if before is None:
-        before = DataSetRecord(identity.name or default_name(root))
+        before = DataSetRecord(identity.name or default_name(root), "1")
     elif identity.name and identity.name != before.name:
         problem = f"this directory holds the data set {before.name}, not {identity.name}"
         remedy = f"build {identity.name} into another directory, or omit --name"

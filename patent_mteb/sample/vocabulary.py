@@ -14,10 +14,7 @@ _FIELD_FILES = ("fields_mobility", "fields_environment", "fields_selfcare", "fie
 
 @dataclass(frozen=True)
 class Problem:
-    """A technical problem of a field; patents with the same problem cite each other.
-
-    ``device`` has the names of the device if those of the field are too general.
-    """
+    """A technical problem of a field; ``device`` has the names of the device if those of the field are too general."""
 
     id: str
     device: tuple[str, ...]
@@ -34,10 +31,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Field:
-    """A technical field.
-
-    ``conventional`` and ``emerging`` are (coarse label, fine label) or empty. ``stuff`` describes the material.
-    """
+    """A technical field; ``conventional`` and ``emerging`` are (coarse label, fine label) or empty."""
 
     id: str
     voice: int
