@@ -41,8 +41,7 @@ except ImportError:  # Windows
     fcntl = None
 
 LARGEST_RATIO = 200
-SMALL_MEMBER = 1 << 24
-"""A compressed file may unpack to 200 times its size, or to 16 MiB."""
+SMALL_MEMBER = 1 << 24  # a compressed file may unpack to 200 times its size, or to 16 MiB
 _BUILDING = "building"
 QUIET_SECONDS = 60.0
 _HEARTBEAT_SECONDS = 10.0

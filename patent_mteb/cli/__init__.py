@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import importlib.util
 import logging
 import os
+import pkgutil
 import sys
 import traceback
 import warnings
@@ -24,29 +26,17 @@ from cyclopts import CycloptsError
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import (  # noqa: F401
-    app,
-    common,
-    data,
-    doctor,
-    edition,
-    listing,
-    models,
-    publish,
-    report,
-    reproduce,
-    run,
-    runs,
-    store,
-    train,
-    trial,
-)
+from patent_mteb.cli import app, common
 from patent_mteb.cli.app import COMMANDS
 from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.report.words import visible
 
 __all__ = ["COMMANDS", "main"]
+
+for _module in pkgutil.iter_modules(__path__):  # each registers its commands
+    if _module.name != "__main__":
+        importlib.import_module(f"{__name__}.{_module.name}")
 
 atexit.register(gc.freeze)  # the last collection, of memory that is returned anyway, took half a second
 

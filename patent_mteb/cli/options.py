@@ -59,10 +59,8 @@ def _device(_: Any, tokens: Sequence[Token]) -> str:
 WHOLE = Parameter(converter=_whole, metavar="N")
 POSITIVE = Parameter(converter=_whole, validator=Number(gte=1), metavar="N")
 AMOUNT = Parameter(validator=_finite)
-SEVERAL = Parameter(consume_multiple=(1, None))
-"""An option with one or more values: ``--tasks A B``."""
-FLAT = Parameter(name="*")
-"""A dataclass whose fields are options of their own."""
+SEVERAL = Parameter(consume_multiple=(1, None))  # an option with one or more values: `--tasks A B`
+FLAT = Parameter(name="*")  # a dataclass whose fields are options of their own
 
 Precision = Literal["float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary"]
 """Those of :mod:`patent_mteb.models.loading`, which ``--help`` does not import."""

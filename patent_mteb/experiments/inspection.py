@@ -36,8 +36,7 @@ from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
 
-ENOUGH = 50
-"""Number of queries of the headline task below which a score is unreliable."""
+ENOUGH = 50  # number of queries of the headline task below which a score is unreliable
 
 EXACT_UP_TO = 3_000
 """Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""

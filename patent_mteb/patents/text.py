@@ -27,18 +27,18 @@ _THE = "(?:the )?(?:present )?"
 _WORK = "(?:inventions?|disclosure|technology|application|embodiments?)"
 
 
-def _any_of(name: str) -> str:
+def any_of(name: str) -> str:
     """Return the pattern of an entry of ``wording.toml``: any of its patterns."""
     found = "|".join(WORDING[name].split() if isinstance(WORDING[name], str) else WORDING[name])
     return found.replace("{invention}", _THE + _WORK).replace("{the}", _THE).replace("{work}", _WORK)
 
 
 _TAG = re.compile(
-    rf"<(?P<close>/)?(?P<name>{_any_of('tags')})"
+    rf"<(?P<close>/)?(?P<name>{any_of('tags')})"
     r"(?P<attributes>(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>]+))*)\s*/?>",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(_any_of("blocks"), re.IGNORECASE)
+_BLOCK = re.compile(any_of("blocks"), re.IGNORECASE)
 _LETTER_TAGS = frozenset("abiou")
 _OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)")
@@ -85,17 +85,17 @@ def plain_lines(text: str) -> list[str]:
 
 _HEADING = re.compile(
     r"[*=# ]*(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[ivx]{1,4}|[a-h])[.)] ?)?"
-    rf"(?:{_any_of('headings')})[*=# ]*(?P<colon>:?)[*=# ]*",
+    rf"(?:{any_of('headings')})[*=# ]*(?P<colon>:?)[*=# ]*",
     re.IGNORECASE,
 )
-_LEGAL_HEADING = re.compile(rf"[*=# ]*(?:{_any_of('legal_headings')})", re.IGNORECASE)
-_LEGAL_PHRASE = re.compile(rf"\b(?:{_any_of('legal_phrases')})\b", re.IGNORECASE)
-_LEGAL_OPENING = re.compile(_any_of("legal_openings"), re.IGNORECASE)
+_LEGAL_HEADING = re.compile(rf"[*=# ]*(?:{any_of('legal_headings')})", re.IGNORECASE)
+_LEGAL_PHRASE = re.compile(rf"\b(?:{any_of('legal_phrases')})\b", re.IGNORECASE)
+_LEGAL_OPENING = re.compile(any_of("legal_openings"), re.IGNORECASE)
 _LONGEST_HEADING = 150
 _LONGEST_LEGAL_PARAGRAPH = 1500
 _SENTENCE_START = r"(?:^|(?<=[.;:?!)] ))"
 _INLINE_HEADING = re.compile(
-    rf"{_SENTENCE_START}(?:(?:{_any_of('inline_headings')})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
+    rf"{_SENTENCE_START}(?:(?:{any_of('inline_headings')})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
 )
 _LABEL = re.compile(r"^(?:\(57\) ?)?(?:\[?ABSTRACT\]?|Abstract) ?[:\-–—] ?|^\(57\) ?")
 _PARAGRAPH_NUMBER = re.compile(_SENTENCE_START + r"[\[【]\d{4,5}[\]】] ?")

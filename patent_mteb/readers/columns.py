@@ -14,8 +14,7 @@ from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 
 _EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
-EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
-"""Texts that mean an empty cell by default."""
+EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})  # texts that mean an empty cell by default
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}

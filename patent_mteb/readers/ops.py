@@ -243,8 +243,7 @@ def _names(biblio: Element, role: str) -> list[str]:
 
 
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-BY_OFFICE = ("search", "international-search", "examination")
-"""Phases in which an examiner cites."""
+BY_OFFICE = ("search", "international-search", "examination")  # phases in which an examiner cites
 
 
 def _cited(citation: Element) -> Iterator[Cited]:

@@ -38,8 +38,7 @@ _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
 KINDS: tuple[str, ...] = tuple(kind for kind, _ in _SCHEMAS.values())
 """The kinds of records; each has a folder in a records directory."""
 
-SET_ASIDE = "set-aside"
-"""Folder for the texts of malformed documents, with a folder for each part."""
+SET_ASIDE = "set-aside"  # folder for the texts of malformed documents, with a folder for each part
 
 _ROWS_AT_ONCE = 1000
 

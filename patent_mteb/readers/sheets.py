@@ -294,8 +294,7 @@ def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, in
     return sum(map(wanted, names)), len(names)
 
 
-Span = tuple[int, int, int]
-"""First row (from 1), column (from 0) and last row of cells that are merged down."""
+Span = tuple[int, int, int]  # first row (from 1), column (from 0) and last row of cells that are merged down
 _MERGED_CELLS = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\bref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
 _SPANS, _WIDEST = ("colspan", "rowspan"), 1000
 _MERGES, _MERGE = b"\xb1\x01\x04", re.compile(rb"\xb0\x01\x10(.{8})", re.DOTALL)

@@ -25,9 +25,9 @@ from patent_mteb.readers.kinds import Kind, Typed, kind_of
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
 from patent_mteb.readers.values import text_of
 
-_HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
-    Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
-)
+_HEADERS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
+_COUNTRY = set(_HEADERS.pop("country"))
+_NEVER = {ours: {Kind(kind) for kind in kinds} for ours, kinds in _HEADERS.pop("unfit").items()}
 _KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
 _FIELDS = {section: "citations" if section == "forward" else section for section in _HEADERS}
 _SEPARATED = LISTS | {"publication_number", "cited", "category", "member", "priority", "coarse", "fine"}
@@ -36,30 +36,11 @@ _SEVERAL = ("[[citations]]", "[[labels]]")
 _SAMPLE = 200
 _CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
-_TEXTS = {"title", "abstract", "claims", "description", "inventors", "applicants"}
-_DATES = {"publication_date", "application_date", "priority_date"}
 _CONTINUED = {"abstract", "claims", "description"}
 _IDS = re.compile(r"\b(?:id|number|no|nr|nummer|fan)\b|id$|号$")
-_COUNTRY = {
-    *("country", "country code", "jurisdiction", "office", "authority", "publication country", "publication office"),
-    *("land", "pays", "国家", "国别", "公开国别", "国コード", "국가"),
-}
 _IN_BRACKETS = re.compile(r"\s*[(\[（](?![^)]*\b(?:forward|citing|by|npl|non)\b).*?[)\]）]\s*$", re.IGNORECASE)
 """A remark on a column, such as its form (YYYY-MM-DD); not the direction of citations."""
 _REPEATED = re.compile(r" \(column \d+\)$")
-_MARKS = {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.CLASSES}
-_FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
-    # papers have web addresses as ids
-    ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT, Kind.NESTED}),
-    (_DATES, {Kind.NESTED, Kind.COUNT, Kind.OFFICES, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
-    (_TEXTS, {*_MARKS, Kind.NUMBERS}),
-    ({"ipc", "cpc"}, {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.NUMBERS}),
-    ({"cited", "citing", "member"}, _MARKS - {Kind.URL}),
-)
-_NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
-"""Our field -> what its values cannot be."""
-
-
 _quoted = partial(json.dumps, ensure_ascii=False)
 
 

@@ -475,10 +475,8 @@ SHIPPED = (
 """The maps of this package. A table is read with the first map whose columns it has."""
 
 
-COLUMNS_READ = "columns read"
-"""A note that the preview makes superfluous on the terminal."""
-GUESSED = "table"
-"""The source of tables whose map is guessed from their columns."""
+COLUMNS_READ = "columns read"  # a note that the preview makes superfluous on the terminal
+GUESSED = "table"  # the source of tables whose map is guessed from their columns
 
 
 def is_table(source: str) -> bool:

@@ -49,8 +49,7 @@ class Identity:
     licence: str = ""
 
 
-UNNAMED = Identity()
-"""The data set is named after its directory."""
+UNNAMED = Identity()  # the data set is named after its directory
 
 
 @dataclass(frozen=True)

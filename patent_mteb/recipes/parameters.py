@@ -32,14 +32,11 @@ class Bounds:
         return f"from {self.least} to {self.greatest}"
 
 
-Count = Annotated[int, Bounds(0)]
-"""A count that may be zero."""
+Count = Annotated[int, Bounds(0)]  # a count that may be zero
 
-Positive = Annotated[int, Bounds(1)]
-"""A count of at least one."""
+Positive = Annotated[int, Bounds(1)]  # a count of at least one
 
-Share = Annotated[float, Bounds(0, 1)]
-"""A fraction from 0 to 1."""
+Share = Annotated[float, Bounds(0, 1)]  # a fraction from 0 to 1
 
 _SCALARS = {bool: "true or false", int: "integer", float: "number", str: "text", dt.date: "date (YYYY-MM-DD)"}
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -23,8 +23,7 @@ from patent_mteb.sample.offices import OFFICES, REGIONS
 from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
-SECOND_CATEGORY = 0.5
-"""Probability of a label in the category that a principle of the family serves."""
+SECOND_CATEGORY = 0.5  # probability of a label in the category that a principle of the family serves
 
 
 def by_subject(
@@ -83,14 +82,11 @@ FIRST_PRIORITY = dt.date(2003, 8, 15)
 LAST_PRIORITY = dt.date(2024, 5, 31)
 FIRST_PUBLICATION = dt.date(2005, 1, 1)
 LAST_PUBLICATION = dt.date(2025, 12, 31)
-CITING_FAMILIES = 0.86
-"""Share of families that cite, among those with citable prior art."""
+CITING_FAMILIES = 0.86  # share of families that cite, among those with citable prior art
 
-CROSS_DOMAIN = 0.24
-"""Share of citations that leave the domain."""
+CROSS_DOMAIN = 0.24  # share of citations that leave the domain
 
-SHARED_CLASS = 0.1
-"""Share of the families of other domains that are citable although they share an IPC class."""
+SHARED_CLASS = 0.1  # share of the families of other domains that are citable although they share an IPC class
 
 
 @dataclass(frozen=True)
