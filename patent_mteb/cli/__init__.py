@@ -118,13 +118,6 @@ class _Line(logging.Formatter):
         return visible(super().format(record), lines=record.exc_info is not None)
 
 
-class _Loud(logging.Filter):
-    """Only warnings and errors of bm25s, whose import resets its own level."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not record.name.startswith("bm25s") or record.levelno >= logging.WARNING
-
-
 def _log(session: Session) -> None:
     """Set up logging, and the bars of libraries that read their settings when they are imported."""
     verbosity = session.level
@@ -135,7 +128,8 @@ def _log(session: Session) -> None:
     if not common.messages.is_terminal:  # in a file a message is one line, however long
         handler = logging.StreamHandler()
         handler.setFormatter(_Line("[%(asctime)s] %(levelname)-8s %(message)s", "%X"))
-    handler.addFilter(_Loud())
+    # the import of bm25s resets its own level
+    handler.addFilter(lambda record: not record.name.startswith("bm25s") or record.levelno >= logging.WARNING)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
     levels = (logging.CRITICAL, logging.WARNING, logging.INFO, logging.DEBUG)
     logging.getLogger("patent_mteb").setLevel(levels[verbosity])

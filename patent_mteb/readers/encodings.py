@@ -51,7 +51,6 @@ ENCODINGS: dict[str, tuple[str, Callable[[bytes], bool]]] = {
 _CLEAR = 0.8
 _SAMPLE = 1 << 20
 _CHUNK = 1 << 20
-_MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 def encoding_of(path: Path) -> tuple[str, str]:
@@ -65,7 +64,7 @@ def encoding_of(path: Path) -> tuple[str, str]:
 def _encoding_of(path: Path, size: int, changed: int) -> tuple[str, str]:
     with readable(path), open_binary(path) as stream:
         start = stream.read(_CHUNK)
-        if any(start.startswith(mark) for mark, _ in _MARKS):
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16", "UTF-16"
         if half := _utf_16(start):
             return half, "UTF-16"
