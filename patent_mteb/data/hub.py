@@ -24,8 +24,6 @@ from patent_mteb.identity import digest
 
 logger = logging.getLogger(__name__)
 
-_SHORT = re.compile(r"[0-9a-f]{7,39}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _FULL_DISK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 _commits: dict[tuple[object, ...], str] = {}
 _failures: dict[tuple[object, ...], AccessError] = {}
@@ -33,12 +31,12 @@ _failures: dict[tuple[object, ...], AccessError] = {}
 
 def is_commit(revision: str) -> bool:
     """Whether a revision is the full hash of a commit."""
-    return bool(_COMMIT.fullmatch(revision))
+    return bool(re.fullmatch("[0-9a-f]{40}", revision))
 
 
 def is_short(revision: str) -> bool:
     """Whether a revision is the beginning of a commit's hash."""
-    return bool(_SHORT.fullmatch(revision))
+    return bool(re.fullmatch("[0-9a-f]{7,39}", revision))
 
 
 def matches_pin(pinned: str, revision: str) -> bool:

@@ -38,7 +38,6 @@ None is confirmed yet. An owner of a licensed copy enters its hash here before a
 """
 
 _NOTES = Path(".cache", "huggingface", "download")
-_STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
 _MIXED: set[tuple[Path, str]] = set()
 """Folders and revisions that changed while this process read them: its caches may mix two states."""
 
@@ -148,7 +147,7 @@ class Source:
 
 def plain_name(task: str) -> str:
     """Return a task's name without the suffix of its data."""
-    return _STATE.sub("", task)
+    return re.sub(r"\.(sample|local-[0-9a-f]+)$", "", task)
 
 
 def _registered(data: DataSet, revision: str) -> bool:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
+from typing import NoReturn
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import file_hash, folder_lock
@@ -48,59 +49,49 @@ _OLE_HEADER = 512
 
 def _refuse_damaged(path: Path) -> None:
     """Refuse a path that no reader can read, as far as the start of the file shows it."""
+
+    def refuse(problem: str, remedy: str = "get it again, or leave it out") -> NoReturn:
+        raise DataError(problem, path=path, remedy=remedy)
+
     with readable(path):
         mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
-        raise DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
+        refuse("a link to a directory, which is not followed", "name that directory too")
     if not stat.S_ISREG(mode):
-        raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
-    if problem := _problem(path):
-        raise DataError(problem, path=path, remedy=_FOREIGN.get(problem, "get it again, or leave it out"))
-
-
-_PDF, _WORD = "a PDF, not a table", "a Word document, not a table"
-_PASSWORD, _XML_2003 = "the workbook has a password", "an XML workbook of Excel 2003"
-_OPEN = "the lock file of a workbook that is open in Excel"
-_FOREIGN = {
-    _OPEN: "name the workbook itself",
-    _PDF: "export the list as a workbook or CSV",
-    _WORD: "copy its table into a workbook, and save it as .xlsx",
-    _PASSWORD: "open it in Excel and save it without the password",
-    _XML_2003: "open it in Excel and save it as .xlsx",
-}
-"""What a file is -> what its user can do."""
-_STREAMS = {"EncryptedPackage": _PASSWORD, "WordDocument": _WORD}
-"""A stream of a compound file of Microsoft -> what the file is."""
-
-
-def _problem(path: Path) -> str:
+        refuse("neither a file nor a directory", "leave it out")
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
         if not start:
-            return "the file is empty"
+            refuse("the file is empty")
         if path.name.startswith(_LOCK):
-            return _OPEN
+            refuse("the lock file of a workbook that is open in Excel", "name the workbook itself")
         if not start.strip(b"\0"):
-            return "zero bytes where data should be (is the file complete?)"
+            refuse("zero bytes where data should be (is the file complete?)")
         if start.lstrip().lower().startswith((b"<!doctype html", b"<html")) and form_of(path) != "html":
-            return "a web page, no data (an error that a server sent?)"
+            refuse("a web page, no data (an error that a server sent?)")
         if b"urn:schemas-microsoft-com:office:spreadsheet" in start:
-            return _XML_2003
-        if start.startswith((b"%PDF", b"{\\rtf")):
-            return _PDF if start.startswith(b"%") else _WORD
+            refuse("an XML workbook of Excel 2003", "open it in Excel and save it as .xlsx")
+        if start.startswith(b"%PDF"):
+            refuse("a PDF, not a table", "export the list as a workbook or CSV")
+        is_word = start.startswith(b"{\\rtf")
         if start.startswith(b"\xd0\xcf\x11\xe0") and len(start) >= _OLE_HEADER:
             stream.seek((int.from_bytes(start[48:52], "little") + 1) << start[30])
             streams = stream.read(_HEAD)
-            return next((what for name, what in _STREAMS.items() if name.encode("utf-16-le") in streams), "")
-        if path.suffix == ".gz" and not start.startswith(b"\x1f\x8b"):
-            return "not compressed, although its name ends with .gz"
-        if not start.startswith(_ZIP):
-            return ""
-        try:
-            names = zipfile.ZipFile(stream).namelist()
-            return _WORD if "word/document.xml" in names else "" if names else "a zip file without any file"
-        except (zipfile.BadZipFile, ValueError) as error:
-            return f"not a complete zip file ({error})"
+            if "EncryptedPackage".encode("utf-16-le") in streams:
+                refuse("the workbook has a password", "open it in Excel and save it without the password")
+            is_word = "WordDocument".encode("utf-16-le") in streams
+        elif path.suffix == ".gz" and not start.startswith(b"\x1f\x8b"):
+            refuse("not compressed, although its name ends with .gz")
+        elif start.startswith(_ZIP):
+            try:
+                names = zipfile.ZipFile(stream).namelist()
+            except (zipfile.BadZipFile, ValueError) as error:
+                refuse(f"not a complete zip file ({error})")
+            if not names:
+                refuse("a zip file without any file")
+            is_word = "word/document.xml" in names
+        if is_word:
+            refuse("a Word document, not a table", "copy its table into a workbook, and save it as .xlsx")
 
 
 def _unknown(path: Path) -> DataError:
