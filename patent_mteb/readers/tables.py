@@ -124,7 +124,7 @@ class _TableReader:
         """Collect the labels of publications with several rows, such as one row for each topic."""
         found: dict[str, list[tuple[Label, ...]]] = {}
         for row in self._rows():
-            found.setdefault(self._own_number(row), []).append(tuple(self._labels(row)))
+            found.setdefault(self._publication_number(row), []).append(tuple(self._labels(row)))
         self._more = {
             publication: tuple(dict.fromkeys(label for labels in several for label in labels))
             for publication, several in found.items()
@@ -134,7 +134,7 @@ class _TableReader:
     def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
         self._notes, self._place = [], place
-        publication = self._own_number(row)
+        publication = self._publication_number(row)
         if "publication_number" in self._columns.fields:
             if not publication:
                 yield Skipped("", place, "no publication number")
@@ -228,7 +228,7 @@ class _TableReader:
         texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
-    def _own_number(self, row: Mapping[str, Any]) -> str:
+    def _publication_number(self, row: Mapping[str, Any]) -> str:
         fields = self._columns.fields
         return self._number(row, fields.get("publication_number"), self._text(row, fields.get("kind")))
 
