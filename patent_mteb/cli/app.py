@@ -101,9 +101,8 @@ def command(
 
     def register(function: Function) -> Function:
         group, _, last = name.rpartition(" ")
-        (GROUPS[group] if group else app).command(
-            function, name=last, sort_key=list(COMMANDS).index(name), validator=check
-        )
+        place = list(COMMANDS).index(name)
+        (GROUPS[group] if group else app).command(function, name=last, sort_key=place, validator=check)
         COMMANDS[name] = examples
         _NAMES[function] = name
         return function
@@ -148,11 +147,9 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
     except CycloptsError as error:
         refuse(error)
     if function == app.help_print or function in [group.help_print for group in GROUPS.values()]:
-        requested = not {"--help", "-h"}.isdisjoint(words)
-        print_help(
-            " ".join(word for word in words if not word.startswith("-")), console if requested else common.messages
-        )
-        raise SystemExit(0 if requested else 2)
+        wanted = not {"--help", "-h"}.isdisjoint(words)
+        print_help(" ".join(word for word in words if not word.startswith("-")), console if wanted else common.messages)
+        raise SystemExit(0 if wanted else 2)
     if function not in _NAMES:
         function(*bound.args, **bound.kwargs)
         raise SystemExit(0)

@@ -350,9 +350,7 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
             settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
             _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
         if plan.lacking:
-            _say_wrapped(
-                "  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items())
-            )
+            _say_wrapped("  no record has ", "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items()))
 
 
 def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:

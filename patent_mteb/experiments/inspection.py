@@ -188,11 +188,8 @@ def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[s
         common = [name for name in texts if share.get(name, 1.0) >= _COMMON]
         waived = {"require": ",".join(common)} if common != texts else {}
     sample = {name: getattr(small_set, name) for name in known if name != "require"}
-    small = {
-        name: written(value)
-        for name, value in sample.items()
-        if written(value) != known[name] and not _caps(name, value)
-    }
+    changed = {name: written(value) for name, value in sample.items() if not _caps(name, value)}
+    small = {name: value for name, value in changed.items() if value != known[name]}
     least = {
         name: "1" for name in known if name.startswith("min_") and int(known[name]) > 1 and not name.endswith("year")
     }
