@@ -189,7 +189,7 @@ def _show_removed(removed: Sequence[Removed]) -> None:
 
 
 def _show_import(accounts: Sequence[Account]) -> None:
-    """Print the outcome of each file; of many files in sum, since import.json has each."""
+    """Print the outcome of each file, or of many files together (import.json has each)."""
     from patent_mteb.readers.tables import COLUMNS_READ
 
     many = len(accounts) > _SHOWN

@@ -1,4 +1,4 @@
-"""The directory of ``PATENT_MTEB_DATA``: whose data it contains, and which directory a wrong one may stand for.
+"""The directory of ``PATENT_MTEB_DATA``: the owner of its data, and the directory that a wrong one probably means.
 
 A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is a complete data set of its owner: missing
 tables are neither fetched nor replaced. In any other directory the hub or the sample replaces missing tables.

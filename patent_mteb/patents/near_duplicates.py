@@ -106,7 +106,7 @@ class Sketched(ById[Patent]):
 
 
 NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
-"""Values of the setting ``twins`` -> what becomes of near-duplicates, as the log of a build says it."""
+"""Values of the setting ``twins`` -> what happens to near-duplicates, in the words of the log of a build."""
 
 
 def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:

@@ -1,7 +1,7 @@
 """Detect the encoding of a text table, and read its lines.
 
-A file that is not UTF-8 is UTF-16, or in one of :data:`ENCODINGS`: the one in which the largest share of its other than
-ASCII characters is in daily use. charset-normalizer is not used: with the few such characters of a short list it
+A file that is not UTF-8 is UTF-16, or in one of :data:`ENCODINGS`: the one in which the largest share of its non-ASCII
+characters is in daily use. charset-normalizer is not used: with the few such characters of a short list it
 names other encodings (``für Öl`` in Windows-1252: cp850, ``一种泵`` in GBK: Big5).
 """
 
@@ -103,7 +103,7 @@ def _clearest(sample: bytes) -> tuple[str, str]:
 
 
 def _share(sample: bytes, codec: str, common: Callable[[bytes], bool]) -> float:
-    """The share of the other than ASCII characters that are in daily use; 0 if the sample cannot be decoded."""
+    """The share of the non-ASCII characters that are in daily use; 0 if the sample cannot be decoded."""
     try:
         text = sample.decode(codec)
     except UnicodeDecodeError as error:

@@ -180,7 +180,7 @@ class Work:
 class Removed:
     """An input that was removed, or publications: ``what`` names them, ``records`` counts the records by kind.
 
-    ``kept`` are those of its publications that other inputs have. It had added to ``joined`` publications of others.
+    ``kept`` are those of its publications that other inputs have. It had added fields to ``joined`` others.
     """
 
     what: str
@@ -415,7 +415,7 @@ def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> li
 
 
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: Collection[str]) -> list[Account]:
-    """Return the inputs to read: unfinished ones and, if a part leaves, those that lost to or took from a part."""
+    """Return the inputs to read: unfinished ones and, if a part is removed, those that lost or added records."""
     staying = [account for part, account in accounts.items() if part not in leaving]
     finished = {account.part for account in staying if account.done}
     todo = {one.part: one for one in planned if one.part not in finished}

@@ -1,4 +1,4 @@
-"""Say what the values of a column are: publication numbers, dates, classes, counts, claims, texts, or words."""
+"""Recognise the values of a column: publication numbers, dates, classes, counts, claims, texts, or words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Suggest a column map for a table from the names and the values of its columns.
 
 A name of ``headers.toml`` proposes a field, and the values decide: a count is never a text, a number or a family.
-A column with another name is taken for what its values can only be.
+A column with an unknown name gets the only field that its values fit.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _unfit(section: str, ours: str, column: str, guess: _Guess) -> str:
 
 
 def _by_values(columns: Sequence[str], guess: _Guess) -> None:
-    """Give columns of unknown names to the fields that only they can be."""
+    """Assign columns of unknown names to the fields that only they fit."""
     fields = guess.found.get("fields", {})
     free = [name for name in columns if name not in guess.used()]
     what = {name: one.what for name, one in guess.typed.items()}
