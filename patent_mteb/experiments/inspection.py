@@ -292,8 +292,8 @@ class Twins:
 class Inspection:
     """The result of :func:`inspect`.
 
-    ``joined_by`` counts the recorded families that each rule of the definition ``joined`` joins to another. ``unreadable``
-    publication numbers match only if written identically. ``dates`` are the first and last day of each
+    ``joined_by`` counts the recorded families that each rule of the definition ``joined`` joins to another.
+    ``unreadable`` publication numbers match only if written identically. ``dates`` are the first and last day of each
     field. ``offices``, ``languages`` (of the abstract, else the title) and ``letters`` (categories of citations) are
     counts, most frequent first, with ``""`` for none. ``step`` is the first step that links most citations. Benchmarks
     were tried on ``tried_on`` publications.
