@@ -41,8 +41,7 @@ except ImportError:  # Windows
     fcntl = None
 
 LARGEST_RATIO = 200
-SMALL_MEMBER = 1 << 24
-"""A compressed file may unpack to 200 times its size, or to 16 MiB."""
+SMALL_MEMBER = 1 << 24  # a compressed file may unpack to 200 times its size, or to 16 MiB
 _BUILDING = "building"
 QUIET_SECONDS = 60.0
 _HEARTBEAT_SECONDS = 10.0
@@ -50,10 +49,8 @@ _REPLACE_ATTEMPTS = 20
 _PARTIAL_NAME = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
 _BUILDING_NAME = re.compile(r"\.building-(\d+)-.+")
 _AT_ONCE = 10_000
-_BYTES_AT_ONCE = 1 << 25
-"""Rows, and bytes of rows, in memory as columns while a table is written."""
-_MADE_AT_ONCE = 250
-"""Rows that are in memory as Python objects meanwhile."""
+_BYTES_AT_ONCE = 1 << 25  # rows, and bytes of rows, in memory as columns while a table is written
+_MADE_AT_ONCE = 250  # rows that are in memory as Python objects meanwhile
 _TEXTS_AT_ONCE = 256
 _BUFFER = 1 << 20
 

@@ -154,9 +154,8 @@ def _check(state: str, found: str) -> str:
 def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) -> str:
     """Return the hexadecimal hash of the names and contents of every file below a folder and its linked folders.
 
-    The content of a Parquet file is its rows, that of any other file its bytes.
-
-    Hidden files and byte code are ignored, unless ``modules.json`` names them.
+    The content of a Parquet file is its rows, that of any other file its bytes. Hidden files and byte code are ignored,
+    unless ``modules.json`` names them.
 
     The hash of an unchanged folder (same names, sizes, times and inodes) is cached, so that gigabytes are read once. A
     corrupt cache file is ignored, and no hash is cached while files still change. An unreadable file counts by its
@@ -321,5 +320,5 @@ def local_name(path: Path) -> str:
     parts = [path.resolve().name]
     if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):
         parts.insert(0, path.resolve().parent.name)
-    given = "-".join(part for part in parts if part)
-    return "local/" + (re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-") or digest(given))
+    name = "-".join(part for part in parts if part)
+    return "local/" + (re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-") or digest(name))

@@ -18,15 +18,11 @@ from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError, PatentMTEBError
 
-ENGINES = ("local", "ray")
-"""This machine, or a Ray cluster (a local one is started if there is none)."""
-
 Tell = Callable[[int], None]
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 _LOOK_SECONDS = 0.5
-_RETRIES = 5
-"""How often Ray runs a function again whose worker was killed."""
+_RETRIES = 5  # how often Ray runs a function again whose worker was killed
 
 
 def quiet(units: int) -> None:
@@ -57,7 +53,10 @@ def each(
     gpus: bool = False,
     tell: Tell = quiet,
 ) -> Iterator[tuple[Thing, Result]]:
-    """Yield every item with its result, in the order in which they finish."""
+    """Yield every item with its result, in the order in which they finish.
+
+    The engine is ``local`` (this machine) or ``ray`` (a Ray cluster; a local one is started if there is none).
+    """
     if engine == "ray":
         return _on_ray(function, things, gpus, tell)
     if workers < 2 or len(things) < 2:
@@ -91,8 +90,7 @@ def _side_by_side(
             pool.shutdown(cancel_futures=True)
 
 
-_done: Any = None
-"""In a worker process: the number of units that all workers have done."""
+_done: Any = None  # in a worker process: the number of units that all workers have done
 
 
 def _begin(done: Any) -> None:

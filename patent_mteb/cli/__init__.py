@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import importlib.util
 import logging
 import os
+import pkgutil
 import sys
 import traceback
 import warnings
@@ -24,29 +26,17 @@ from cyclopts import CycloptsError
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import (  # noqa: F401
-    app,
-    common,
-    data,
-    doctor,
-    edition,
-    listing,
-    models,
-    publish,
-    report,
-    reproduce,
-    run,
-    runs,
-    store,
-    train,
-    trial,
-)
+from patent_mteb.cli import app, common
 from patent_mteb.cli.app import COMMANDS
 from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.report.words import visible
 
 __all__ = ["COMMANDS", "main"]
+
+for _module in pkgutil.iter_modules(__path__):  # each registers its commands
+    if _module.name != "__main__":
+        importlib.import_module(f"{__name__}.{_module.name}")
 
 atexit.register(gc.freeze)  # the last collection, of memory that is returned anyway, took half a second
 
@@ -128,13 +118,6 @@ class _Line(logging.Formatter):
         return visible(super().format(record), lines=record.exc_info is not None)
 
 
-class _Loud(logging.Filter):
-    """Only warnings and errors of bm25s, whose import resets its own level."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not record.name.startswith("bm25s") or record.levelno >= logging.WARNING
-
-
 def _log(session: Session) -> None:
     """Set up logging, and the bars of libraries that read their settings when they are imported."""
     verbosity = session.level
@@ -145,7 +128,8 @@ def _log(session: Session) -> None:
     if not common.messages.is_terminal:  # in a file a message is one line, however long
         handler = logging.StreamHandler()
         handler.setFormatter(_Line("[%(asctime)s] %(levelname)-8s %(message)s", "%X"))
-    handler.addFilter(_Loud())
+    # the import of bm25s resets its own level
+    handler.addFilter(lambda record: not record.name.startswith("bm25s") or record.levelno >= logging.WARNING)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
     levels = (logging.CRITICAL, logging.WARNING, logging.INFO, logging.DEBUG)
     logging.getLogger("patent_mteb").setLevel(levels[verbosity])

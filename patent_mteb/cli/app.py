@@ -90,19 +90,19 @@ def command(
 ) -> Callable[[Function], Function]:
     """Register a function as a command, such as ``"data import"``; the first line of its docstring is its help.
 
-    ``requires`` maps optional parameters to their names in messages: one of the options ``unless`` is given, or they.
+    ``requires`` maps optional parameters to their names in messages. They are required unless an option of ``unless``
+    is named.
     """
 
-    def check(**given: Any) -> None:
-        lacking = [label for parameter, label in (requires or {}).items() if parameter not in given]
-        if lacking and not any(given.get(option) for option in unless):
+    def check(**arguments: Any) -> None:
+        lacking = [label for parameter, label in (requires or {}).items() if parameter not in arguments]
+        if lacking and not any(arguments.get(option) for option in unless):
             raise ValueError(f"{', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} required")
 
     def register(function: Function) -> Function:
         group, _, last = name.rpartition(" ")
-        (GROUPS[group] if group else app).command(
-            function, name=last, sort_key=list(COMMANDS).index(name), validator=check
-        )
+        place = list(COMMANDS).index(name)
+        (GROUPS[group] if group else app).command(function, name=last, sort_key=place, validator=check)
         COMMANDS[name] = examples
         _NAMES[function] = name
         return function
@@ -147,9 +147,9 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
     except CycloptsError as error:
         refuse(error)
     if function == app.help_print or function in [group.help_print for group in GROUPS.values()]:
-        asked = not {"--help", "-h"}.isdisjoint(words)
-        print_help(" ".join(word for word in words if not word.startswith("-")), console if asked else common.messages)
-        raise SystemExit(0 if asked else 2)
+        wanted = not {"--help", "-h"}.isdisjoint(words)
+        print_help(" ".join(word for word in words if not word.startswith("-")), console if wanted else common.messages)
+        raise SystemExit(0 if wanted else 2)
     if function not in _NAMES:
         function(*bound.args, **bound.kwargs)
         raise SystemExit(0)
@@ -227,8 +227,8 @@ def _usage(error: CycloptsError) -> str:
             known = ", ".join(choices)
             return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
     if type(error) is MissingArgumentError and error.argument:
-        given = bool(error.keyword or error.argument.tokens)
-        return f"{_name(error.argument)} {'needs a value' if given else 'is required'}"
+        named = bool(error.keyword or error.argument.tokens)
+        return f"{_name(error.argument)} {'needs a value' if named else 'is required'}"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument '{error.unused_tokens[0]}'"
     if isinstance(error, ValidationError) and not error.argument:

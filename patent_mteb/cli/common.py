@@ -23,8 +23,7 @@ from patent_mteb.report.words import visible
 if TYPE_CHECKING:
     from patent_mteb.recipes.log import BuildLog
 
-_NAMED = 3
-"""Names printed before a reason that many tasks share; --json names all."""
+_NAMED = 3  # names printed before a reason that many tasks share; --json names all
 
 
 class _Literal(RenderHook):
@@ -213,7 +212,7 @@ RUNS = "scores, the names of models, and the patent numbers of queries and docum
 
 
 def say_content(content: str) -> None:
-    """Say what files that may be handed on hold; tests/cli/test_confidential.py compares it with the files."""
+    """Print the content of files that a user may share; tests/cli/test_confidential.py compares it with the files."""
     say(f"These files hold {content} (docs/confidential.md).")
 
 

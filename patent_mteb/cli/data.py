@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from patent_mteb.readers.items import Reader
     from patent_mteb.readers.records_directory import Account
 
-_SHOWN = 12
-"""Up to this number of files, each has its own rows in the table."""
+_SHOWN = 12  # up to this number of files, each has its own rows in the table
 
 
 @command(
@@ -190,7 +189,7 @@ def _show_removed(removed: Sequence[Removed]) -> None:
 
 
 def _show_import(accounts: Sequence[Account]) -> None:
-    """Print the outcome of each file; of many files in sum, since import.json has each."""
+    """Print the outcome of each file, or of many files together (import.json has each)."""
     from patent_mteb.readers.tables import COLUMNS_READ
 
     many = len(accounts) > _SHOWN
@@ -351,9 +350,7 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
             settings = [f"--set {shlex.quote(setting)}" for setting in found.settings_of(plan)]
             _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
         if plan.lacking:
-            _say_wrapped(
-                "  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items())
-            )
+            _say_wrapped("  no record has ", "; ".join(f"{name} (for {use})" for name, use in plan.lacking.items()))
 
 
 def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
@@ -535,12 +532,13 @@ def summarise(
     from patent_mteb.endpoints.chat import CUT
     from patent_mteb.experiments.summarising import ModelSummaries, summarise_patents
     from patent_mteb.patents.collection import read_collection
-    from patent_mteb.patents.summaries import write_summaries
+    from patent_mteb.patents.summaries import KINDS, write_summaries
 
-    chosen = _kinds(kinds)
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise DataError(f"there is no kind of summary '{unknown[0]}'", remedy=f"choose among {', '.join(KINDS)}")
     writer = _writer(endpoint, model, characters, requests)
     patents = _chosen(read_collection(records).patents, queries)
-    found = summarise_patents(patents, writer, chosen, progress=requests.bars)
+    found = summarise_patents(patents, writer, kinds or KINDS, progress=requests.bars)
     write_summaries(out, found.rows)
     common.say(f"{len(found.rows)} {'extracts' if extractive else 'summaries'} in {out.resolve()}")
     if found.existing:
@@ -557,14 +555,6 @@ def summarise(
         common.say(f"{used.calls} answers, {tokens}, {new} new")
     common.say(f"use them with: patent-mteb data build sophia … --set summaries={out}")
     return 0 if (found.rows or found.existing) and not found.faults else 1
-
-
-def _kinds(given: Sequence[str]) -> tuple[str, ...]:
-    from patent_mteb.patents.summaries import KINDS
-
-    if unknown := [kind for kind in given if kind not in KINDS]:
-        raise DataError(f"there is no kind of summary '{unknown[0]}'", remedy=f"choose among {', '.join(KINDS)}")
-    return tuple(given or KINDS)
 
 
 def _writer(endpoint: str | None, model: str | None, characters: int, requests: LanguageModel) -> Any:

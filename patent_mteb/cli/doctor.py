@@ -50,21 +50,16 @@ def doctor(
     common.result([asdict(finding) for finding in findings])
     for finding in findings:
         common.say("mended" if finding.fixed else "error", finding)
-    wrong = len(findings) + (_recompute(results or Path("results"), recompute, models, store) if recompute else 0)
-    common.say(f"{wrong} findings" if wrong else "all is well")
-    return 1 if wrong else 0
+    wrong, skipped = len(findings), 0
+    if recompute:
+        from patent_mteb.store import default_path
 
-
-def _recompute(results: Path, share: float, models: Sequence[str], store: Path | None) -> int:
-    """Print what a recomputation finds and return the number of problems."""
-    from patent_mteb.experiments.doctor import recompute
-    from patent_mteb.store import default_path
-
-    wrong = skipped = 0
-    for done in recompute(results, share, models=list(models), store=store or default_path()):
-        common.say("error" if done.problem else "note" if done.reason else "right", done)
-        wrong += bool(done.problem)
-        skipped += bool(done.reason)
+        folder, store = results or Path("results"), store or default_path()
+        for done in doctor.recompute(folder, recompute, models=list(models), store=store):
+            common.say("error" if done.problem else "note" if done.reason else "right", done)
+            wrong += bool(done.problem)
+            skipped += bool(done.reason)
     if skipped:
         common.say(f"{skipped} results were not recomputed")
-    return wrong
+    common.say(f"{wrong} findings" if wrong else "all is well")
+    return 1 if wrong else 0

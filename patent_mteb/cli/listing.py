@@ -13,7 +13,6 @@ from patent_mteb.errors import NotThereError
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
-    from patent_mteb.data.roots import Own
     from patent_mteb.tasks.base import PatentTask
 
 
@@ -78,25 +77,19 @@ def _task(task: type[PatentTask]) -> dict[str, Any]:
 
 def _place(task: type[PatentTask]) -> str:
     from patent_mteb.data import loading
+    from patent_mteb.tasks import catalogue
+    from patent_mteb.tasks.own_data import own_data_name
 
     try:
         source = loading.resolve(task.data, True if task.force_sample else None)
     except NotThereError:
         return "not built"
     if source.own and task.own is None:
-        return f"{source.place} (as {named})" if (named := _own_name(task, source.own)) else "not built"
+        name = own_data_name(task.facts, task.metadata.name, source.own.name)
+        built = (one.metadata.name for benchmark in catalogue.own_benchmarks() for one in benchmark.task_classes)
+        return f"{source.place} (as {name})" if name in built else "not built"
     gate = ", gated" if source.kind == "hub" and task.data.gated else ""
     return f"{source.place}{gate}"
-
-
-def _own_name(task: type[PatentTask], own: Own) -> str | None:
-    """Return the name of a published task on own data; None without a table for it."""
-    from patent_mteb.tasks import catalogue
-    from patent_mteb.tasks.own_data import own_data_name
-
-    built = {one.metadata.name for benchmark in catalogue.own_benchmarks() for one in benchmark.task_classes}
-    name = own_data_name(task.facts, task.metadata.name, own.name)
-    return name if name in built else None
 
 
 def _benchmarks() -> _Listed:

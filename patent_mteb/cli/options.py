@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 def exclusive(arguments: ArgumentCollection) -> None:
     """Refuse two options of a group whose options exclude each other."""
-    given = [argument.name for argument in arguments if argument.has_tokens]
-    if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other")
+    named = [argument.name for argument in arguments if argument.has_tokens]
+    if len(named) > 1:
+        raise ValueError(f"{' and '.join(named)} exclude each other")
 
 
 STORE = Group("Embedding store", validator=exclusive, sort_key=5)
@@ -59,10 +59,8 @@ def _device(_: Any, tokens: Sequence[Token]) -> str:
 WHOLE = Parameter(converter=_whole, metavar="N")
 POSITIVE = Parameter(converter=_whole, validator=Number(gte=1), metavar="N")
 AMOUNT = Parameter(validator=_finite)
-SEVERAL = Parameter(consume_multiple=(1, None))
-"""An option with one or more values: ``--tasks A B``."""
-FLAT = Parameter(name="*")
-"""A dataclass whose fields are options of their own."""
+SEVERAL = Parameter(consume_multiple=(1, None))  # an option with one or more values: `--tasks A B`
+FLAT = Parameter(name="*")  # a dataclass whose fields are options of their own
 
 Precision = Literal["float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary"]
 """Those of :mod:`patent_mteb.models.loading`, which ``--help`` does not import."""
@@ -241,7 +239,7 @@ class StoredModel(WithStore, Model):
 
 @dataclass(frozen=True, kw_only=True)
 class Loading(Model):
-    """Everything that changes how the model of ``-m`` is loaded."""
+    """Everything that changes the model of ``-m``, or the texts that it reads."""
 
     server: Annotated[str | None, Parameter(group=MODEL, metavar="URL", help=_EMBEDDING_SERVER)] = None
     backend: Annotated[Literal["torch", "onnx", "openvino"] | None, Parameter(group=MODEL)] = None
@@ -254,13 +252,15 @@ class Loading(Model):
     """Leave out the prompts of the model."""
     max_tokens: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
     """Read at most N tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)."""
+    layers: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
+    """Keep the first N transformer layers (PatenTEB Table 9)."""
+    input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
+    """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
     def loading(self) -> dict[str, Any]:
-        own = {
-            name: getattr(self, name, None)
-            for name in ["server", "backend", "attention", "max_tokens", "layers", "input"]
-        }
-        return {**super().loading(), "prompts": not self.no_prompts, **own}
+        own = ("server", "backend", "attention", "max_tokens", "layers", "input")
+        changes = {name: getattr(self, name) for name in own}
+        return {**super().loading(), "prompts": not self.no_prompts, **changes}
 
     def encode_kwargs(self) -> dict[str, Any]:
         if self.batch_tokens is None:
@@ -268,16 +268,6 @@ class Loading(Model):
         if self.store_folder is None:
             raise ModelError("--batch-tokens works with the embedding store only. Remedy: leave out --no-store")
         return {**super().encode_kwargs(), "batch_tokens": self.batch_tokens}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Editing(Loading):
-    """Changes to the encoder and to the texts that it reads."""
-
-    layers: Annotated[int | None, WHOLE, Parameter(group=MODEL)] = None
-    """Keep the first N transformer layers (PatenTEB Table 9)."""
-    input: Annotated[str | None, Parameter(group=MODEL, metavar="VARIANT")] = None
-    """Edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)."""
 
 
 @dataclass(frozen=True, kw_only=True)

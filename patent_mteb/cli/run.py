@@ -18,8 +18,8 @@ from patent_mteb.cli.options import (
     SEVERAL,
     WHOLE,
     Benchmarks,
-    Editing,
     LanguageModel,
+    Loading,
     Memory,
     Named,
     Results,
@@ -101,7 +101,7 @@ class _Composition:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(LanguageModel, _Composition, WithStore, Editing, _Usual):
+class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
     """Options of ``patent-mteb run``."""
 
     task_types: Annotated[tuple[str, ...], SEVERAL, Parameter(group=_FILTERS, metavar="TYPE...")] = ()
@@ -231,15 +231,15 @@ def _reranker(options: RunOptions, name: str, load: Callable[[str], Any]) -> Any
     return Judge(options.chat(options.chat_endpoint, name)) if options.chat_endpoint else load(name)
 
 
-def _given(options: RunOptions, names: Sequence[str]) -> list[str]:
-    """Return those of some options that the user gave, as the user writes them."""
+def _changed(options: RunOptions, names: Sequence[str]) -> list[str]:
+    """Return those of some options that differ from their defaults, as a command line writes them."""
     defaults = {field.name: field.default for field in fields(options)}
     return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) != defaults[name]]
 
 
 def _first_stage(options: RunOptions) -> list[str]:
-    """Return the given options that make another first stage, or edit the texts that an encoder reads."""
-    return _given(options, [*(field.name for field in fields(_Composition)), "layers", "input"])
+    """Return the changed options that make another first stage, or edit the texts that an encoder reads."""
+    return _changed(options, [*(field.name for field in fields(_Composition)), "layers", "input"])
 
 
 def _reranker_of_candidates(options: RunOptions, folder: Path) -> Any:
@@ -252,7 +252,7 @@ def _reranker_of_candidates(options: RunOptions, folder: Path) -> Any:
             f"{', '.join(others)} and --candidates exclude each other. Remedy: -m names the reranker, the first stage"
             " is done"
         )
-    if options.chat_endpoint and (others := _given(options, _OF_LOADING)):
+    if options.chat_endpoint and (others := _changed(options, _OF_LOADING)):
         raise ModelError(
             f"{', '.join(others)} cannot change the model of --chat-endpoint. Remedy: leave out {', '.join(others)}"
         )

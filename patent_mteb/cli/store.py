@@ -15,8 +15,8 @@ from patent_mteb.cli.options import (
     FLAT,
     SESSION,
     Benchmarks,
-    Editing,
     Engine,
+    Loading,
     Named,
     Session,
     Shard,
@@ -136,7 +136,7 @@ class _Tasks(Named):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeOptions(Editing, _Tasks):
+class EncodeOptions(Loading, _Tasks):
     """Options of ``patent-mteb store encode``."""
 
     shard: Shard = None

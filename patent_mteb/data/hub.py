@@ -1,12 +1,7 @@
 """Requests to the Hugging Face hub: the commit of a revision, and the files of a commit.
 
-==========  =============================  ==================================================================
-pin         example                        stands for
-==========  =============================  ==================================================================
-commit      40 hexadecimal digits          itself, without a request
-short hash  ``6ce1198``                    the one commit with this prefix
-branch      ``main`` (or a tag)            the commit that the hub names at the first request of a process
-==========  =============================  ==================================================================
+A pin is a commit, a short hash (the one commit with this prefix), or a branch or tag (the commit that the hub names at
+the first request of a process).
 
 Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is stored
 where the hub's client stores it (``refs``), and read from there when the hub cannot be reached. Failures are cached for
@@ -29,8 +24,6 @@ from patent_mteb.identity import digest
 
 logger = logging.getLogger(__name__)
 
-_SHORT = re.compile(r"[0-9a-f]{7,39}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _FULL_DISK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 _commits: dict[tuple[object, ...], str] = {}
 _failures: dict[tuple[object, ...], AccessError] = {}
@@ -38,12 +31,12 @@ _failures: dict[tuple[object, ...], AccessError] = {}
 
 def is_commit(revision: str) -> bool:
     """Whether a revision is the full hash of a commit."""
-    return bool(_COMMIT.fullmatch(revision))
+    return bool(re.fullmatch("[0-9a-f]{40}", revision))
 
 
 def is_short(revision: str) -> bool:
     """Whether a revision is the beginning of a commit's hash."""
-    return bool(_SHORT.fullmatch(revision))
+    return bool(re.fullmatch("[0-9a-f]{7,39}", revision))
 
 
 def matches_pin(pinned: str, revision: str) -> bool:
@@ -92,10 +85,7 @@ def commit_of(key: str, revision: str, file: str, *, gated: bool = False) -> str
 
 
 def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
-    """Return the local path of a file of a commit, from the client's cache or from the hub.
-
-    A damaged file of the cache is fetched again.
-    """
+    """Return the local path of a file of a commit, from the client's cache or from the hub."""
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 
     cached = try_to_load_from_cache(key, file, revision=commit, repo_type="dataset")
@@ -145,7 +135,7 @@ def matches_etag(path: Path, etag: str) -> bool:
 
 
 def forget() -> None:
-    """Forget the commits of branches and the failed requests, so that the hub is asked again."""
+    """Forget the commits of branches and the failed requests, so that they are requested again."""
     _commits.clear()
     _failures.clear()
 

@@ -34,11 +34,10 @@ TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 REGISTERED: dict[str, frozenset[str]] = {}
 """By data set: the hashes of local directories that are known to be the authors' data (``local-<hash>``).
 
-None is confirmed yet. An owner of a licensed copy enters its hash here before a run, or asks for it to be shipped.
+None is confirmed yet. An owner of a licensed copy enters its hash here before a run.
 """
 
 _NOTES = Path(".cache", "huggingface", "download")
-_STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
 _MIXED: set[tuple[Path, str]] = set()
 """Folders and revisions that changed while this process read them: its caches may mix two states."""
 
@@ -53,7 +52,7 @@ class DataSet:
             (``__main__`` too) with ``build(patents, citations, root, params)`` and ``SAMPLE``; empty for no sample.
         revision: pin on the hub, a commit where one is known; empty for an unreleased data set.
         gated: whether the hub asks for consent.
-        file: a file that every revision has, of which the hub is asked the commit.
+        file: a file that every revision has, by which its commit is requested from the hub.
     """
 
     key: str
@@ -89,8 +88,8 @@ class Source:
         """Suffix of the name of a task on these data."""
         if self.kind == "sample":
             return ".sample"
-        own = self.revision.startswith("local-") and not _registered(self.data, self.revision)
-        return f".{self.revision}" if own else ""
+        unpublished = self.revision.startswith("local-") and not _registered(self.data, self.revision)
+        return f".{self.revision}" if unpublished else ""
 
     @property
     def subset(self) -> str:
@@ -148,7 +147,7 @@ class Source:
 
 def plain_name(task: str) -> str:
     """Return a task's name without the suffix of its data."""
-    return _STATE.sub("", task)
+    return re.sub(r"\.(sample|local-[0-9a-f]+)$", "", task)
 
 
 def _registered(data: DataSet, revision: str) -> bool:
@@ -268,8 +267,8 @@ def _sample_records(recipe: str) -> tuple[Sequence[Patent], Sequence[Citation]]:
     """Return the records of a recipe's sample; the built-in ones have long texts only if the recipe needs them."""
     from patent_mteb import sample
 
-    if (own := getattr(recipes.find(recipe), "sample_records", None)) is not None:
-        patents, citations = own()
+    if (records := getattr(recipes.find(recipe), "sample_records", None)) is not None:
+        patents, citations = records()
         return patents, citations
     fields = {need.field for need in recipes.needs(recipe)}
     return sample.generate(not fields or not fields.isdisjoint(("description", "summaries")))

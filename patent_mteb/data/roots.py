@@ -1,4 +1,4 @@
-"""The directory of ``PATENT_MTEB_DATA``: whose data it contains, and which directory a wrong one may stand for.
+"""The directory of ``PATENT_MTEB_DATA``: the owner of its data, and the directory that a wrong one probably means.
 
 A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is a complete data set of its owner: missing
 tables are neither fetched nor replaced. In any other directory the hub or the sample replaces missing tables.
@@ -34,13 +34,9 @@ _RECORDS = ("patents", "citations", "relations", "import.json", "patents.parquet
 
 
 @dataclass(frozen=True)
-class Own:
+class Own(dataset.Identity):
     """The owner of the data of a task: identity in ``dataset.json``, and deviations of a recipe from its paper."""
 
-    name: str
-    version: str = "1"
-    owner: str = ""
-    licence: str = ""
     deviations: tuple[str, ...] = ()
 
 

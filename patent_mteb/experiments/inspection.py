@@ -36,14 +36,12 @@ from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
 
-ENOUGH = 50
-"""Number of queries of the headline task below which a score is unreliable."""
+ENOUGH = 50  # number of queries of the headline task below which a score is unreliable
 
 EXACT_UP_TO = 3_000
 """Greatest number of publications on which benchmarks are tried; of more, a connected subset is used."""
 
-_COMMON = 0.5
-"""A text stays required if at least this share of the publications has it."""
+_COMMON = 0.5  # a text stays required if at least this share of the publications has it
 
 
 @dataclass(frozen=True)
@@ -108,11 +106,7 @@ class Plan:
 
 
 def connected_subset(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:
-    """Return at most ``most`` publications, in families that cite one another.
-
-    The breadth-first search starts at the first family by hash. When no citation leads further, it starts again at the
-    next.
-    """
+    """Return at most ``most`` publications in families that cite one another, breadth first from the first by hash."""
     if len(patents) <= most:
         return list(patents)
     family_of = {patent.publication_number: patent.family_id for patent in patents}
@@ -186,11 +180,7 @@ def _benchmark(recipe: str) -> PatentBenchmark:
 
 
 def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Return the settings to try in order.
-
-    The paper's are first. The next waive texts that most records lack, then take the settings of the sample, then the
-    least counts.
-    """
+    """Return the settings to try: the paper's, without texts that most records lack, the sample's, the least counts."""
     small_set = recipes.find(recipe).SAMPLE
     known = {setting.name: setting.default for setting in recipes.settings(recipe) if hasattr(small_set, setting.name)}
     waived: dict[str, str] = {}
@@ -198,11 +188,8 @@ def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[s
         common = [name for name in texts if share.get(name, 1.0) >= _COMMON]
         waived = {"require": ",".join(common)} if common != texts else {}
     sample = {name: getattr(small_set, name) for name in known if name != "require"}
-    small = {
-        name: written(value)
-        for name, value in sample.items()
-        if written(value) != known[name] and not _caps(name, value)
-    }
+    changed = {name: written(value) for name, value in sample.items() if not _caps(name, value)}
+    small = {name: value for name, value in changed.items() if value != known[name]}
     least = {
         name: "1" for name in known if name.startswith("min_") and int(known[name]) > 1 and not name.endswith("year")
     }
@@ -262,16 +249,14 @@ def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the logs of recipes and tasks during an attempt."""
-    levels = {name: logging.getLogger(name).level for name in ("patent_mteb", "mteb")}
-    for name in levels:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    """Silence logs and progress bars during an attempt."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
         with redirect_stderr(StringIO()):
             yield
     finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+        logging.disable(before)
 
 
 @dataclass(frozen=True)
@@ -295,10 +280,7 @@ class Landscape:
 
 @dataclass(frozen=True)
 class Twins:
-    """Publications of different families with the same title and abstract.
-
-    ``citing`` is the number of these families that cite another.
-    """
+    """Publications of different families with the same title and abstract; ``citing`` of the families cite another."""
 
     groups: int
     publications: int
@@ -310,8 +292,8 @@ class Twins:
 class Inspection:
     """The result of :func:`inspect`.
 
-    ``joined_by`` counts the given families that each rule of the definition ``joined`` joins to another. ``unreadable``
-    publication numbers match only if written identically. ``dates`` are the first and last day of each
+    ``joined_by`` counts the recorded families that each rule of the definition ``joined`` joins to another.
+    ``unreadable`` publication numbers match only if written identically. ``dates`` are the first and last day of each
     field. ``offices``, ``languages`` (of the abstract, else the title) and ``letters`` (categories of citations) are
     counts, most frequent first, with ``""`` for none. ``step`` is the first step that links most citations. Benchmarks
     were tried on ``tried_on`` publications.

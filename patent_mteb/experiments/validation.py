@@ -82,9 +82,7 @@ def validate(directory: Path, debug: bool = False) -> list[Finding]:
             findings.append(Finding(str(error), "error"))
             root = Root(directory)
         findings += _recorded(root)
-        findings += [
-            finding for benchmark, data, folder in present for finding in _check(benchmark, data, folder, root, debug)
-        ]
+        findings += [one for benchmark, data, folder in present for one in _check(benchmark, data, folder, root, debug)]
         findings += _missing_data_sets(present)
         texts = dict.fromkeys(record.getMessage() for record in warnings)
     notes = [Finding(text, "note") for text in texts if not _EMPTY_VIEW.search(text)]

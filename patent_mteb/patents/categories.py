@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Degree = Literal["xy", "a", ""]
-DEGREES: tuple[Degree, ...] = ("", "a", "xy")
-"""Degrees of relevance, weakest first."""
+DEGREES: tuple[Degree, ...] = ("", "a", "xy")  # degrees of relevance, weakest first
 
 
 class Relevance(NamedTuple):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from patent_mteb.patents.text import WORDING
+
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _WORDS = ("anspr", "revendication", "reivindicaci")
 _DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
@@ -15,23 +17,8 @@ _N = r"(?<!\d)\d{1,3}(?!\d)"
 
 _NEXT_NUMBER = r"(?= (?:(?:nach|gemäß|selon|según|la|le|el|las|les|de) ){0,2}(?:claims? )?\d)"
 _EUROPEAN = [
-    (re.compile(pattern, re.IGNORECASE), english)
-    for pattern, english in (
-        (r"(?<=\d)[ªº°]", ""),
-        (r"\b\w*(?:ansprüchen?|anspruche)\b|\brevendications\b|\breivindicaciones\b", "claims"),
-        (r"\b\w*anspruch(?:e?s)?\b|\brevendication\b|\breivindicaci[oó]n\b", "claim"),
-        (r"\bclaims (?:préc\w+entes|antérieures|ci-dessus|anteriores|precedentes|precedenti)\b", "preceding claims"),
-        (r"\bclaim (?:préc\w+ente|antérieure|ci-dessus|anterior|precedente)\b", "preceding claim"),
-        (
-            r"\b(?:vor\w*(?:gehend|gangen|stehend|gestellt|nannt|ig)|obig|oben(?:stehend|genannt)|früher)en\b",
-            "preceding",
-        ),
-        (r"\b(?:dem|des|der|la|el)(?= preceding claim\b)", "the"),
-        (r"\b(?:ersten|première|primera) claim\b", "claim 1"),
-        (rf"(?<=\d),? (?:bis(?: zu)?|à|a|hasta){_NEXT_NUMBER}", " to"),
-        (rf"(?<=\d),? (?:und ?/ ?oder|et ?/ ?ou|y ?/ ?o|oder|bzw\.|ou|o|u){_NEXT_NUMBER}", " or"),
-        (rf"(?<=\d),? (?:und|sowie|et|y|e){_NEXT_NUMBER}", " and"),
-    )
+    (re.compile(words.replace("{next_number}", _NEXT_NUMBER), re.IGNORECASE), english)
+    for words, english in WORDING["references_to_claims"]
 ]
 
 _CLAIM = "(?:权利要求|權利要求|请求项|請求項|申请专利范围|申請專利範圍|特許請求の範囲|クレーム|청구항)"
@@ -89,8 +76,7 @@ def _numbered_in_english(reference: re.Match[str]) -> str:
 def split_east_asian(text: str) -> list[tuple[int, str]]:
     """Split a claim set in Chinese, Japanese or Korean into pairs of number and text.
 
-    The marks are ``【請求項１】``, ``청구항 1`` or ``1.``, in one form throughout.
-    Without marks, each sentence is a claim.
+    The marks are ``【請求項１】``, ``청구항 1`` or ``1.``, in one form. Without marks, each sentence is a claim.
     """
     plain = text.translate(_DIGITS)
     named = [(int(mark[1] or mark[2]), mark.start(), mark.end()) for mark in _NAMED_MARK.finditer(plain)]

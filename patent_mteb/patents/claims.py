@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from patent_mteb.patents.claim_languages import in_english, is_east_asian, split_east_asian
 from patent_mteb.patents.records import Claim, Patent
-from patent_mteb.patents.text import plain_lines
+from patent_mteb.patents.text import any_of, plain_lines
 
 _NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
@@ -28,9 +28,7 @@ _NUMBERS_AFTER = re.compile(
     re.IGNORECASE,
 )
 _MISREAD_ONE_AFTER = re.compile(r"\s+[lI]\b")
-_EARLIER = (
-    r"(?:preceding|preceeding|proceeding|previous|foregoing|above|prior|earlier|aforementioned|aforesaid|antecedent)"
-)
+_EARLIER = f"(?:{any_of('earlier_claims')})"
 _ALL_EARLIER_BEFORE = re.compile(
     rf"\b(?:{_EARLIER}(?:[\s-]+\w+){{0,2}}?\s+claims?|(?:any|one|either|each)(?: one)?(?: of)?(?: the)? claims)$",
     re.IGNORECASE,
@@ -70,9 +68,7 @@ def _find_references(text: str) -> Iterator[_Reference]:
         elif _MISREAD_ONE_AFTER.match(text, end):
             yield _Reference(start, "1")
         elif named := _ORDINALS_BEFORE.search(text, lead, end):
-            yield _Reference(
-                start, _ORDINAL.sub(lambda one: str(1 + _ORDINALS.index(one[0].lower())), named["ordinals"])
-            )
+            yield _Reference(start, _ORDINAL.sub(lambda m: str(1 + _ORDINALS.index(m[0].lower())), named["ordinals"]))
         elif _THE_EARLIER_BEFORE.search(text, lead, end):
             yield _Reference(start, previous_only=True)
         elif _ALL_EARLIER_BEFORE.search(text, lead, end):
@@ -145,10 +141,7 @@ class _Mark(NamedTuple):
         return self.void or (self.after_stop and self.capital)
 
 
-_VOID = (
-    r"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:cancel\w*|withdrawn|deleted|omitted|reserved|not"
-    r" entered|gestrichen|entfallen|entfällt|annulée?s?|supprimée?s?|suprimid[ao]s?|取消|删除|刪除|削除|삭제)"
-)
+_VOID = rf"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:{any_of('void_claims')})"
 _VOID_BODY = re.compile(rf"\W*{_VOID}(?: without prejudice)?\W*", re.IGNORECASE)
 _VOID_END = re.compile(rf"\b{_VOID}(?: without prejudice)? ?[)\]][.;]?$", re.IGNORECASE)
 _STATUS = re.compile(
@@ -165,10 +158,7 @@ _MARK = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
-_CLAIM_OPENING = re.compile(
-    r"(?:An?|The|One|In|Use|Method|Process|Ein|Eine|Verfahren|Vorrichtung|Verwendung|Une?|Procédé|Dispositif|Utilisation"
-    r"|Una|Procedimiento|Método|Dispositivo|Uso)\b"
-)
+_CLAIM_OPENING = re.compile(rf"(?:{any_of('claim_openings')})\b")
 _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
 _LONGEST_PREFACE = 400
 _REFERENCE_WITHIN = 300
@@ -378,8 +368,7 @@ def split_claims(text: str) -> tuple[Claim, ...]:
 _READ_LANGUAGES = frozenset(["", "en", "de", "fr", "es", "zh", "ja", "ko"])
 
 
-_RARELY = 5
-"""Claims of a set that rarely are all independent: it may be in a language whose references are not read."""
+_RARELY = 5  # claims of a set that rarely are all independent: it may be in a language whose references are not read
 
 
 def unread_claims(patent: Patent) -> Iterator[str]:

@@ -32,8 +32,7 @@ _ROWS_AT_ONCE = 10_000
 _VALUES_AT_ONCE = 1000
 _CHARACTERS_AT_ONCE = 1 << 24
 _BYTES_IN_MEMORY = 1 << 26
-_READS_PER_RELEASE = 1 << 10
-"""Texts that are read one by one before their pages are released."""
+_READS_PER_RELEASE = 1 << 10  # texts that are read one by one before their pages are released
 
 _MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
@@ -100,10 +99,7 @@ def _memory_mapped(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
 
 
 def release_pages() -> None:
-    """Free the memory of all mapped columns; their pages are loaded again when they are read.
-
-    Code that reads whole columns calls this now and then.
-    """
+    """Free the memory of all mapped columns; their pages are loaded again when they are read."""
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in list(_MAPPED):
             mapped.madvise(mmap.MADV_DONTNEED)
@@ -120,7 +116,7 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
     return pa.chunked_array(chunks, pa.large_string())
 
 
-class _ById(Mapping[str, _Value]):
+class ById(Mapping[str, _Value]):
     """A mapping with the keys of another."""
 
     def __init__(self, keys: Mapping[str, Any]) -> None:
@@ -136,7 +132,7 @@ class _ById(Mapping[str, _Value]):
         return len(self._keys)
 
 
-class Texts(_ById[str]):
+class Texts(ById[str]):
     """Texts by id, in order, in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
@@ -177,7 +173,7 @@ class Texts(_ById[str]):
         return str(self.column[self._position[key]].as_py())
 
 
-class TitledTexts(_ById[tuple[str, str]]):
+class TitledTexts(ById[tuple[str, str]]):
     """Titles and texts by id, in one column: title, one space, text; or the text alone if there is no title."""
 
     def __init__(self, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
@@ -204,7 +200,7 @@ class TitledTexts(_ById[tuple[str, str]]):
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
 
 
-class Composed(_ById[_Value]):
+class Composed(ById[_Value]):
     """Values by id, each computed on every access."""
 
     def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.corpus import ById
 from patent_mteb.patents.families import Groups, age
 from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
 from patent_mteb.patents.records import (
@@ -31,10 +32,7 @@ from patent_mteb.patents.text import text_key
 
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
 _Value = TypeVar("_Value")
-_SHARED: dict[object, object] = {}
-"""One object for each of the few values that the parts of sketches have."""
-
-_SOME = "x"
+_SHARED: dict[object, object] = {}  # one object for each of the few values that the parts of sketches have
 
 
 def sketch(patent: Patent) -> Patent:
@@ -73,7 +71,7 @@ def _first_letter(text: str) -> str:
 
 def _mark(text: str) -> str:
     """A mark for a text, a space for white space. Letters would make too many different values to share."""
-    return _SOME if text.strip() else text and " "
+    return "x" if text.strip() else text and " "
 
 
 def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
@@ -86,7 +84,7 @@ def _marks(texts: _Texts) -> _Texts:
     return _shared(replace(texts, **{one.name: _mark(getattr(texts, one.name)) for one in fields(texts)}))
 
 
-class Sketched(Mapping[str, Patent]):
+class Sketched(ById[Patent]):
     """Sketches of patents by publication number, in the order of the patents."""
 
     def __init__(self, patents: Iterable[Patent]) -> None:
@@ -97,15 +95,10 @@ class Sketched(Mapping[str, Patent]):
             self._sketches[patent.publication_number] = sketch(patent)
             self._positions[patent.publication_number] = len(self._records)
             self._records.append(patent)
+        super().__init__(self._sketches)
 
     def __getitem__(self, number: str) -> Patent:
         return self._sketches[number]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sketches)
-
-    def __len__(self) -> int:
-        return len(self._sketches)
 
     def record(self, number: str) -> Patent:
         """Return the full record."""
@@ -113,7 +106,7 @@ class Sketched(Mapping[str, Patent]):
 
 
 NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
-"""Values of the setting ``twins`` -> what becomes of near-duplicates, as the log of a build says it."""
+"""Values of the setting ``twins`` -> what happens to near-duplicates, in the words of the log of a build."""
 
 
 def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:

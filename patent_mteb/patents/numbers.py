@@ -17,32 +17,18 @@ these parts into the serial of the normal form, or into ``""``.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
 
-Reading = Callable[[Sequence[str], str], str]
-"""(runs of letters and digits, kind code) -> serial, or ``""``."""
+Reading = Callable[[Sequence[str], str], str]  # (runs of letters and digits, kind code) -> serial, or `""`
 
-_CODES = """
-AD AE AF AG AI AL AM AN AO AP AR AT AU AW AZ BA BB BD BE BF BG BH BI BJ BM BN BO BR BS BT BW BX BY BZ CA CD CF CG CH CI
-CL CM CN CO CR CS CU CV CY CZ DD DE DJ DK DM DO DZ EA EC EE EG EH EM EP ER ES ET FI FJ FK FO FR GA GB GC GD GE GG GH GI
-GL GM GN GQ GR GT GW GY HK HN HR HT HU IB ID IE IL IM IN IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB
-LC LI LK LR LS LT LU LV LY MA MC MD ME MG MK ML MM MN MO MR MS MT MU MV MW MX MY MZ NA NE NG NI NL NO NP NZ OA OM PA PE
-PG PH PK PL PT PW PY QA RO RS RU RW SA SB SC SD SE SG SH SI SK SL SM SN SR ST SU SV SY SZ TD TG TH TJ TM TN TO TR TT TV
-TW TZ UA UG US UY UZ VA VC VE VG VN VU WO WS YE YU ZA ZM ZW
-"""
-
-OFFICES = frozenset(_CODES.split())
-"""Two-letter codes of WIPO standard ST.3, including former offices."""
-
-OWN_LETTERS = frozenset({"BR", "IT", "MX"})
-"""Offices whose serials start with the code of another office (``MXPA04001234``, ``BRMU8801234``)."""
-
-CHECK_DIGITS = frozenset({"CN", "DD", "DE", "EP", "GB"})
-"""Offices that add a point and a check digit to an application number (``99203729.2``)."""
-
+_DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("offices.toml").read_text("utf-8"))
+OFFICES = frozenset(_DATA["codes"].split())
 _LAST_YEAR = 2099
 
 
@@ -108,8 +94,7 @@ def _world(parts: Sequence[str], kind: str) -> str:
 ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
 """Imperial era -> the year before its first, its length."""
 
-ERA_LETTERS = str.maketrans("平昭大明令", "HSTMR")
-"""First character of the name of an era -> its letter."""
+ERA_LETTERS = str.maketrans("平昭大明令", "HSTMR")  # first character of the name of an era -> its letter
 
 _UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
 """Imperial years of unexamined applications in Japan: Heisei 1 to 11, Showa 46 to 64."""
@@ -320,8 +305,7 @@ class Number:
         return self.office + self.serial
 
 
-_CACHED = 1 << 18
-"""Numbers whose readings are cached: records, citations and relations repeat them."""
+_CACHED = 1 << 18  # numbers whose readings are cached: records, citations and relations repeat them
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
@@ -333,7 +317,6 @@ _PARTS = re.compile(r"[A-Z]+|[0-9]+")
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
 _BRAZILIAN_CHECK = re.compile(r"(?<=[0-9])-[0-9]$|(?<=(?:1[0-3]|2[0-2]|3[02])20[0-9]{8})[0-9]$")
 _JAPANESE = re.compile(r"(?:JP\s*)?([特実][開表公許願登]|再公?表|登録?実)(?:第|\s)*([平昭大明令]?)(.*)")
-_KIND_OF_JAPANESE = {"特開": "A", "特表": "A", "再表": "A1", "再公表": "A1", "実開": "U", "実登": "U", "登実": "U"}
 _WEB_ADDRESS = re.compile(
     r"HTTPS?://\S*(?:/PATENT/|[?&/=]PN(?:=|%3D)|[?&]CC=(?=[A-Z]{2}&NR=))([A-Z]{2})(?:&NR=)?([0-9A-Z]+)\S*"
 )
@@ -376,16 +359,16 @@ def _read(text: str, office: str, kind: str, readings: dict[str, Reading]) -> Nu
             return None
         office = "JPWO" if name[0] == "再" else "JP"
         rest = re.sub("[号號](?:公報)?", " ", rest).strip()
-        kind_of_name = _KIND_OF_JAPANESE.get(name, "") if rest[-1:].isdigit() else ""
+        kind_of_name = _DATA["japanese_kinds"].get(name, "") if rest[-1:].isdigit() else ""
         text = f"{office}{era.translate(ERA_LETTERS)}{rest}{kind_of_name}"
     if epodoc := _EPODOC_PCT.fullmatch(text):
         return _pct([epodoc[2], epodoc[1], epodoc[3]])
     if _PCT.match(text):
         return _pct(_PARTS.findall(text[3:])) if _SERIAL.fullmatch(text) else None
     office, rest, written = office.strip().upper(), text, text[:2]
-    if written == office or (written in OFFICES and office not in OWN_LETTERS):
+    if written == office or (written in OFFICES and office not in _DATA["own_letters"]):
         office, rest = written, text[2:]
-    if office in CHECK_DIGITS and readings is APPLICATIONS:
+    if office in _DATA["check_digits"] and readings is APPLICATIONS:
         rest = _CHECK_DIGIT.sub("", rest)
     rest, kind = _kind(rest, kind.strip().upper())
     rest = _BRAZILIAN_CHECK.sub("", rest) if office == "BR" else rest
@@ -404,11 +387,11 @@ def _pct(parts: Sequence[str]) -> Number | None:
     return Number("WO", f"{serial[:4]}{parts[0]}{serial[4:]}", "W") if serial else None
 
 
-def _kind(text: str, given: str) -> tuple[str, str]:
-    """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the given one."""
+def _kind(text: str, default: str) -> tuple[str, str]:
+    """The text without its kind code, and the code: after the number, before it (``A-10-100907``), or the default."""
     if after := _KIND_AFTER.search(text):
         return text[: after.start()], after[1]
-    given = given if _KIND.fullmatch(given) else ""
+    default = default if _KIND.fullmatch(default) else ""
     if before := _KIND_BEFORE.match(text):
-        return text[before.end() :], given or before[1]
-    return text, given
+        return text[before.end() :], default or before[1]
+    return text, default

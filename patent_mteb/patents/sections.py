@@ -6,29 +6,10 @@ import re
 from collections.abc import Sequence
 
 from patent_mteb.patents.records import Description
-from patent_mteb.patents.text import heading_kind, lines_at_headings, plain_lines
+from patent_mteb.patents.text import WORDING, heading_kind, lines_at_headings, plain_lines
 
-_SECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (section, re.compile(pattern, re.IGNORECASE))
-    for section, pattern in (
-        ("drawings", r"drawings?|figures?|several views"),
-        ("background", r"field|background|\bart\b|citation list|literature|documents?"),
-        ("detailed", r"detailed|embodiments?|modes?\b|industrial|reference signs"),
-        ("summary", r"summary|objects?\b|problems?|solutions?|effects?"),
-        ("either", r"disclosure|description of|general description"),
-        ("whole", r"description"),
-    )
-)
-"""Section -> pattern of its heading; the first match counts. "either" is the summary if a detailed section follows,
-else it is detailed. "whole" is a title."""
-
-_IN_CAPITALS = (
-    ("drawings", re.compile(r"(?:BRIEF )?(?:DESCRIPTION|EXPLANATION) OF .*(?:DRAWINGS?|FIGURES?|VIEWS)\b")),
-    ("background", re.compile(r"(?:TECHNICAL )?(?:BACKGROUND|FIELD)\b")),
-    ("summary", re.compile(r"(?:BRIEF |GENERAL )?SUMMARY\b")),
-    ("detailed", re.compile(r"DETAILED\b|(?:.* )?EMBODIMENTS?\b|(?:BEST )?MODES? ")),
-)
-"""Section -> start of a longer heading in capitals (``DETAILED DESCRIPTION OF SOME EMBODIMENTS``)."""
+_SECTIONS = {name: re.compile(words, re.IGNORECASE) for name, words in WORDING["sections"].items()}
+_IN_CAPITALS = {name: re.compile(words) for name, words in WORDING["sections_in_capitals"].items()}
 _LONGEST_IN_CAPITALS = 100
 _LEADING = re.compile(r"^[\W\d]+")
 _OTHER_HEADING = re.compile(r"(?!fig)[^a-z]*[A-Z][^.;:,]{2,90}:?", re.IGNORECASE)
@@ -58,9 +39,9 @@ def split_description(text: str) -> Description:
 def _section(line: str) -> str:
     """The section that a line starts, empty if it starts none."""
     if heading_kind(line) in ("formal", "label"):
-        return next((section for section, pattern in _SECTIONS if pattern.search(line)), "")
+        return next((section for section, pattern in _SECTIONS.items() if pattern.search(line)), "")
     if line.isupper() and len(line) <= _LONGEST_IN_CAPITALS and not line.endswith("."):
-        return next((section for section, pattern in _IN_CAPITALS if pattern.match(_LEADING.sub("", line))), "")
+        return next((section for section, pattern in _IN_CAPITALS.items() if pattern.match(_LEADING.sub("", line))), "")
     return ""
 
 

@@ -9,36 +9,36 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from hashlib import blake2b
 from html.entities import html5
 from itertools import pairwise
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent
 
-_TAG_NAMES = (
-    r"html|head|body|title|div|span|p|br|hr|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|th|td|caption|colgroup"
-    r"|col|tgroup|colspec|row|entry|a|b|i|o|u|em|strong|sub|sup|sub2|sup2|small|big|tt|pre|font|center|img|smallcaps"
-    r"|claims|claim|claim-text|claim-ref|claim-statement|abstract|description|invention-title|heading|paragraph|figref"
-    r"|crossref|patcit|nplcit|maths|math|chemistry|tables|in-line-formulae|soh|eoh|abst-problem|abst-solution"
-    r"|mml:[a-z]+"
-    r"|mi|mo|mn|ms|mtext|mspace|mrow|mfrac|msqrt|mroot|msub|msup|msubsup|munder|mover|munderover|mtable|mtr|mtd|mfenced"
-    r"|mstyle|semantics|annotation"
-)
+WORDING: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("wording.toml").read_text("utf-8"))
+_THE = "(?:the )?(?:present )?"
+_WORK = "(?:inventions?|disclosure|technology|application|embodiments?)"
+
+
+def any_of(name: str) -> str:
+    """Return the pattern of an entry of ``wording.toml``: any of its patterns."""
+    found = "|".join(WORDING[name].split() if isinstance(WORDING[name], str) else WORDING[name])
+    return found.replace("{invention}", _THE + _WORK).replace("{the}", _THE).replace("{work}", _WORK)
+
+
 _TAG = re.compile(
-    rf"<(?P<close>/)?(?P<name>{_TAG_NAMES})"
+    rf"<(?P<close>/)?(?P<name>{any_of('tags')})"
     r"(?P<attributes>(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>]+))*)\s*/?>",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(
-    r"p|br|hr|div|h[1-6]|[uo]l|li|d[ldt]|table|tr|t[hd]|row|entry|claims?|claim-text|abstract|description|heading"
-    r"|paragraph|maths|pre|[se]oh",
-    re.IGNORECASE,
-)
+_BLOCK = re.compile(any_of("blocks"), re.IGNORECASE)
 _LETTER_TAGS = frozenset("abiou")
 _OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)")
@@ -68,10 +68,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Return the non-empty lines without markup, entities, invisible characters and repeated spaces.
-
-    Block elements break lines.
-    """
+    """Return the non-empty lines without markup, of which block elements break lines, and invisible characters."""
     for _ in range(_ENTITY_DEPTH):
         plain = _strip_tags(text) if "<" in text else text
         plain = _ENTITY.sub(_character, plain) if "&" in plain else plain
@@ -86,91 +83,19 @@ def plain_lines(text: str) -> list[str]:
     return [line for line in (" ".join(line.split()) for line in visible) if line]
 
 
-_THE = r"(?:the )?(?:present )?"
-_WORK = r"(?:inventions?|disclosure|technology|application|embodiments?)"
-_HEADINGS = (
-    rf"abstract(?: of {_THE}{_WORK})?",
-    rf"(?:technical )?field(?: and (?:background|industrial applicability))?(?: of {_THE}(?:{_WORK}|art|use))?",
-    rf"background(?: (?:of|to) {_THE}{_WORK})?(?: art| information| and summary)?",
-    r"(?:(?:discussion|(?:brief )?description) of (?:the )?)?(?:related|prior|background|relevant) art",
-    rf"(?:brief |general )?summary(?: of {_THE}{_WORK})?",
-    rf"(?:brief |detailed |general )?(?:disclosure|description)(?: of {_THE}{_WORK})?",
-    r"(?:brief )?description of (?:the )?(?:several views of (?:the )?)?(?:accompanying )?(?:drawings?|figures?)",
-    r"(?:detailed )?description of (?:the |certain |some |various |specific )*(?:preferred |exemplary |illustrative"
-    r" |example )"
-    r"(?:embodiments?|modes?)",
-    r"(?:best )?modes? for carrying out the invention",
-    r"(?:technical )?problems?(?: to be solved)?(?: by the invention)?",
-    r"(?:technical )?solutions?(?: to (?:the )?problems?)?",
-    r"means for solving the problems?",
-    rf"advantageous effects?|(?:advantageous )?effects? of {_THE}{_WORK}",
-    r"industrial applicability",
-    rf"objects? of {_THE}{_WORK}",
-    r"citation list|reference signs list|(?:non-)?patent (?:literature|documents?)",
-)
 _HEADING = re.compile(
     r"[*=# ]*(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[ivx]{1,4}|[a-h])[.)] ?)?"
-    rf"(?:{'|'.join(_HEADINGS)})[*=# ]*(?P<colon>:?)[*=# ]*",
+    rf"(?:{any_of('headings')})[*=# ]*(?P<colon>:?)[*=# ]*",
     re.IGNORECASE,
 )
-_LEGAL_HEADINGS = (
-    r"cross[- ]?references?(?:\(s\))?(?: .*)?",
-    r"related (?:u\.?s\.? )?(?:patent )?(?:applications?|cases?)(?: .*)?",
-    r"(?:(?:claim (?:of|to|for)|reference to) )?(?:foreign |domestic )?priority(?: .*)?",
-    r"(?:statement|acknowledge?ments?|notice|reference) (?:regarding|as to|of|on|concerning|under|to) (?:u\.?s\.? )?"
-    r"(?:rights? (?:\w+ ){1,5})?(?:federal|government|funding).*",
-    r"federal(?:ly)?[- ](?:sponsored|funded|support).*",
-    r"government(?:al)? (?:interests?|support|funding|rights|licen[sc]e|statement|clause).*",
-    r"contractual origin of .*",
-    r"copyright (?:notice|statement)|notice of material subject to copyright.*",
-    r"incorporation by reference.*",
-    r"(?:reference to )?(?:an? )?(?:electronic )?sequence listing.*",
-)
-_LEGAL_HEADING = re.compile(rf"[*=# ]*(?:{'|'.join(_LEGAL_HEADINGS)})", re.IGNORECASE)
-_LEGAL_PHRASES = (
-    r"claims? (?:the )?(?:\w+ ){0,3}(?:benefit|priority)",
-    r"priority (?:to|from|under|of|is claimed)",
-    r"continuation(?:-in-part)?",
-    r"division(?:al)?",
-    r"provisional",
-    r"national (?:stage|phase)",
-    r"incorporated (?:herein )?(?:in (?:its|their) entirety )?by reference",
-    r"government",
-    r"(?:supported|funded) by",
-    r"copyright",
-    r"sequence listing",
-    r"not applicable",
-)
-_LEGAL_PHRASE = re.compile(rf"\b(?:{'|'.join(_LEGAL_PHRASES)})\b", re.IGNORECASE)
-_LEGAL_OPENINGS = (
-    r"(?:this|the (?:present|instant|subject)) (?:u\.?s\.? )?(?:non-?provisional )?(?:patent )?application (?:also )?"
-    r"(?:claims|is (?:a|the|an) (?:\S+ ){0,4}?(?:continuation|division|national|non-?provisional|u\.?s\.?))",
-    r"(?:this|the (?:present|instant)) (?:invention|work|research|subject matter) (?:described \S+ )?"
-    r"(?:was|is|were) (?:\S+ ){0,4}?(?:made|supported|funded|performed|conceived) "
-    r"(?:\S+ ){0,12}?(?:government|federal|grants?|awards?|contracts?)\b",
-    r"the (?:u\. ?s\. |us |united states |federal )?government (?:of the united states (?:of america )?)?"
-    r"(?:has|may have|retains) (?:\S+ ){0,4}(?:rights?|licen[sc]e|interests?)\b",
-    r"(?:we|applicants?) (?:hereby )?claims? (?:the )?(?:benefit|priority)",
-    r"priority is (?:hereby )?claimed",
-)
-_LEGAL_OPENING = re.compile("|".join(_LEGAL_OPENINGS), re.IGNORECASE)
+_LEGAL_HEADING = re.compile(rf"[*=# ]*(?:{any_of('legal_headings')})", re.IGNORECASE)
+_LEGAL_PHRASE = re.compile(rf"\b(?:{any_of('legal_phrases')})\b", re.IGNORECASE)
+_LEGAL_OPENING = re.compile(any_of("legal_openings"), re.IGNORECASE)
 _LONGEST_HEADING = 150
 _LONGEST_LEGAL_PARAGRAPH = 1500
 _SENTENCE_START = r"(?:^|(?<=[.;:?!)] ))"
-_INLINE_HEADINGS = (
-    r"CROSS[- ]REFERENCES? TO RELATED (?:PATENT )?APPLICATIONS?",
-    r"TECHNICAL FIELD",
-    (
-        r"(?:FIELD|BACKGROUND|(?:BRIEF )?SUMMARY|ABSTRACT|(?:DETAILED )?DESCRIPTION) OF THE (?:PRESENT"
-        r" )?(?:INVENTION|DISCLOSURE)"
-    ),
-    r"BRIEF DESCRIPTION OF (?:THE )?(?:SEVERAL VIEWS OF (?:THE )?)?(?:ACCOMPANYING )?(?:DRAWINGS?|FIGURES?)",
-    r"(?:DETAILED )?DESCRIPTION OF (?:THE )?(?:PREFERRED |EXEMPLARY |ILLUSTRATIVE )?EMBODIMENTS?",
-)
-_INLINE_MARKS = ("CROSS", "TECHNICAL FIELD", " OF THE ", "DESCRIPTION OF ")
-"""Each inline heading contains one of these; searching for them first is much faster."""
 _INLINE_HEADING = re.compile(
-    rf"{_SENTENCE_START}(?:(?:{'|'.join(_INLINE_HEADINGS)})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
+    rf"{_SENTENCE_START}(?:(?:{any_of('inline_headings')})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
 )
 _LABEL = re.compile(r"^(?:\(57\) ?)?(?:\[?ABSTRACT\]?|Abstract) ?[:\-–—] ?|^\(57\) ?")
 _PARAGRAPH_NUMBER = re.compile(_SENTENCE_START + r"[\[【]\d{4,5}[\]】] ?")
@@ -211,7 +136,7 @@ def _without_boilerplate(lines: Sequence[str]) -> list[str]:
         legal_part = False
         if label := _LABEL.match(line):
             line = line[label.end() :]
-        if any(mark in line for mark in _INLINE_MARKS):
+        if any(mark in line for mark in WORDING["inline_marks"]):
             line = _INLINE_HEADING.sub("", line)
         if "SELECTED DRAWING:" in line or "COPYRIGHT:" in line:
             line = _TRAILER.sub("", line)
@@ -290,9 +215,7 @@ def clean_patent(patent: Patent) -> Patent:
 
 def _clean(patent: Patent) -> Patent:
     plain = partial(clean, boilerplate=False)
-    claims = (
-        claim if (text := plain(claim.text)) == claim.text else replace(claim, text=text) for claim in patent.claims
-    )
+    claims = (replace(claim, text=plain(claim.text)) for claim in patent.claims)
     return replace(
         patent,
         title=plain(patent.title),

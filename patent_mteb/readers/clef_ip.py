@@ -1,13 +1,8 @@
 """CLEF-IP 2013, claims to passages: topics, documents and judgements of the collection as distributed.
 
-``02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt``
-    Topics, separated by empty lines: ``<tid>``, ``<tfile>``, ``<tclaims>`` (XPaths), ``<tfam-docs>``.
-``02_topics/clef-ip-2013-clms-psg-TEST/tfiles/<tfile>``
-    The application of a topic, XML.
-``02_topics/2013-clef-ip-clsm-to-psg-qrels/2013-clef-ip-QRELS-<EN|DE|FR>-claims-to-passages.txt``
-    ``topic,document,XPath`` of a relevant passage.
-``01_document_collection/**/<document>.xml``
-    The documents, unpacked, in any folders.
+Topics are separated by empty lines and have the fields ``<tid>``, ``<tfile>`` (an application in XML), ``<tclaims>``
+(XPaths) and ``<tfam-docs>``. A judgement is ``topic,document,XPath`` of a relevant passage. Documents are unpacked, in
+any folders.
 
 The layout is that of the release of TU Wien (10.48436, CC BY-NC-SA 3.0), taken from a public loader; it was
 not checked on the files. A passage is a paragraph of an abstract or a description, or a claim. Its XPath

@@ -14,16 +14,13 @@ from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
 
 _EMPTY = r"- -- --- – — ? NA N/A n/a N.A. n.a. k.A. #N/A nan NaN NaT <NA> null NULL (null) \N None none"
-EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})
-"""Texts that mean an empty cell by default."""
+EMPTY = frozenset({"", "k. A.", *_EMPTY.split()})  # texts that mean an empty cell by default
 EXCEL_ERRORS = frozenset({"#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"})
 
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
 LISTS = {name for name, type_ in get_type_hints(Patent).items() if type_ == tuple[str, ...]}
 """Fields of a record that are lists of texts."""
-_ONE_TEXT = {"description"}
-"""Nested records that may also be one column."""
-_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _ONE_TEXT
+_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", "expert", "summaries"}
 _FIELDS = {one.name for one in dataclasses.fields(Patent)} - _NOT_A_COLUMN | {
     f"{name}.{one.name}" for name, part in _PARTS.items() for one in dataclasses.fields(part)
 }

@@ -1,7 +1,7 @@
 """Detect the encoding of a text table, and read its lines.
 
-A file that is not UTF-8 is UTF-16, or in one of :data:`ENCODINGS`: the one in which the largest share of its other than
-ASCII characters is in daily use. charset-normalizer is not used: with the few such characters of a short list it
+A file that is not UTF-8 is UTF-16, or in one of :data:`ENCODINGS`: the one in which the largest share of its non-ASCII
+characters is in daily use. charset-normalizer is not used: with the few such characters of a short list it
 names other encodings (``für Öl`` in Windows-1252: cp850, ``一种泵`` in GBK: Big5).
 """
 
@@ -51,7 +51,6 @@ ENCODINGS: dict[str, tuple[str, Callable[[bytes], bool]]] = {
 _CLEAR = 0.8
 _SAMPLE = 1 << 20
 _CHUNK = 1 << 20
-_MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 def encoding_of(path: Path) -> tuple[str, str]:
@@ -65,7 +64,7 @@ def encoding_of(path: Path) -> tuple[str, str]:
 def _encoding_of(path: Path, size: int, changed: int) -> tuple[str, str]:
     with readable(path), open_binary(path) as stream:
         start = stream.read(_CHUNK)
-        if any(start.startswith(mark) for mark, _ in _MARKS):
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16", "UTF-16"
         if half := _utf_16(start):
             return half, "UTF-16"
@@ -104,7 +103,7 @@ def _clearest(sample: bytes) -> tuple[str, str]:
 
 
 def _share(sample: bytes, codec: str, common: Callable[[bytes], bool]) -> float:
-    """The share of the other than ASCII characters that are in daily use; 0 if the sample cannot be decoded."""
+    """The share of the non-ASCII characters that are in daily use; 0 if the sample cannot be decoded."""
     try:
         text = sample.decode(codec)
     except UnicodeDecodeError as error:

@@ -24,10 +24,7 @@ from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, 
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
 _FURTHER_TEXT = "a further text of one kind in the same language"
-_APPLICATION = "L"
-"""``dnum-type`` of a citation of an application."""
-
-
+_APPLICATION = "L"  # `dnum-type` of a citation of an application
 _ROOT = "ep-patent-document"
 _CPC = "B500/B520EP/classifications-cpc"
 _APPLICANTS = ("B700/B710/B711", "B700/B730/B731")
@@ -200,7 +197,7 @@ def _add(texts: Texts, type_: str, its_language: str, text: str) -> str:
         return FURTHER_CLAIMS if type_ == "CLAIM" else _FURTHER_TEXT
     known[its_language] = read(parse(f"<text>{text}</text>".encode())[0])
     if type_ == "DESCR":
-        texts.own = its_language
+        texts.language = its_language
     return ""
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
+from typing import NoReturn
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import file_hash, folder_lock
@@ -29,29 +30,9 @@ from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
+from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.encodings import encoding_of
-from patent_mteb.readers.records_directory import (
-    KINDS,
-    REMOVED,
-    REPEATED,
-    Account,
-    Share,
-    Tally,
-    complete_removal,
-    merged_shares,
-    number_of,
-    publications,
-    read_accounts,
-    read_share,
-    remove_part,
-    remove_publications,
-    remove_repeats,
-    removed_publications,
-    save_accounts,
-    save_share,
-    share_folder,
-    writing_part,
-)
+from patent_mteb.readers.records_directory import Account, Tally
 from patent_mteb.readers.sheets import EXPORT_AGAIN, FORMULAS, form_of
 from patent_mteb.readers.suggest import suggest
 from patent_mteb.readers.tables import GUESSED, is_table
@@ -64,65 +45,53 @@ _HIDDEN = {"Thumbs.db", "desktop.ini", "__MACOSX"}
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _OLE_HEADER = 512
-_LINES, _FEW = 1000, 10
-"""Lines that are checked for another encoding than UTF-8, and for markup."""
 
 
 def _refuse_damaged(path: Path) -> None:
     """Refuse a path that no reader can read, as far as the start of the file shows it."""
+
+    def refuse(problem: str, remedy: str = "get it again, or leave it out") -> NoReturn:
+        raise DataError(problem, path=path, remedy=remedy)
+
     with readable(path):
         mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
-        raise DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
+        refuse("a link to a directory, which is not followed", "name that directory too")
     if not stat.S_ISREG(mode):
-        raise DataError("neither a file nor a directory", path=path, remedy="leave it out")
-    if problem := _problem(path):
-        raise DataError(problem, path=path, remedy=_FOREIGN.get(problem, "get it again, or leave it out"))
-
-
-_PDF, _WORD = "a PDF, not a table", "a Word document, not a table"
-_PASSWORD, _XML_2003 = "the workbook has a password", "an XML workbook of Excel 2003"
-_OPEN = "the lock file of a workbook that is open in Excel"
-_FOREIGN = {
-    _OPEN: "name the workbook itself",
-    _PDF: "export the list as a workbook or CSV",
-    _WORD: "copy its table into a workbook, and save it as .xlsx",
-    _PASSWORD: "open it in Excel and save it without the password",
-    _XML_2003: "open it in Excel and save it as .xlsx",
-}
-"""What a file is -> what its user can do."""
-_STREAMS = {"EncryptedPackage": _PASSWORD, "WordDocument": _WORD}
-"""A stream of a compound file of Microsoft -> what the file is."""
-
-
-def _problem(path: Path) -> str:
+        refuse("neither a file nor a directory", "leave it out")
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
         if not start:
-            return "the file is empty"
+            refuse("the file is empty")
         if path.name.startswith(_LOCK):
-            return _OPEN
+            refuse("the lock file of a workbook that is open in Excel", "name the workbook itself")
         if not start.strip(b"\0"):
-            return "zero bytes where data should be (is the file complete?)"
+            refuse("zero bytes where data should be (is the file complete?)")
         if start.lstrip().lower().startswith((b"<!doctype html", b"<html")) and form_of(path) != "html":
-            return "a web page, no data (an error that a server sent?)"
+            refuse("a web page, no data (an error that a server sent?)")
         if b"urn:schemas-microsoft-com:office:spreadsheet" in start:
-            return _XML_2003
-        if start.startswith((b"%PDF", b"{\\rtf")):
-            return _PDF if start.startswith(b"%") else _WORD
+            refuse("an XML workbook of Excel 2003", "open it in Excel and save it as .xlsx")
+        if start.startswith(b"%PDF"):
+            refuse("a PDF, not a table", "export the list as a workbook or CSV")
+        is_word = start.startswith(b"{\\rtf")
         if start.startswith(b"\xd0\xcf\x11\xe0") and len(start) >= _OLE_HEADER:
             stream.seek((int.from_bytes(start[48:52], "little") + 1) << start[30])
             streams = stream.read(_HEAD)
-            return next((what for name, what in _STREAMS.items() if name.encode("utf-16-le") in streams), "")
-        if path.suffix == ".gz" and not start.startswith(b"\x1f\x8b"):
-            return "not compressed, although its name ends with .gz"
-        if not start.startswith(_ZIP):
-            return ""
-        try:
-            names = zipfile.ZipFile(stream).namelist()
-            return _WORD if "word/document.xml" in names else "" if names else "a zip file without any file"
-        except (zipfile.BadZipFile, ValueError) as error:
-            return f"not a complete zip file ({error})"
+            if "EncryptedPackage".encode("utf-16-le") in streams:
+                refuse("the workbook has a password", "open it in Excel and save it without the password")
+            is_word = "WordDocument".encode("utf-16-le") in streams
+        elif path.suffix == ".gz" and not start.startswith(b"\x1f\x8b"):
+            refuse("not compressed, although its name ends with .gz")
+        elif start.startswith(_ZIP):
+            try:
+                names = zipfile.ZipFile(stream).namelist()
+            except (zipfile.BadZipFile, ValueError) as error:
+                refuse(f"not a complete zip file ({error})")
+            if not names:
+                refuse("a zip file without any file")
+            is_word = "word/document.xml" in names
+        if is_word:
+            refuse("a Word document, not a table", "copy its table into a workbook, and save it as .xlsx")
 
 
 def _unknown(path: Path) -> DataError:
@@ -168,11 +137,9 @@ def _unknown_table(path: Path) -> DataError:
     return _unrecognised(path)
 
 
-_REPORT_EVERY = 50
-"""Documents between two reports of progress."""
+_REPORT_EVERY = 50  # documents between two reports of progress
 
-_BYTES_PER_PROCESS = 2 << 20
-"""Bytes of input that are worth another process."""
+_BYTES_PER_PROCESS = 2 << 20  # bytes of input that are worth another process
 
 
 @dataclass(frozen=True)
@@ -188,10 +155,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import: accounts in the order of the inputs, errors of files in directories, and removed inputs.
-
-    ``unknown`` are the errors of files that no reader recognises, ``damaged`` those of unreadable files.
-    """
+    """Result of an import; ``unknown`` are errors of files without a reader, ``damaged`` of unreadable files."""
 
     accounts: list[Account]
     unknown: Sequence[DataError] = ()
@@ -201,7 +165,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Work:
-    """Settings of the work: processes of this machine, one of :data:`patent_mteb.parallel.ENGINES`, and callbacks.
+    """Settings of the work: processes, engine (:func:`patent_mteb.parallel.each`), and callbacks.
 
     ``preview`` receives the tables and their readers before anything is written.
     """
@@ -216,7 +180,7 @@ class Work:
 class Removed:
     """An input that was removed, or publications: ``what`` names them, ``records`` counts the records by kind.
 
-    ``kept`` are those of its publications that other inputs have. It had added to ``joined`` publications of others.
+    ``kept`` are those of its publications that other inputs have. It had added fields to ``joined`` others.
     """
 
     what: str
@@ -240,8 +204,8 @@ def import_files(
     work = work or Work()
     work.preview([(path, reader) for path, reader, named in found if is_table(named)])
     with folder_lock(root, writer="import"):
-        accounts = read_accounts(root)
-        complete_removal(root, accounts)
+        accounts = directory.read_accounts(root)
+        directory.complete_removal(root, accounts)
         inputs, _ = _named(replaced, root, accounts, only_inputs=True)
         removed = _settle(root, accounts, planned, inputs, work)
     imported = [accounts[one.part] for one in planned]
@@ -250,14 +214,14 @@ def import_files(
 
 
 def remove(what: Sequence[str], root: Path, work: Work | None = None) -> list[Removed]:
-    """Remove inputs, named by their files, and publications, which later imports leave out, from a directory."""
+    """Remove inputs, named by their files, and publications, which later imports skip, from a directory."""
     with folder_lock(root, writer="import"):
-        accounts = read_accounts(root)
-        complete_removal(root, accounts)
+        accounts = directory.read_accounts(root)
+        directory.complete_removal(root, accounts)
         inputs, numbers = _named(what, root, accounts)
         removed = _settle(root, accounts, [], inputs, work or Work())
         if numbers:
-            counts = remove_publications(root, accounts, numbers)
+            counts = directory.remove_publications(root, accounts, numbers)
             removed.append(Removed(", ".join(sorted(numbers)), counts, numbers))
     return removed
 
@@ -268,7 +232,7 @@ def _named(
     """Return the parts of the inputs among some words, with their names, and the publications among them."""
     inputs: dict[str, str] = {}
     numbers: set[str] = set()
-    there = set() if only_inputs else publications(root, accounts)
+    there = set() if only_inputs else directory.publications(root, accounts)
     for word in words:
         path = str(Path(word).resolve())
         parts = [part for part, one in accounts.items() if one.path == path]
@@ -301,26 +265,26 @@ def _settle(
     for part in leaving:  # killed from here on, the next import removes the rest
         accounts[part] = replace(accounts[part], done=False, again=False)
     accounts |= reading
-    save_accounts(root, accounts, repeats_removed=not (todo or leaving))
+    directory.save_accounts(root, accounts, repeats_removed=not (todo or leaving))
     for part in leaving:
-        remove_part(root, part)
+        directory.remove_part(root, part)
         del accounts[part]
     if leaving:
         accounts |= reading
-        save_accounts(root, accounts, repeats_removed=not todo)
+        directory.save_accounts(root, accounts, repeats_removed=not todo)
     for done in _read_all(todo, root, work):
         accounts[done.part] = done
-        save_accounts(root, accounts, repeats_removed=False)
+        directory.save_accounts(root, accounts, repeats_removed=False)
     if todo:
-        remove_repeats(root, accounts)
-    there = publications(root, accounts) if removed else set()
+        directory.remove_repeats(root, accounts)
+    there = directory.publications(root, accounts) if removed else set()
     return [replace(one, kept=one.publications & there) for one in removed]
 
 
 def _removal(root: Path, word: str, accounts: Sequence[Account]) -> Removed:
-    records = {kind: sum(one.records[kind] for one in accounts) for kind in KINDS}
-    joined = sum(one.left_out[REPEATED].count for one in accounts if REPEATED in one.left_out)
-    return Removed(word, records, publications(root, [one.part for one in accounts]), joined)
+    records = {kind: sum(one.records[kind] for one in accounts) for kind in directory.KINDS}
+    joined = sum(one.left_out[directory.REPEATED].count for one in accounts if directory.REPEATED in one.left_out)
+    return Removed(word, records, directory.publications(root, [one.part for one in accounts]), joined)
 
 
 def _refuse_nothing(accounts: Sequence[Account]) -> None:
@@ -328,8 +292,8 @@ def _refuse_nothing(accounts: Sequence[Account]) -> None:
     if any(sum(one.records.values()) or one.lost_records or not is_table(one.source) for one in accounts):
         return
     reasons = {why: tally for account in accounts for why, tally in account.left_out.items()}
-    said = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
-    problem = f"no patent, citation or relation was read ({said or 'the file has no rows'})"
+    counts = "; ".join(f"{tally.count} × {why} ({', '.join(tally.examples[:1])})" for why, tally in reasons.items())
+    problem = f"no patent, citation or relation was read ({counts or 'the file has no rows'})"
     remedy = "correct the file, or name its columns in a map: patent-mteb data import --suggest FILE writes one"
     if any(FORMULAS in account.notes for account in accounts):
         remedy = "its cells are formulas without stored values: save the workbook once in Excel"
@@ -344,20 +308,23 @@ def import_share(
     number, shares = share
     mine = {position: _account(*found[position]) for position in range(number - 1, len(found), shares)}
     plan = json_digest([path.name for path, *_ in found])  # folders may differ between machines
-    with folder_lock(root, shared=True, writer="import"), folder_lock(share_folder(root, share), writer="import"):
-        before = read_accounts(root)
+    with (
+        folder_lock(root, shared=True, writer="import"),
+        folder_lock(directory.share_folder(root, share), writer="import"),
+    ):
+        before = directory.read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
             problem = "an import of this directory was interrupted, or its inputs have changed since"
             remedy = "import without --shard once, or into another directory"
             raise DataError(problem, path=before[outdated[0]].path, remedy=remedy)
-        earlier = read_share(root, share, plan)
+        earlier = directory.read_share(root, share, plan)
         accounts = {position: earlier.get(one.part, one) for position, one in mine.items() if one.part not in before}
         positions = {account.part: position for position, account in accounts.items()}
         todo = [account for account in accounts.values() if not account.done]
-        save_share(root, Share(share, plan, accounts))
+        directory.save_share(root, directory.Share(share, plan, accounts))
         for done in _read_all(todo, root, work or Work()):
             accounts[positions[done.part]] = done
-            save_share(root, Share(share, plan, accounts))
+            directory.save_share(root, directory.Share(share, plan, accounts))
     imported = [before.get(one.part) or accounts[position] for position, one in mine.items()]
     return Imported(imported, unknown, damaged)
 
@@ -365,16 +332,16 @@ def import_share(
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     """Merge all shares of an import into the result of one import."""
     with folder_lock(root, writer="import"):
-        accounts = read_accounts(root)
+        accounts = directory.read_accounts(root)
         if not all(account.done for account in accounts.values()):
             problem = "an import of this directory was interrupted"
             raise DataError(problem, path=root, remedy="finish it without --shard first")
-        complete_removal(root, accounts)
-        with merged_shares(root, others, known=accounts) as merged:
+        directory.complete_removal(root, accounts)
+        with directory.merged_shares(root, others, known=accounts) as merged:
             if added := {part: account for part, account in merged.items() if part not in accounts}:
                 accounts |= added
-                save_accounts(root, accounts, repeats_removed=False)
-                remove_repeats(root, accounts)
+                directory.save_accounts(root, accounts, repeats_removed=False)
+                directory.remove_repeats(root, accounts)
     return list(accounts.values())
 
 
@@ -436,7 +403,7 @@ def _account(path: Path, reader: Reader, source: str) -> Account:
 def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[str]:
     """Return the parts of changed inputs, and unfinished parts of inputs that are not named any more.
 
-    A map of one's own adds to what another source or map gave of the same file; it replaces only a guessed map.
+    A user's map adds to the records that another source or map made of the same file; it replaces a guessed map only.
     """
     parts = {one.part for one in planned}
     sources = {(one.path, source) for one in planned for source in (one.source, GUESSED)}
@@ -448,7 +415,7 @@ def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> li
 
 
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account], leaving: Collection[str]) -> list[Account]:
-    """Return the inputs to read: unfinished ones and, if a part leaves, those that lost to or took from a part."""
+    """Return the inputs to read: unfinished ones and, if a part is removed, those that lost or added records."""
     staying = [account for part, account in accounts.items() if part not in leaving]
     finished = {account.part for account in staying if account.done}
     todo = {one.part: one for one in planned if one.part not in finished}
@@ -484,16 +451,16 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     """Write the part of an input and return its finished account."""
     done = replace(account, again=False, left_out={}, notes={})
     unreported = 0
-    removed = removed_publications(root)
-    with writing_part(root, account.part) as out:
+    removed = directory.removed_publications(root)
+    with directory.writing_part(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
             if isinstance(item, Skipped):
                 saved = f" ({out.set_aside(item.text).relative_to(root).as_posix()})" if item.text else ""
                 done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip() + saved)
             elif isinstance(item, Note):
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
-            elif removed and (number := number_of(item)) in removed:
-                done.left_out.setdefault(REMOVED, Tally()).add(number, isinstance(item, Patent))
+            elif removed and (number := directory.number_of(item)) in removed:
+                done.left_out.setdefault(directory.REMOVED, Tally()).add(number, isinstance(item, Patent))
             else:
                 out.write(item)
                 if isinstance(item, Patent):

@@ -19,13 +19,9 @@ from patent_mteb.patents.records import Citation, Patent, Relation
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A document or an entry that gives no record.
+    """A document or an entry that gives no record, with its position in the file (``row 17``).
 
-    Attributes:
-        number: its number, empty if unknown.
-        place: its position in the file (``row 17``).
-        reason: why; skipped entries are counted by reason.
-        text: the text of a malformed document, which is saved for the user.
+    Skipped entries are counted by ``reason``. The ``text`` of a malformed document is saved for the user.
     """
 
     number: str
@@ -36,10 +32,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to report on a record that was read; notes are counted by ``what``.
-
-    ``example`` is one case with its position in the file, ``count`` the number of cases.
-    """
+    """Something to report on ``count`` cases, counted by ``what``; ``example`` is a case with its position."""
 
     what: str
     example: str = ""
@@ -51,14 +44,10 @@ Item: TypeAlias = Patent | Citation | Relation | Skipped | Note
 
 @dataclass(frozen=True)
 class Reader:
-    """One source of records.
+    """One source of records: its name on the command line, and a description in a few words.
 
-    Attributes:
-        name: the name on the command line.
-        what: a description in a few words.
-        sniff: whether the content of a file is of this source.
-        read: yields the items of a file in order; raises :class:`~patent_mteb.errors.DataError` if it is unreadable.
-        settings: anything else that changes the records (the text of a column map).
+    ``sniff`` says whether the content of a file is of this source, ``read`` yields the items of a file. ``settings`` is
+    anything else that changes the records (the text of a column map).
     """
 
     name: str
@@ -69,8 +58,7 @@ class Reader:
 
 
 NO_OBJECT = "no JSON object (incomplete, malformed, or another value)"
-_HEAD = 1 << 22
-"""Bytes that are searched for the first object."""
+_HEAD = 1 << 22  # bytes that are searched for the first object
 
 
 def first_object(path: Path) -> Mapping[str, Any]:
@@ -126,10 +114,7 @@ def is_one_document(path: Path) -> bool:
 
 
 def without_repeats(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
-    """Skip records whose publication number occurred before, and the citations, relations and notes after them.
-
-    ``items`` are pairs of position and item.
-    """
+    """Skip records whose publication number occurred before, and the citations, relations and notes after them."""
     first: dict[str, int] = {}
     repeated = ""
     for place, item in items:

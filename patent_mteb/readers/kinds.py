@@ -1,4 +1,4 @@
-"""Say what the values of a column are: publication numbers, dates, classes, counts, claims, texts, or words."""
+"""Recognise the values of a column: publication numbers, dates, classes, counts, claims, texts, or words."""
 
 from __future__ import annotations
 
@@ -39,14 +39,11 @@ class Typed:
     separators: tuple[str, ...] = ()
 
 
-_MOST = 0.8
-"""The share of the values that must be of a kind."""
+_MOST = 0.8  # the share of the values that must be of a kind
 _SEPARATORS = (";;", " | ", "|", ";", "；", "、", "\n")
-_WIDE = (*_SEPARATORS, ", ", ",", " ")
-"""Separators of lists whose members are known by their form."""
+_WIDE = (*_SEPARATORS, ", ", ",", " ")  # separators of lists whose members are known by their form
 _LONG = 120
-_START = 3000
-"""Characters of a text that are typed."""
+_START = 3000  # characters of a text that are typed
 _NUMBER = re.compile(r"[A-Z]{2}[ -]?[\dA-Z]")
 _CLASS = re.compile(r"[A-HY]\d\d[A-Z](?:[ -]*\d{1,4}(?:/\d{2,6})?)?\s*(?:\([^)]*\))?")
 _CPC = re.compile(r"Y\d\d[A-Z]|[A-H]\d\d[A-Z] *2\d\d\d/")
@@ -59,10 +56,6 @@ _CLAIMS = re.compile(
 
 def _is_number(text: str) -> bool:
     return bool(_NUMBER.match(text)) and read_number(text) is not None
-
-
-def _is_class(text: str) -> bool:
-    return bool(_CLASS.fullmatch(text))
 
 
 def _is_date(value: Any) -> bool:
@@ -101,7 +94,7 @@ def kind_of(values: Sequence[Any]) -> Typed:
         return Typed(Kind.NESTED, "nested values")
     for is_one, kind, what in (
         (_is_number, Kind.NUMBERS, "publication numbers"),
-        (_is_class, Kind.CLASSES, "IPC or CPC codes"),
+        (lambda text: bool(_CLASS.fullmatch(text)), Kind.CLASSES, "IPC or CPC codes"),
     ):
         if (found := _separators(texts, is_one)) is not None:
             if kind is Kind.CLASSES and any(map(_CPC.search, texts)):

@@ -21,7 +21,7 @@ from patent_mteb.patents.records import Relation
 from patent_mteb.readers import xml
 from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related, Texts, printed_paragraph, unmarked_claims
-from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
+from patent_mteb.readers.values import CODES, application, claim_numbers, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, read_bulk, text_of
 
 _CHUNK = 1 << 20
@@ -242,29 +242,14 @@ def _names(biblio: Element, role: str) -> list[str]:
     return list(found.values())
 
 
-PHASES = {
-    "sea": "search",
-    "search": "search",
-    "national-search-report": "search",
-    "sup": "search",
-    "supplementary-search-report": "search",
-    "isr": "international-search",
-    "international-search-report": "international-search",
-    "exa": "examination",
-    "opp": "opposition",
-    "apl": "appeal",
-}
-"""Name in OPS or code in DOCDB (PATSTAT: ``citn_origin``) -> phase; others stay as they are."""
-
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-BY_OFFICE = ("search", "international-search", "examination")
-"""Phases in which an examiner cites."""
+BY_OFFICE = ("search", "international-search", "examination")  # phases in which an examiner cites
 
 
 def _cited(citation: Element) -> Iterator[Cited]:
     """The citations of an entry of a search report, one for each category with claims."""
     code = (citation.get("cited-phase") or "").lower()
-    phase = PHASES.get(code, code)
+    phase = CODES["phases"].get(code, code)
     origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in BY_OFFICE else "")
     patent = citation.find("{*}patcit")
     if patent is None:

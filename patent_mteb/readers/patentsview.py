@@ -1,18 +1,7 @@
 """PatentsView, granted patents and pre-grant publications: TSV tables of one folder, zipped or unpacked.
 
-======================================================  ================================================================
-table                                                   joined tables of the same folder, if they exist
-======================================================  ================================================================
-``g_patent.tsv``                                        ``g_patent_abstract``, ``g_application``, ``g_ipc_at_issue``,
-                                                        ``g_cpc_current``, and ``g_claims_*``, ``g_brf_sum_text_*``,
-                                                        ``g_draw_desc_text_*``, ``g_detail_desc_text_*`` of any years
-``pg_published_application.tsv``                        ``pg_published_application_abstract``, ``pg_ipc_at_issue``,
-                                                        ``pg_cpc_current``
-``g_us_patent_citation.tsv``, ``g_us_application_``     ``g_patent`` (kind codes of the citing patents)
-``citation.tsv``, ``g_foreign_citation.tsv``
-``pg_granted_pgpubs_crosswalk.tsv``                     (pre-grant publication and grant)
-======================================================  ================================================================
-
+``g_patent`` and ``pg_published_application`` are joined with the tables of texts, classes and applications of the same
+folder, citations with ``g_patent`` for the kind codes of the citing patents. A missing table leaves its fields empty.
 Only utility patents are read. Citations have an origin but no category.
 """
 
@@ -27,16 +16,8 @@ import polars as pl
 
 from patent_mteb.patents.records import Citation, Relation
 from patent_mteb.readers.items import Item, Skipped
-from patent_mteb.readers.publication import (
-    NUMBERLESS,
-    UNNAMED,
-    US_ORIGINS,
-    ClaimText,
-    Paragraph,
-    Published,
-    Texts,
-)
-from patent_mteb.readers.values import application, has_digit, ipc_code, publication
+from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, ClaimText, Paragraph, Published, Texts
+from patent_mteb.readers.values import CODES, application, has_digit, ipc_code, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
@@ -48,24 +29,19 @@ _SECTIONS = {
 
 _IPC = ("section", "ipc_class", "subclass", "main_group", "subgroup")
 _tsv = partial(table, separator="\t")
-
-
-def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
-    """Join the rows of the tables of a pattern (:func:`with_rows`)."""
-    found = [_tsv(one, (key, *columns)) for one in sibling_tables(path, pattern)]
-    return with_rows(frame, pl.concat(found) if found else None, (key,), columns, name)
+_with = partial(with_rows, separator="\t")
 
 
 def _patents(path: Path) -> Iterator[Item]:
     key = "patent_id"
     frame = _tsv(path, (key, "patent_type", "patent_date", "patent_title", "wipo_kind", "withdrawn"))
-    frame = _with(frame, path, "g_patent_abstract.tsv", ("patent_abstract",), key, "abstracts")
-    frame = _with(frame, path, "g_application.tsv", ("application_id", "filing_date"), key, "applications")
-    frame = _with(frame, path, "g_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
-    frame = _with(frame, path, "g_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
-    frame = _with(frame, path, "g_claims_*.tsv", ("claim_sequence", "claim_text", "claim_number"), key, "claims")
+    frame = _with(frame, path, "g_patent_abstract.tsv", (key,), ("patent_abstract",), "abstracts")
+    frame = _with(frame, path, "g_application.tsv", (key,), ("application_id", "filing_date"), "applications")
+    frame = _with(frame, path, "g_ipc_at_issue.tsv", (key,), ("ipc_sequence", *_IPC), "ipc")
+    frame = _with(frame, path, "g_cpc_current.tsv", (key,), ("cpc_sequence", "cpc_group"), "cpc")
+    frame = _with(frame, path, "g_claims_*.tsv", (key,), ("claim_sequence", "claim_text", "claim_number"), "claims")
     for section, (pattern, column, order) in _SECTIONS.items():
-        frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
+        frame = _with(frame, path, pattern, (key,), (column, order) if order else (column,), section)
     return _utility(frame, path, key, _grant)
 
 
@@ -139,9 +115,9 @@ def _applications(path: Path) -> Iterator[Item]:
     key = "pgpub_id"
     columns = ("application_id", "filing_date", "patent_type", "published_date", "wipo_kind", "application_title")
     frame = _tsv(path, (key, *columns))
-    frame = _with(frame, path, "pg_published_application_abstract.tsv", ("application_abstract",), key, "abstracts")
-    frame = _with(frame, path, "pg_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
-    frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
+    frame = _with(frame, path, "pg_published_application_abstract.tsv", (key,), ("application_abstract",), "abstracts")
+    frame = _with(frame, path, "pg_ipc_at_issue.tsv", (key,), ("ipc_sequence", *_IPC), "ipc")
+    frame = _with(frame, path, "pg_cpc_current.tsv", (key,), ("cpc_sequence", "cpc_group"), "cpc")
     return _utility(frame, path, key, _pre_grant)
 
 
@@ -159,7 +135,7 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
         if not has_digit(row[key]):
             yield Skipped("", f"row {number}", UNNAMED)
         elif has_digit(its):
-            yield Citation(citing, its, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
+            yield Citation(citing, its, origin=CODES["us_origins"].get(row["citation_category"].lower(), ""))
         else:
             yield Skipped(citing, f"row {number}", NUMBERLESS)
 

@@ -1,24 +1,20 @@
 """PATSTAT, raw CSV tables of one folder, zipped or unpacked (``tls201_appln.csv`` or ``tls201_part01.csv`` ...).
 
-======================  ================================================================================================
-table                   joined tables of the same folder, if they exist
-======================  ================================================================================================
-``tls211_pat_publn``    ``tls201_appln`` (application, families), ``tls202`` (title), ``tls203`` (abstract), ``tls209``
-                        (IPC), ``tls224`` (CPC)
-``tls212_citation``     ``tls211`` (both numbers; required), ``tls215_citn_categ`` (categories and claims)
-``tls204_appln_prior``  ``tls201`` and ``tls211`` (both required)
-======================  ================================================================================================
+Publications (``tls211``) are joined with ``tls201`` (application, families), ``tls202`` (title), ``tls203`` (abstract),
+``tls209`` (IPC) and ``tls224`` (CPC), as far as the folder has them. Citations (``tls212``) need ``tls211``, priorities
+(``tls204``) also ``tls201``.
 
-``tls215`` is joined on ``pat_publn_id``, ``citn_replenished`` and ``citn_id``. Since 2019 it has a row for each
-category and claim; the rows of a category become one citation. A citation with ``citn_replenished`` is of an
-international search report and repeated by the EPO for the European publication. It is skipped if the same pair has a
-citation without it. Tables that users have joined are read with the column maps ``patstat`` and ``patstat-citations``.
-PATSTAT has no full text.
+``tls215`` (categories and claims) is joined on ``pat_publn_id``, ``citn_replenished`` and ``citn_id``. Since 2019 it
+has a row for each category and claim; the rows of a category become one citation. A citation with ``citn_replenished``
+is of an international search report and repeated by the EPO for the European publication. It is skipped if the same
+pair has a citation without it. Tables that users have joined are read with the column maps ``patstat`` and
+``patstat-citations``. PATSTAT has no full text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +23,23 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, Skipped
-from patent_mteb.readers.ops import BY_OFFICE, PHASES
+from patent_mteb.readers.ops import BY_OFFICE
 from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
-from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.values import CODES, application, claim_numbers, day, ipc_code, language, publication
 from patent_mteb.readers.zipped import joined_rows, reader_of_tables, sibling_tables, table, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
 _NUMBER = ("publn_auth", "publn_nr", "publn_kind")
 _KEYS = ("pat_publn_id", "citn_replenished", "citn_id")
 _APPLICANT = ("APP", "FOP")
-
-
-def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
-    """A table of the same folder, in one part or several."""
-    found = [table(one, columns, ",") for one in sibling_tables(path, f"{name}*.csv")]
-    return pl.concat(found) if found else None
+_with = partial(with_rows, separator=",")
 
 
 def _required(path: Path, name: str, *columns: str) -> pl.LazyFrame:
-    frame = _parts(path, name, *columns)
-    if frame is None:
-        raise DataError(f"{name} is missing in its folder", path=path, remedy=f"put {name}*.csv into the same folder")
-    return frame
-
-
-def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], called: str) -> pl.LazyFrame:
-    """Join the rows of another table of the same application (:func:`with_rows`)."""
-    return with_rows(frame, _parts(path, name, "appln_id", *columns), ("appln_id",), columns, called)
+    """Return a table of the same folder, in one part or several."""
+    if found := sibling_tables(path, f"{name}*.csv"):
+        return pl.concat(table(one, columns, ",") for one in found)
+    raise DataError(f"{name} is missing in its folder", path=path, remedy=f"put {name}*.csv into the same folder")
 
 
 _APPLICATION = (
@@ -64,11 +50,11 @@ _APPLICATION = (
 
 def _publications(path: Path) -> Iterator[Item]:
     frame = table(path, ("pat_publn_id", *_NUMBER, "appln_id", "publn_date"), ",")
-    frame = _with(frame, path, "tls201", _APPLICATION, "applications")
-    frame = _with(frame, path, "tls202", ("appln_title_lg", "appln_title"), "titles")
-    frame = _with(frame, path, "tls203", ("appln_abstract_lg", "appln_abstract"), "abstracts")
-    frame = _with(frame, path, "tls209", ("ipc_class_symbol", "ipc_position"), "ipc")
-    frame = _with(frame, path, "tls224", ("cpc_class_symbol",), "cpc")
+    frame = _with(frame, path, "tls201*.csv", ("appln_id",), _APPLICATION, "applications")
+    frame = _with(frame, path, "tls202*.csv", ("appln_id",), ("appln_title_lg", "appln_title"), "titles")
+    frame = _with(frame, path, "tls203*.csv", ("appln_id",), ("appln_abstract_lg", "appln_abstract"), "abstracts")
+    frame = _with(frame, path, "tls209*.csv", ("appln_id",), ("ipc_class_symbol", "ipc_position"), "ipc")
+    frame = _with(frame, path, "tls224*.csv", ("appln_id",), ("cpc_class_symbol",), "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if not row["publn_nr"].strip("0 "):
             yield Skipped("", f"row {number}", UNNAMED)
@@ -123,7 +109,7 @@ def _citations(path: Path) -> Iterator[Item]:
     frame = table(path, columns, ",").join(publications, on="pat_publn_id", how="left", maintain_order="left")
     frame = frame.join(cited, on="cited_pat_publn_id", how="left", maintain_order="left")
     relevance = ("citn_categ", "relevant_claim")
-    frame = with_rows(frame, _parts(path, "tls215", *_KEYS, *relevance), _KEYS, relevance, "categories")
+    frame = _with(frame, path, "tls215*.csv", _KEYS, relevance, "categories")
     own = (
         table(path, columns, ",")
         .filter(pl.col("citn_replenished").is_in(["", "0"]))
@@ -154,7 +140,7 @@ def _citation(row: dict[str, Any]) -> Iterator[Item]:
     for one in row["categories"] or ({"citn_categ": "", "relevant_claim": ""},):
         categories.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
     code = row["citn_origin"].strip()
-    phase = PHASES.get(code.lower(), code.lower())
+    phase = CODES["phases"].get(code.lower(), code.lower())
     origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
     office = row["citn_gener_auth"].strip()
     for category, claims in sorted(categories.items()):

@@ -29,9 +29,6 @@ from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import Element, MalformedError, text_of
 
-CANCELLED = "a cancelled claim"
-UNNUMBERED = "a claim without a number, numbered by its position"
-
 
 class ClaimText(NamedTuple):
     """One claim of a source: number (may be empty), text, and references in the markup (``CLM-00001``)."""
@@ -83,7 +80,7 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
     notes = []
     for text in texts:
         if not text.text or _CANCELLED.fullmatch(text.text):
-            notes.append(CANCELLED)
+            notes.append("a cancelled claim")
             continue
         if text.number == "0":
             numbered[0] = text
@@ -91,7 +88,7 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
         leading = _LEADING.match(text.text)
         number = _last_number(text.number) or (int(leading[1]) if leading else None)
         if not number or number in numbered:
-            notes.append(UNNUMBERED)
+            notes.append("a claim without a number, numbered by its position")
             number = max(numbered, default=0) + 1
         bare = text.text[leading.end() :] if leading else text.text
         numbered[number] = text._replace(text=bare)
@@ -158,9 +155,9 @@ def _numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple
 
 @dataclass
 class Texts:
-    """The texts of one publication by language; ``own`` is the language of the document."""
+    """The texts of one publication by language; ``language`` is that of the document."""
 
-    own: str = ""
+    language: str = ""
     titles: dict[str, str] = field(default_factory=dict)
     abstracts: dict[str, str] = field(default_factory=dict)
     claims: dict[str, list[ClaimText]] = field(default_factory=dict)
@@ -180,7 +177,7 @@ class Texts:
         claims = {language: found for language, (found, _) in read.items()}
         texts = (self.titles, self.abstracts, claims, self.descriptions)
         # English, else the language of the document, else the first
-        main = TextLanguages(*(next((one for one in ("en", self.own, *of) if one in of), "") for of in texts))
+        main = TextLanguages(*(next((one for one in ("en", self.language, *of) if one in of), "") for of in texts))
         paragraphs = self.descriptions.get(main.description, [])
         description = read_sections(paragraphs)
         translations = [
@@ -214,12 +211,6 @@ UNPUBLISHED = "a citation of an application that names no publication"
 NUMBERLESS = "a citation without a number"
 UNNAMED = "no publication number"
 OWN = "a citation of the publication itself"
-US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
-"""Category of a citation by the USPTO -> origin. Other categories have no known origin: ``cited by other`` (2005-12:
-applicant or third party), ``cited by third party``, ``imported from ...``."""
-
-_REPEATED = "a repeated citation"
-_NO_TEXT = "a document without any text"
 
 
 def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
@@ -286,7 +277,7 @@ class Published:
         if not reads(self.serial, self.office, self.kind):
             notes.insert(0, UNREAD)
         if not any(fields.get(name) for name in ("title", "abstract", "claims", "paragraphs")):
-            notes.append(_NO_TEXT)
+            notes.append("a document without any text")
         yield from (Note(note, number) for note in notes)
         yield from unread_days(number, self.date, self.filed, *(one.date for one in related))
         if self.application:
@@ -341,7 +332,7 @@ class Published:
                 self.office if entry.phase else "",
             )
             if citation in seen:
-                yield Skipped(number, place, _REPEATED)
+                yield Skipped(number, place, "a repeated citation")
                 continue
             seen.add(citation)
             yield citation

@@ -1,13 +1,12 @@
 """Files of a records directory: the parts of each input, the accounts of the inputs, and the shares of an import.
 
 A part is one parquet file per kind of record for one input. ``import.json`` has an account of each input. A share of an
-import keeps its accounts in ``shares/<i>-of-<n>/share.json``; other shares do not write there.
+import stores its accounts in ``shares/<i>-of-<n>/share.json``; other shares do not write there.
 
 A publication that occurs in two parts is removed from the later one. If the later one is of a table, its fields are
 first joined to the earlier record: a field that is not empty replaces the earlier value, and labels are added. If it is
-of the EPO (:data:`_FILL`), it only fills empty fields. The plan is first written to :data:`PENDING`, then the parts are
-rewritten, then the accounts. An interrupted removal is repeated from that file, so the result is the same and nothing
-is counted twice.
+of the EPO (:data:`_FILL`), it only fills empty fields. An interrupted removal is repeated from its plan
+(:data:`PENDING`), so the result is the same and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
 KINDS: tuple[str, ...] = tuple(kind for kind, _ in _SCHEMAS.values())
 """The kinds of records; each has a folder in a records directory."""
 
-SET_ASIDE = "set-aside"
-"""Folder for the texts of malformed documents, with a folder for each part."""
+SET_ASIDE = "set-aside"  # folder for the texts of malformed documents, with a folder for each part
 
 _ROWS_AT_ONCE = 1000
 
@@ -272,18 +270,18 @@ def _joined(earlier: _Row, later: _Row) -> tuple[_Row, list[str], list[str]]:
     """Join two records: what the later one has replaces the earlier value, and its labels are added.
 
     Return the record, the fields that were empty before, and those that had another value. A family that is named after
-    the publication itself was not given.
+    the publication itself is not stated.
     """
     record = dict(earlier)
     added: list[str] = []
     conflicts: list[str] = []
     for name, value in later.items():
         before = earlier[name]
-        given = name != "family_id" or value != later["publication_number"]
-        if name in _KEPT or not given or not _has_content(value) or value == before:
+        stated = name != "family_id" or value != later["publication_number"]
+        if name in _KEPT or not stated or not _has_content(value) or value == before:
             continue
-        own = name == "family_id" and before == earlier["publication_number"]
-        conflict = _has_content(before) and not own
+        unstated = name == "family_id" and before == earlier["publication_number"]
+        conflict = _has_content(before) and not unstated
         if later["source"] in _FILL and conflict:
             continue
         if name == "labels":
@@ -349,17 +347,12 @@ def number_of(record: Patent | Citation | Relation) -> str:
 
 def publications(root: Path, parts: Collection[str]) -> set[str]:
     """Return the publications of some parts."""
-    paths = [part_path(root, "patents", part) for part in parts]
-    return {
-        number
-        for path in paths
-        if path.exists()
-        for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()
-    }
+    paths = [path for part in parts if (path := part_path(root, "patents", part)).exists()]
+    return {number for path in paths for number in pq.read_table(path, columns=[_OWN[Patent]])[0].to_pylist()}
 
 
 def removed_publications(root: Path) -> set[str]:
-    """Return the publications that later imports leave out."""
+    """Return the publications that later imports skip."""
     return set((read_json(root / _REMOVED) or {}).get("publications", ()))
 
 

@@ -26,8 +26,7 @@ from patent_mteb.files import load_json, parquet_schema, read_rows
 from patent_mteb.readers.encodings import encoding_of, lines_of
 from patent_mteb.readers.items import NO_OBJECT, Note, is_one_document, json_rows
 
-_HEAD = 30
-"""Lines that are searched for the header; objects of JSON lines whose names are the header."""
+_HEAD = 30  # lines that are searched for the header; objects of JSON lines whose names are the header
 _DELIMITERS = "\t;,|"
 _LONGEST_CELL = 1 << 30
 _LONGEST_NAME = 1000
@@ -124,9 +123,9 @@ def open_sheet(
     headers = {name: _names(head, above[name]) for name, head in heads.items()}
     written, height = headers[best]
     names = _distinct(written)
-    for name, own in zip(written, names, strict=True):
-        if own != name:
-            notes.append(Note(f"a further column '{name}' is called '{own}'"))
+    for title, name in zip(written, names, strict=True):
+        if name != title:
+            notes.append(Note(f"a further column '{title}' is called '{name}'"))
     if height > 1:
         notes.append(Note("the header has two rows, which were joined", ", ".join(f"'{name}'" for name in names)))
     same = [name for name in heads if sorted(filter(None, headers[name][0])) == sorted(filter(None, written))]
@@ -137,23 +136,20 @@ def open_sheet(
         notes.append(Note("sheets with the same columns, read together", ", ".join(f"'{name}'" for name in same)))
     if hidden := [name for name in same if name in book.hidden]:
         notes.append(Note("hidden sheets are read too", ", ".join(f"'{name}'" for name in hidden), len(hidden)))
-    spans = {
-        name: [one for one in book.merged.get(name, ()) if one[0] > above[name] + headers[name][1]] for name in same
-    }
+    start = {name: above[name] + headers[name][1] for name in same}
+    spans = {name: [one for one in book.merged.get(name, ()) if one[0] > start[name]] for name in same}
     if merged := sum(map(len, spans.values())):
         notes.append(Note(MERGED_UNREAD if form in ("ods", "xlsb") else MERGED, count=merged))
     if formulas := sum(book.formulas.get(name, 0) for name in same):
         notes.append(Note(FORMULAS, f"the first {size} rows", formulas))
+
+    def lines_below(name: str) -> Iterator[Cells]:
+        return itertools.islice(_filled(_lines_of(path, name, form, mark), spans[name]), start[name], None)
+
     rows = (
         (f"sheet '{name}', {place}" if len(same) > 1 else place, row)
         for name in same
-        for place, row in _rows(
-            itertools.islice(
-                _filled(_lines_of(path, name, form, mark), spans[name]), above[name] + headers[name][1], None
-            ),
-            headers[name][0],
-            _LAST_ROW.get(form),
-        )
+        for place, row in _rows(lines_below(name), headers[name][0], _LAST_ROW.get(form))
     )
     columns = tuple(filter(None, names))
     return Sheet(columns, rows, tuple(notes), book.days, len(columns) if form == "text" else 0)
@@ -298,8 +294,7 @@ def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, in
     return sum(map(wanted, names)), len(names)
 
 
-Span = tuple[int, int, int]
-"""First row (from 1), column (from 0) and last row of cells that are merged down."""
+Span = tuple[int, int, int]  # first row (from 1), column (from 0) and last row of cells that are merged down
 _MERGED_CELLS = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*\bref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
 _SPANS, _WIDEST = ("colspan", "rowspan"), 1000
 _MERGES, _MERGE = b"\xb1\x01\x04", re.compile(rb"\xb0\x01\x10(.{8})", re.DOTALL)
@@ -413,15 +408,14 @@ def _web_tables(path: Path) -> dict[str, list[Cells]]:
     from lxml import html
 
     with readable(path):
-        page = html.document_fromstring(
-            path.read_bytes(), html.HTMLParser(encoding=encoding_of(path)[0], huge_tree=True)
-        )
+        parser = html.HTMLParser(encoding=encoding_of(path)[0], huge_tree=True)
+        page = html.document_fromstring(path.read_bytes(), parser)
     for end in page.iter("br"):
         end.tail = f"\n{end.tail or ''}"
     tables: dict[str, list[Cells]] = {}
     for place, table in enumerate(page.iter("table"), start=1):
-        own = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-        tables[f"table {place}"] = list(enumerate(_grid(own), start=1))
+        rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+        tables[f"table {place}"] = list(enumerate(_grid(rows), start=1))
     return tables
 
 

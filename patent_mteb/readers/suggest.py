@@ -1,7 +1,7 @@
 """Suggest a column map for a table from the names and the values of its columns.
 
 A name of ``headers.toml`` proposes a field, and the values decide: a count is never a text, a number or a family.
-A column with another name is taken for what its values can only be.
+A column with an unknown name gets the only field that its values fit.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -24,9 +25,9 @@ from patent_mteb.readers.kinds import Kind, Typed, kind_of
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
 from patent_mteb.readers.values import text_of
 
-_HEADERS: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
-    Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
-)
+_HEADERS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
+_COUNTRY = set(_HEADERS.pop("country"))
+_NEVER = {ours: {Kind(kind) for kind in kinds} for ours, kinds in _HEADERS.pop("unfit").items()}
 _KNOWN = {name for fields in _HEADERS.values() for names in fields.values() for name in names}
 _FIELDS = {section: "citations" if section == "forward" else section for section in _HEADERS}
 _SEPARATED = LISTS | {"publication_number", "cited", "category", "member", "priority", "coarse", "fine"}
@@ -35,28 +36,12 @@ _SEVERAL = ("[[citations]]", "[[labels]]")
 _SAMPLE = 200
 _CJK = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
-_TEXTS = {"title", "abstract", "claims", "description", "inventors", "applicants"}
-_DATES = {"publication_date", "application_date", "priority_date"}
 _CONTINUED = {"abstract", "claims", "description"}
 _IDS = re.compile(r"\b(?:id|number|no|nr|nummer|fan)\b|id$|号$")
-_COUNTRY = {
-    *("country", "country code", "jurisdiction", "office", "authority", "publication country", "publication office"),
-    *("land", "pays", "国家", "国别", "公开国别", "国コード", "국가"),
-}
 _IN_BRACKETS = re.compile(r"\s*[(\[（](?![^)]*\b(?:forward|citing|by|npl|non)\b).*?[)\]）]\s*$", re.IGNORECASE)
 """A remark on a column, such as its form (YYYY-MM-DD); not the direction of citations."""
 _REPEATED = re.compile(r" \(column \d+\)$")
-_MARKS = {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.CLASSES}
-_FIELDS_AND_UNFIT: tuple[tuple[set[str], set[Kind]], ...] = (
-    # papers have web addresses as ids
-    ({"publication_number", "family_id"}, {Kind.DATE, Kind.CLASSES, Kind.TEXT, Kind.NESTED}),
-    (_DATES, {Kind.NESTED, Kind.COUNT, Kind.OFFICES, Kind.URL, Kind.CLASSES, Kind.TEXT, Kind.NUMBERS}),
-    (_TEXTS, {*_MARKS, Kind.NUMBERS}),
-    ({"ipc", "cpc"}, {Kind.COUNT, Kind.YEARS, Kind.OFFICES, Kind.DATE, Kind.URL, Kind.NUMBERS}),
-    ({"cited", "citing", "member"}, _MARKS - {Kind.URL}),
-)
-_NEVER = {ours: unfit for fields, unfit in _FIELDS_AND_UNFIT for ours in fields}
-"""Our field -> what its values cannot be."""
+_quoted = partial(json.dumps, ensure_ascii=False)
 
 
 def _plain(column: str) -> str:
@@ -112,7 +97,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
         raise DataError(problem, path=path, remedy=f"{remedy}; name it with --map")
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
-    lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
+    lines = [f"name = {_quoted(path.name.partition('.')[0])}"]
     for section, fields in found.items():
         title = _FIELDS[section]
         lines += ["", f"[[{title}]]" if f"[[{title}]]" in _SEVERAL else f"[{title}]"]
@@ -124,10 +109,8 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
             lines.append(written if theirs else f'# {ours} = "name its column"')
     placed = guess.used() if found is guess.found else {name for fields in found.values() for name in fields.values()}
     if rest := [name for name in sheet.columns if name not in placed]:
-        lines += ["", f"# not read: {', '.join(json.dumps(name, ensure_ascii=False) for name in rest)}"]
-        lines += [
-            f"# {json.dumps(name, ensure_ascii=False)}: {guess.unused[name]}" for name in rest if name in guess.unused
-        ]
+        lines += ["", f"# not read: {', '.join(_quoted(name) for name in rest)}"]
+        lines += [f"# {_quoted(name)}: {guess.unused[name]}" for name in rest if name in guess.unused]
     return Suggestion("\n".join(lines) + "\n", guess.by_values, guess.unused)
 
 
@@ -189,7 +172,7 @@ def _unfit(section: str, ours: str, column: str, guess: _Guess) -> str:
 
 
 def _by_values(columns: Sequence[str], guess: _Guess) -> None:
-    """Give columns of unknown names to the fields that only they can be."""
+    """Assign columns of unknown names to the fields that only they fit."""
     fields = guess.found.get("fields", {})
     free = [name for name in columns if name not in guess.used()]
     what = {name: one.what for name, one in guess.typed.items()}
@@ -220,26 +203,26 @@ def _by_values(columns: Sequence[str], guess: _Guess) -> None:
 def _consistent(guess: _Guess) -> _Guess:
     """Drop sections that lack what they need: labels need coarse ones; citations need cited numbers."""
     found = guess.found
-    own = found.get("fields", {})
+    fields = found.get("fields", {})
     for section, needed in (("citations", {"cited"}), ("labels", {"coarse"}), ("relations", {"member", "priority"})):
         if section in found and not needed & found[section].keys():
             del found[section]
-    if "description" in own:
-        found["fields"] = {ours: theirs for ours, theirs in own.items() if not ours.startswith("description.")}
-    if "publication_number" not in own:
+    if "description" in fields:
+        found["fields"] = {ours: theirs for ours, theirs in fields.items() if not ours.startswith("description.")}
+    if "publication_number" not in fields:
         found.pop("forward", None)
     guess.found = {section: found[section] for section in _HEADERS if section in found}
     return guess
 
 
 def _written(section: str, ours: str, theirs: str, guess: _Guess) -> str:
-    name = json.dumps(theirs, ensure_ascii=False)
+    name = _quoted(theirs)
     if theirs in guess.continued:
-        return f'{{ column = {json.dumps([theirs, *guess.continued[theirs]], ensure_ascii=False)}, join = " " }}'
+        return f'{{ column = {_quoted([theirs, *guess.continued[theirs]])}, join = " " }}'
     if ours == "publication_number" and guess.office:
-        return f'{{ column = [{json.dumps(guess.office, ensure_ascii=False)}, {name}], join = " " }}'
+        return f'{{ column = [{_quoted(guess.office)}, {name}], join = " " }}'
     separators = guess.typed[theirs].separators if theirs in guess.typed else ()
     if separators and (ours in _SEPARATED or section == "forward"):
-        written = json.dumps(separators if len(separators) > 1 else separators[0], ensure_ascii=False)
+        written = _quoted(separators if len(separators) > 1 else separators[0])
         return f"{{ column = {name}, separator = {written} }}"
     return name

@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -76,89 +76,101 @@ _BEFORE_REMARK = re.compile(
     r"|[\s,;:]+[(\[]?(?=(?:\d\d?[./]\d\d?[./]\d{4}|\d{4}[./-]\d\d?[./-]\d\d?)[)\]]?$)"
 )
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "合计", "总计", "合計", "総計", "합계"}
-_SAMPLE = 1000
-"""Rows that show whether publication numbers have digits."""
-_SENTENCE = 3
-"""Words of a line that is a text, not a number."""
+_SAMPLE = 1000  # rows that show whether publication numbers have digits
+_SENTENCE = 3  # words of a line that is a text, not a number
 
 
-class RowReader:
-    """Reads the records of the rows of one table."""
+class _TableReader:
+    """Reads the records of one table."""
 
-    def __init__(
-        self,
-        columns: ColumnMap,
-        places: Mapping[str, tuple[str, str]],
-        order: Callable[[Column], str],
-        has_numbers: Callable[[], bool],
-        days: int,
-        width: int,
-    ) -> None:
-        """``order`` gives the order of the dates of a column (:func:`patent_mteb.readers.values.day_order`).
-
-        ``has_numbers`` says whether most publication numbers of the table have a digit. ``days`` are added to serial
-        numbers of days. A row of less than ``width`` cells is noted.
-        """
-        self._width = width
-        self._days = dt.timedelta(days)
-        self._columns = columns
-        self._places = places
-        self._order = cache(order)
-        self._has_numbers = cache(has_numbers)
+    def __init__(self, path: Path, columns: ColumnMap) -> None:
+        self._path, self._columns = path, columns
+        self._sheet = _sheet(path, columns)
+        self._places, self._about_columns = _places(columns, self._sheet.columns, path)
+        self._order = cache(self._day_order)
         self._place = ""
         self._notes: list[Note] = []
         self._more: dict[str, tuple[Label, ...]] = {}
         self._titles: dict[str, int] = {}
 
-    def read_labels(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def read(self) -> Iterator[Item]:
+        """Yield the notes on the table, and the items of its rows."""
+        yield from (*self._sheet.notes, *self._about_columns)
+        if self._columns.labels and "publication_number" in self._columns.fields:
+            self._read_labels()
+        for place, row in self._sheet.rows:
+            if isinstance(row, BadRow):
+                yield Skipped("", place, row.reason, row.text)
+            else:
+                yield from self._items(place, row)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        return (row for _, row in _sheet(self._path, self._columns).rows if not isinstance(row, BadRow))
+
+    def _day_order(self, column: Column) -> str:
+        """The order of the dates of a column (:func:`patent_mteb.readers.values.day_order`)."""
+        found = [self._places[name][0] for name in column.column if name in self._places]
+        return day_order(row.get(name) for row in self._rows() for name in found)
+
+    @cached_property
+    def _has_numbers(self) -> bool:
+        """Whether most publication numbers of the table have a digit."""
+        column = self._columns.fields["publication_number"].column
+        names = [self._places[name][0] for name in column if name in self._places]
+        found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(self._rows(), _SAMPLE)]
+        return 2 * sum(found) > len(found)
+
+    def _read_labels(self) -> None:
         """Collect the labels of publications with several rows, such as one row for each topic."""
         found: dict[str, list[tuple[Label, ...]]] = {}
-        for row in rows:
-            found.setdefault(self._own_number(row), []).append(tuple(self._labels(row)))
+        for row in self._rows():
+            found.setdefault(self._publication_number(row), []).append(tuple(self._labels(row)))
         self._more = {
-            own: tuple(dict.fromkeys(label for labels in several for label in labels))
-            for own, several in found.items()
+            publication: tuple(dict.fromkeys(label for labels in several for label in labels))
+            for publication, several in found.items()
             if len(several) > 1
         }
 
-    def items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _items(self, place: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the records and notes of a row, or the reason to skip it."""
         self._notes, self._place = [], place
-        own = self._own_number(row)
+        publication = self._publication_number(row)
         if "publication_number" in self._columns.fields:
-            if not own:
+            if not publication:
                 yield Skipped("", place, "no publication number")
                 return
-            if reason := self._not_a_record(own, row):
-                yield Skipped(shorten(own, 60), place, reason)
+            if reason := self._not_a_record(publication, row):
+                yield Skipped(shorten(publication, 60), place, reason)
                 return
-            if own.startswith("WO") and own.endswith("W"):
-                self._note("an application, not a publication", own)
-            if len(row) < self._width:
-                self._note("the row has fewer cells than the header", own)
+            if publication.startswith("WO") and publication.endswith("W"):
+                self._note("an application, not a publication", publication)
+            if len(row) < self._sheet.width:
+                self._note("the row has fewer cells than the header", publication)
             title = self._text(row, self._columns.fields.get("title"))
-            if own in self._titles:
+            if publication in self._titles:
                 what = "labels, citations" if self._columns.labels else "citations"
-                other = " with another title" if title and hash(title) != self._titles[own] else ""
-                example = f"{own} '{shorten(title, 60)}'" if other else own
+                other = " with another title" if title and hash(title) != self._titles[publication] else ""
+                example = f"{publication} '{shorten(title, 60)}'" if other else publication
                 self._note(f"the publication is in an earlier row{other}: only {what} and relations are read", example)
             else:
-                self._titles[own] = hash(title)
-                yield self._patent(own, row)
-            yield from self._others_in_cell(own, row)
+                self._titles[publication] = hash(title)
+                yield self._patent(publication, row)
+            yield from self._others_in_cell(publication, row)
         for section in self._columns.citations:
-            yield from self._citations(section, own, row)
-        yield from self._relations(own, row)
+            yield from self._citations(section, publication, row)
+        yield from self._relations(publication, row)
         yield from dict.fromkeys(self._notes)
 
-    def _not_a_record(self, own: str, row: Mapping[str, Any]) -> str:
+    def _not_a_record(self, publication: str, row: Mapping[str, Any]) -> str:
         """Why a row without a readable number is not a record; empty if it is one."""
-        if _TOTALS & {own.rstrip(":.").casefold(), *own.rstrip(":.").casefold().split()}:
+        if _TOTALS & {publication.rstrip(":.").casefold(), *publication.rstrip(":.").casefold().split()}:
             return "a row of totals"
         alone = len(self._places) > 1 and sum(bool(text_of(value)) for value in row.values()) == 1
-        if alone and len(own.split()) >= _SENTENCE:
+        if alone and len(publication.split()) >= _SENTENCE:
             return "a line of text, not a record"
-        return "" if has_digit(own) or not self._has_numbers() else "a publication number without a digit, not a record"
+        if not has_digit(publication) and self._has_numbers:
+            return "a publication number without a digit, not a record"
+        return ""
 
     def _note(self, what: str, example: str = "") -> None:
         self._notes.append(Note(what, f"{self._place}: {example}" if example else self._place))
@@ -216,7 +228,7 @@ class RowReader:
         texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
-    def _own_number(self, row: Mapping[str, Any]) -> str:
+    def _publication_number(self, row: Mapping[str, Any]) -> str:
         fields = self._columns.fields
         return self._number(row, fields.get("publication_number"), self._text(row, fields.get("kind")))
 
@@ -263,7 +275,7 @@ class RowReader:
         if date is None or column.date:
             return date
         if is_serial(value):
-            date += self._days
+            date += dt.timedelta(self._sheet.days)
             self._note(f"{ours} is a serial number of Excel", f"{text_of(value)} = {date}")
         if not has_day(value, order):
             self._note(f"{ours} has no day: the first of its month or year is taken", text_of(value))
@@ -271,7 +283,7 @@ class RowReader:
             self._note(f"{ours} has a year of two digits", f"{value} = {date}")
         return date
 
-    def _patent(self, own: str, row: Mapping[str, Any]) -> Patent:
+    def _patent(self, publication: str, row: Mapping[str, Any]) -> Patent:
         columns = self._columns.fields
         values: dict[str, Any] = {name: self._text(row, columns[name]) for name in _STRINGS & columns.keys()}
         values |= {name: self._date(row, name, columns[name]) for name in _DATES if name in columns}
@@ -290,12 +302,12 @@ class RowReader:
             if found:
                 values[name] = _parsed(name, found[0][1])
         if texts["claims"] and not values["claims"]:
-            self._note("claims could not be split: left empty", own)
+            self._note("claims could not be split: left empty", publication)
         return Patent(
-            own,
-            self._family(own, row),
+            publication,
+            self._family(publication, row),
             **values,
-            labels=self._more.get(own) or tuple(self._labels(row)),
+            labels=self._more.get(publication) or tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
             application_number=self._application(row),
@@ -316,15 +328,15 @@ class RowReader:
         found = [(language, value) for language, value in zip(languages, cells, strict=True) if value is not None]
         return sorted(found, key=lambda one: one[0] != "en")
 
-    def _family(self, own: str, row: Mapping[str, Any]) -> str:
-        """The given family, else the lowest number of its members, else the publication number."""
-        if given := self._text(row, self._columns.fields.get("family_id")):
-            return given
+    def _family(self, publication: str, row: Mapping[str, Any]) -> str:
+        """The family in its column, else the lowest number of its members, else the publication number."""
+        if family := self._text(row, self._columns.fields.get("family_id")):
+            return family
         if members := self._numbers(row, self._columns.relations.get("member")):
             self._note("no family id: the family is named after the first of its members")
-            return min((own, *members))
+            return min((publication, *members))
         self._note("no family is given: the publication number is used")
-        return own
+        return publication
 
     def _numbers(self, row: Mapping[str, Any], column: Column | None, kind: str = "member") -> list[str]:
         read = read_number if kind in RELATED_PUBLICATIONS else read_application
@@ -340,22 +352,21 @@ class RowReader:
             if len(coarse) == 1 and fine:
                 coarse *= len(fine)
             names = fine if len(fine) == len(coarse) else [""] * len(coarse)
-            yield from (
-                Label(landscape, one, name) for one, name in dict.fromkeys(zip(coarse, names, strict=True)) if one
-            )
+            pairs = dict.fromkeys(zip(coarse, names, strict=True))
+            yield from (Label(landscape, one, name) for one, name in pairs if one)
 
-    def _others_in_cell(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _others_in_cell(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the numbers after the first of a cell as members of the family (Espacenet, Orbit)."""
         column = self._columns.fields["publication_number"]
         others = [text for text in self._list(row, column) if text][1:]
         for text in dict.fromkeys(others):
-            if (other := self._normal(text, column)) != own:
+            if (other := self._normal(text, column)) != publication:
                 self._note("a further publication number in the cell: read as a member of the family", other)
-                yield Relation(own, other, "member")
+                yield Relation(publication, other, "member")
 
-    def _citations(self, columns: Mapping[str, Column], own: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _citations(self, columns: Mapping[str, Column], publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the citations of a section. Its citing or its cited numbers are by default this publication."""
-        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), own) for name in ("citing", "cited"))
+        (citing, _), (cited, marks) = (self._cited(row, columns.get(name), publication) for name in ("citing", "cited"))
         if not any(citing) or not any(cited):
             if "publication_number" not in self._columns.fields:
                 yield Skipped(next(filter(None, citing), ""), self._place, "no citing or no cited number")
@@ -378,15 +389,15 @@ class RowReader:
                     values: dict[str, Any] = {ours: texts[max(first, second)] for ours, texts in parallel.items()}
                     yield Citation(one, other, **values, claims=claims, passages=passages, date=date)
 
-    def _cited(self, row: Mapping[str, Any], column: Column | None, own: str) -> tuple[list[str], list[str]]:
+    def _cited(self, row: Mapping[str, Any], column: Column | None, publication: str) -> tuple[list[str], list[str]]:
         """Return the normal form of the numbers in a column and the categories written with them (``[X]``).
 
-        Without a column it is the own number. Empty texts stay, and a count gives nothing.
+        Without a column it is the number of the row. Empty texts stay, and a count gives nothing.
         """
         if column is None:
-            return [own], [""]
+            return [publication], [""]
         found = self._list(row, column)
-        if len(found) == 1 and _COUNT.fullmatch(found[0]) and own and not _COUNT.fullmatch(own):
+        if len(found) == 1 and _COUNT.fullmatch(found[0]) and publication and not _COUNT.fullmatch(publication):
             self._note("a count of citations, not a number: not read", found[0])
             return [], []
         numbers, marks = [], []
@@ -409,15 +420,15 @@ class RowReader:
             values = []
         return values if len(values) == length else (values or [""]) * length
 
-    def _relations(self, own: str, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _relations(self, publication: str, row: Mapping[str, Any]) -> Iterator[Item]:
         columns = self._columns.relations
-        number = self._number(row, columns.get("number")) or own
+        number = self._number(row, columns.get("number")) or publication
         for kind in RELATIONS:
             for related in dict.fromkeys(self._numbers(row, columns.get(kind), kind)):
                 if number and related != number:
                     yield Relation(number, related, kind)
-        if own and "application" not in columns and (application := self._application(row)):
-            yield Relation(own, application, "application")
+        if publication and "application" not in columns and (application := self._application(row)):
+            yield Relation(publication, application, "application")
 
 
 def _parsed(name: str, value: Any) -> Any:
@@ -464,10 +475,8 @@ SHIPPED = (
 """The maps of this package. A table is read with the first map whose columns it has."""
 
 
-COLUMNS_READ = "columns read"
-"""A note that the preview makes superfluous on the terminal."""
-GUESSED = "table"
-"""The source of tables whose map is guessed from their columns."""
+COLUMNS_READ = "columns read"  # a note that the preview makes superfluous on the terminal
+GUESSED = "table"  # the source of tables whose map is guessed from their columns
 
 
 def is_table(source: str) -> bool:
@@ -543,30 +552,7 @@ def _sheet(path: Path, columns: ColumnMap) -> Sheet:
 
 
 def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
-    sheet = _sheet(path, columns)
-    places, notes = _places(columns, sheet.columns, path)
-    yield from (*sheet.notes, *notes)
-
-    def again() -> Iterator[dict[str, Any]]:
-        return (row for _, row in _sheet(path, columns).rows if not isinstance(row, BadRow))
-
-    def order(column: Column) -> str:
-        found = [places[name][0] for name in column.column if name in places]
-        return day_order(row.get(name) for row in again() for name in found)
-
-    def has_numbers() -> bool:
-        names = [places[name][0] for name in columns.fields["publication_number"].column if name in places]
-        found = [any(has_digit(text_of(row.get(name))) for name in names) for row in islice(again(), _SAMPLE)]
-        return 2 * sum(found) > len(found)
-
-    rows = RowReader(columns, places, order, has_numbers, sheet.days, sheet.width)
-    if columns.labels and "publication_number" in columns.fields:
-        rows.read_labels(again())
-    for place, row in sheet.rows:
-        if isinstance(row, BadRow):
-            yield Skipped("", place, row.reason, row.text)
-        else:
-            yield from rows.items(place, row)
+    yield from _TableReader(path, columns).read()
 
 
 def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Note]]:

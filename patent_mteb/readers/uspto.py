@@ -1,14 +1,7 @@
 """USPTO bulk full text: grants and applications in XML since 2001, as single documents or weekly files.
 
-=================================  ==========  ====================================================================
-root element                       years       form
-=================================  ==========  ====================================================================
-``us-patent-grant``                2005-       DTD 4.0 to 4.7
-``us-patent-application``          2005-       DTD 4.0 to 4.6
-``PATDOC``                         2001-2004   DTD 2.4 and 2.5 (WIPO ST.32, with INID codes of ST.9)
-``patent-application-publication`` 2001-2004   DTD 1.5 and 1.6
-``sequence-cwu``                   2001-       skipped: sequence listings next to their documents
-=================================  ==========  ====================================================================
+The DTDs are 4.0 to 4.7 since 2005 (``us-patent-grant``, ``us-patent-application``); before, 2.4 and 2.5 of grants
+(``PATDOC``: WIPO ST.32, with INID codes of ST.9), 1.5 and 1.6 of applications (``patent-application-publication``).
 
 Only grants have citations, with their origin (examiner, applicant). The USPTO has no families: publications of one
 application (A1 and B2) have the application number as family id. The source ``uspto`` reads utility patents only.
@@ -20,32 +13,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from patent_mteb.readers.items import Item, Reader, Skipped
-from patent_mteb.readers.publication import (
-    US_ORIGINS,
-    Cited,
-    ClaimText,
-    Paragraph,
-    Published,
-    Related,
-    Texts,
-    marked_claims,
-)
-from patent_mteb.readers.values import application, ipc_code, language, publication
+from patent_mteb.readers.publication import Cited, ClaimText, Paragraph, Published, Related, Texts, marked_claims
+from patent_mteb.readers.values import CODES, application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, read_bulk, text_at, text_of
-
-_TYPES = {
-    "S": "design",
-    "P": "plant",
-    "E": "reissue",
-    "H": "statutory invention registration",
-    "I": "defensive publication",
-}
-"""First letter of the kind code -> kind of a patent that is not a utility patent (37 CFR 1.151 to 1.179)."""
 
 
 def not_utility(kind: str) -> str:
     """Return the reason to skip a publication of a kind, empty for those of utility patents."""
-    other = _TYPES.get(kind[:1])
+    other = CODES["us_not_utility"].get(kind[:1])
     return f"not a utility patent ({other})" if other else ""
 
 
@@ -98,14 +73,14 @@ def _modern(root: Element) -> Published:
     biblio = next((one for one in root if str(one.tag).startswith("us-bibliographic-data")), None)
     if biblio is None:
         return Published("uspto", "US", "", "")
-    own, filed = "publication-reference/document-id/", "application-reference/document-id/"
+    published, filed = "publication-reference/document-id/", "application-reference/document-id/"
     claims = marked_claims(root.iterfind("claims/claim"), "num", "claim-ref", "idref")
     return Published(
         source="uspto",
-        office=text_at(biblio, own + "country") or "US",
-        serial=text_at(biblio, own + "doc-number"),
-        kind=text_at(biblio, own + "kind"),
-        date=text_at(biblio, own + "date"),
+        office=text_at(biblio, published + "country") or "US",
+        serial=text_at(biblio, published + "doc-number"),
+        kind=text_at(biblio, published + "kind"),
+        date=text_at(biblio, published + "date"),
         application=application(text_at(biblio, filed + "doc-number"), "US"),
         filed=text_at(biblio, filed + "date"),
         texts=Texts.of(
@@ -127,23 +102,13 @@ def _modern(root: Element) -> Published:
     )
 
 
-_SECTIONS = {
-    **dict.fromkeys(("RELAPP", "GOVINT", "cross-reference-to-related-applications"), "background"),
-    **dict.fromkeys(("federal-research-statement", "background-of-invention"), "background"),
-    **dict.fromkeys(("BRFSUM", "summary-of-invention"), "summary"),
-    **dict.fromkeys(("DRWDESC", "brief-description-of-drawings"), "drawings"),
-    **dict.fromkeys(("DETDESC", "detailed-description"), "detailed"),
-}
-"""Element, or processing instruction (``<?BRFSUM end="lead"?>`` to ``end="tail"``) -> the section that it marks."""
-
-
 def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
     mark = ""
     for child in [] if description is None else description:
         if not isinstance(child.tag, str):
             target, text = str(getattr(child, "target", "")), child.text or ""
-            if target in _SECTIONS:
-                mark = "" if 'end="tail"' in text else _SECTIONS[target]
+            if target in CODES["us_sections"]:
+                mark = "" if 'end="tail"' in text else CODES["us_sections"][target]
         elif child.tag == "description-of-drawings":
             yield from (_paragraph(one, "drawings") for one in child if isinstance(one.tag, str))
         else:
@@ -182,21 +147,11 @@ def _cited(biblio: Element) -> Iterator[Cited]:
     for path in ("references-cited/citation", "us-references-cited/us-citation"):
         for one in biblio.iterfind(path):
             document = one.find("patcit/document-id")
-            origin = US_ORIGINS.get(text_at(one, "category").lower(), "")
+            origin = CODES["us_origins"].get(text_at(one, "category").lower(), "")
             if document is None:
                 yield Cited("", origin=origin, npl=one.find("nplcit") is not None)
             else:
                 yield Cited(*_identifier(document), origin)
-
-
-_KINDS = {
-    "continuation": "continuation",
-    "continuation-in-part": "continuation-in-part",
-    "division": "division",
-    "us-divisional-reissue": "division",
-    "reissue": "reissue",
-}
-"""Element below ``us-related-documents`` -> kind. Others (substitution, addition, reexamination) are ``parent``."""
 
 
 def _related(biblio: Element) -> Iterator[Related]:
@@ -204,7 +159,7 @@ def _related(biblio: Element) -> Iterator[Related]:
         yield _filed(claim, "priority")
     for one in biblio.iterfind("us-related-documents/*"):
         tag = str(one.tag)
-        kind = _KINDS.get(tag, "parent")
+        kind = CODES["us_relations"].get(tag, "parent")
         for parent in one.iterfind("relation/parent-doc/document-id"):
             yield _filed(parent, kind)
         for document in one.iterfind("document-id"):
@@ -250,7 +205,7 @@ _NAME = ("NAM/ONM", "NAM/FNM", "NAM/SNM")
 def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("SDODE/*"):
         for text in part.iterfind("BTEXT/*"):
-            yield Paragraph(text_of(text), _SECTIONS.get(str(part.tag), ""))
+            yield Paragraph(text_of(text), CODES["us_sections"].get(str(part.tag), ""))
 
 
 def _columns(code: str) -> str:
@@ -278,16 +233,12 @@ def _patdoc_cited(root: Element) -> Iterator[Cited]:
             yield Cited("", origin=origin, npl=True)
 
 
-_PATDOC_RELATIONS = {"B620": "division", "B631": "continuation", "B632": "continuation-in-part", "B640": "reissue"}
-"""INID 62 to 64 as the DTD divides them -> kind. Others that name a parent are ``parent``."""
-
-
 def _patdoc_related(root: Element) -> Iterator[Related]:
     for one in root.iterfind("SDOBI/B300"):
         office, date = text_at(one, "B330"), text_at(one, "B320")
         yield Related("priority", application(text_at(one, "B310"), office), date, office)
     for parent in root.iterfind("SDOBI/B600//PARENT-US/PDOC/DOC"):
-        kinds = (_PATDOC_RELATIONS.get(str(above.tag)) for above in parent.iterancestors())
+        kinds = (CODES["us_relations_patdoc"].get(str(above.tag)) for above in parent.iterancestors())
         yield _filed(parent, next(filter(None, kinds), "parent"), _PATDOC, "US")
     for document in root.iterfind("SDOBI/B600/B680US/DOC"):
         yield _filed(document, "provisional", _PATDOC, "US")
@@ -329,15 +280,13 @@ def _application_of_2001(root: Element) -> Published:
 
 
 def _claim_of_2001(claim: Element) -> ClaimText:
-    refers = [
-        one for reference in claim.iter("dependent-claim-reference") for one in reference.get("depends_on", "").split()
-    ]
-    return ClaimText(claim.get("id", ""), text_of(claim), tuple(refers))
+    refers = " ".join(one.get("depends_on", "") for one in claim.iter("dependent-claim-reference"))
+    return ClaimText(claim.get("id", ""), text_of(claim), tuple(refers.split()))
 
 
 def _paragraphs_of_2001(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("subdoc-description/*"):
-        section = _SECTIONS.get(str(part.tag), "")
+        section = CODES["us_sections"].get(str(part.tag), "")
         for text in part.iter("heading", "paragraph"):
             number = text_at(text, "number").strip("[] ") if text.tag == "paragraph" else ""
             words = text_of(text, without=() if text.tag == "heading" else ("number",))
@@ -346,19 +295,11 @@ def _paragraphs_of_2001(root: Element) -> Iterator[Paragraph]:
 
 _NAME_OF_2001 = ("organization-name", "name/given-name", "name/middle-name", "name/family-name", "name/name-suffix")
 
-_CONTINUITY = {
-    "continuation-of": "continuation",
-    "continuation-in-part-of": "continuation-in-part",
-    "division-of": "division",
-    "reissue-of": "reissue",
-    "non-provisional-of-provisional": "provisional",
-}
-
 
 def _related_of_2001(biblio: Element) -> Iterator[Related]:
     for one in biblio.iterfind("foreign-priority-data"):
         yield _filed(one, "priority", ("priority-application-number", "country-code", "", "filing-date"))
-    for tag, kind in _CONTINUITY.items():
+    for tag, kind in CODES["us_relations_2001"].items():
         for one in biblio.iterfind(f"continuity-data//{tag}"):
             for document in [*one.iterfind("parent-child/parent/document-id"), *one.iterfind("document-id")]:
                 yield _filed(document, kind, _OF_2001)

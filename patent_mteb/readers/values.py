@@ -7,13 +7,16 @@ import contextlib
 import datetime as dt
 import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from patent_mteb.patents.numbers import ERA_LETTERS, ERAS, read_application, read_number
 from patent_mteb.patents.text import plain_lines
 
+CODES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("codes.toml").read_text("utf-8"))
 UNREAD = "a number that cannot be read, stored as written"
 UNREAD_DAY = "a date that cannot be read, left empty"
 _NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
@@ -102,16 +105,8 @@ _FORMS_OF_SIX = ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y")
 _ERA = re.compile(
     r"(?P<era>明治|大正|昭和|平成|令和|民國|民国|[MTSHR])(?P<y>元|\d{1,3})(?:年|[./-])(?:(?P<m>\d{1,2})(?:月|[./-])(?:(?P<d>\d{1,2})日?)?)?"
 )
-_TAIWAN = 1911
-"""The year before the first of Taiwan's era."""
-_MONTHS = """
-january januar janvier enero jan janv ene jän jänner|february februar février febrero feb févr fev
-march märz mars marzo mar mär mrz
-april avril abril apr avr abr|may mai mayo|june juni juin junio jun|july juli juillet julio jul juil
-august août agosto aug ago aout|september septembre septiembre sep sept|october oktober octobre octubre oct okt
-november novembre noviembre nov|december dezember décembre diciembre dec dez déc dic
-"""
-_MONTH = {name: n for n, names in enumerate(re.split(r"[|\n]", _MONTHS.strip()), start=1) for name in names.split()}
+_TAIWAN = 1911  # the year before the first of Taiwan's era
+_MONTH = {name: n for n, names in enumerate(CODES["months"].splitlines(), start=1) for name in names.split()}
 _WORDED = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:"
     r"(?P<d>\d{1,2})(?:\.|er|st|nd|rd|th)?[ /-](?:de )?(?P<m>[^\W\d_]+)\.?,?[ /-](?:de )?(?P<y>\d{4}|\d\d)"
@@ -120,8 +115,7 @@ _WORDED = re.compile(
     r"|(?P<m3>[^\W\d_]{3,})(?:\.? (?P<y3>\d{4})|[-/](?P<y4>\d{4}|\d\d)))",  # Nov 2018, Nov-18 (Excel)
     re.IGNORECASE,
 )
-_MILLISECONDS = re.compile(r"-?\d{11,13}")
-"""A time as pandas writes it to JSON: milliseconds since 1970."""
+_MILLISECONDS = re.compile(r"-?\d{11,13}")  # a time as pandas writes it to JSON: milliseconds since 1970
 _SEPARATOR = re.compile(r"\s*(?:\||;|；|、|\n)\s*")
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
@@ -132,10 +126,9 @@ def read_date(value: Any, forms: Sequence[str] = (), order: str = "") -> dt.date
 
     The forms are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
     2019年1月2日, eras of Japan and Taiwan, English, German, French and Spanish names of months with or without a day,
-    serial numbers of Excel, milliseconds since 1970, and
-    31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or the order (:func:`day_order`) is ``day`` or ``month``,
-    six digits of which the order is the form.
-    Years of two digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
+    serial numbers of Excel, milliseconds since 1970, and 31/12/2019 or 12/31/2019 if one of the numbers exceeds 12 or
+    the order (:func:`day_order`) is ``day`` or ``month``, and six digits of which the order is the form. Years of two
+    digits are the last ones up to the next year. Dates before 1790 or after the next year are invalid.
     """
     if isinstance(value, dt.datetime):
         value = value.date()
@@ -267,8 +260,7 @@ _LANGUAGES = re.compile(r"(?:^|\s+)\[([A-Z]{2})\]\s+")
 _APOSTROPHE = re.compile(r"^'(?=\w[^']*$)")
 _MISREAD = re.compile("[ÃÂ][\u00a0-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|â€")
 _FORMULA = re.compile(r'=(?:HYPERLINK\((?:.*[,;]\s*)?)?"((?:[^"]|"")*)"\)?', re.IGNORECASE | re.DOTALL)
-_WHOLE = re.compile(r"^(\d{5,})\.0$")
-"""A number or a date that was a cell of numbers."""
+_WHOLE = re.compile(r"^(\d{5,})\.0$")  # a number or a date that was a cell of numbers
 _KIND_BELOW = re.compile(r"^([A-Z]{2}[\d ,./-]*\d)\s*\n\s*([A-Z]\d?)$")
 _WHAT = "(?:abstract|title|claims?|description|data|text|information)"
 _UNAVAILABLE = re.compile(
@@ -278,12 +270,8 @@ _UNAVAILABLE = re.compile(
 )
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|_x000D_")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
-MARKUP = "HTML tags and entities replaced"
-MACHINE = "marks of machine translation removed"
 LANGUAGES = "texts in several languages: the English one is read, else the first"
 MISREAD = "a text looks like UTF-8 that was read as Windows-1252: export it again as UTF-8"
-FORMULA = "formulas of a text replaced by the text"
-UNAVAILABLE = "texts such as 'No abstract available' are read as empty"
 LOST = "characters were lost in an earlier conversion (U+FFFD)"
 
 _PATTERNS = (
@@ -293,8 +281,7 @@ _PATTERNS = (
 )
 
 
-_SHORT = 60
-"""Characters of a text that may be a number, a date, or a phrase for an empty cell."""
+_SHORT = 60  # characters of a text that may be a number, a date, or a phrase for an empty cell
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
@@ -303,18 +290,18 @@ def cleaned(text: str) -> tuple[str, tuple[str, ...]]:
     text = _CONTROL.sub(" ", _INVISIBLE.sub("", text))
     if text[:1] == "=" and (formula := _FORMULA.fullmatch(text)):
         text = formula[1].replace('""', '"')
-        found.append(FORMULA)
+        found.append("formulas of a text replaced by the text")
     if len(text) < _SHORT:
         if _UNAVAILABLE.fullmatch(text):
-            return "", (*found, UNAVAILABLE)
+            return "", (*found, "texts such as 'No abstract available' are read as empty")
         text = _WHOLE.sub(r"\1", _KIND_BELOW.sub(r"\1 \2", text))
     if ("<" in text or "&" in text) and (plain := "\n".join(plain_lines(text))).split() != text.split():
         text = plain
-        found.append(MARKUP)
+        found.append("HTML tags and entities replaced")
     text = text.replace("\u00a0", " ").replace("\u202f", " ")
     if "ranslat" in text and _MACHINE.search(text):
         text = _MACHINE.sub(" ", text).strip()
-        found.append(MACHINE)
+        found.append("marks of machine translation removed")
     if text[:1] == "[" and len(parts := _LANGUAGES.split(text)) > 3 and not parts[0]:
         text = dict(zip(parts[-2::-2], parts[:0:-2], strict=True)).get("EN", parts[2]).strip()
         return text, (*dict.fromkeys(found), LANGUAGES)

@@ -17,7 +17,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from html.entities import html5
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeAlias
@@ -27,16 +26,9 @@ from lxml import etree
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 from patent_mteb.readers.items import Item, Note, Skipped, without_repeats
+from patent_mteb.readers.values import CODES
 
-_GREEK_LETTERS = """
-    agr=α bgr=β ggr=γ dgr=δ egr=ε zgr=ζ eegr=η thgr=θ igr=ι kgr=κ lgr=λ mgr=μ ngr=ν xgr=ξ ogr=ο pgr=π rgr=ρ sgr=σ
-    sfgr=ς tgr=τ ugr=υ phgr=φ khgr=χ psgr=ψ ohgr=ω Agr=Α Bgr=Β Ggr=Γ Dgr=Δ Egr=Ε Zgr=Ζ EEgr=Η THgr=Θ Igr=Ι Kgr=Κ
-    Lgr=Λ Mgr=Μ Ngr=Ν Xgr=Ξ Ogr=Ο Pgr=Π Rgr=Ρ Sgr=Σ Tgr=Τ Ugr=Υ PHgr=Φ KHgr=Χ PSgr=Ψ OHgr=Ω
-"""
-
-_GREEK = dict(pair.split("=") for pair in _GREEK_LETTERS.split())
-"""ISO 8879 ISOgrk1, the only entity set of old files that HTML 5 does not include."""
-
+_GREEK = dict(pair.split("=") for pair in CODES["greek"].split())
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
 
 
@@ -65,14 +57,6 @@ class MalformedError(ValueError):
     """A document cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The bytes of one document and its position in the file."""
-
-    place: str
-    content: bytes
-
-
 _START = re.compile(rb"<\?xml[ \t\r\n]")
 
 
@@ -98,7 +82,7 @@ _END_OF_DOS = b"\x1a"
 _ZEROS = "zero bytes where text should be (is the file complete?)"
 
 
-def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document | Skipped]:
+def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[tuple[str, bytes] | Skipped]:
     """Yield documents without the marks between joined files, and report zeros after a document."""
     number = 0
     for content in split(stream):
@@ -108,13 +92,13 @@ def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document 
             document = end.removeprefix(_MARK).removesuffix(_END_OF_DOS).removesuffix(_MARK)
         if document.strip():
             number += 1
-            yield Document(f"{place}document {number}", document)
+            yield f"{place}document {number}", document
         if len(text) < len(content):
             yield Skipped("", f"{place}after document {number}", _ZEROS)
 
 
-def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | Skipped]:
-    """Yield the documents of an XML file, or of the XML files in a zip file."""
+def documents(path: Path, split: Split = split_at_declarations) -> Iterator[tuple[str, bytes] | Skipped]:
+    """Yield the position and the bytes of each document of an XML file, or of the XML files in a zip file."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
         if not start:
@@ -127,7 +111,7 @@ def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Docu
             yield from _numbered(stream, "", split)
 
 
-def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | Skipped]:
+def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[tuple[str, bytes] | Skipped]:
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError) as error:
@@ -253,12 +237,7 @@ def _start_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     return start
 
 
-_BLOCK_NAMES = """
-    p br li ul ol dl dt dd row entry table tgroup thead tbody tables claim-text heading maths chemistry paragraph
-    PARA CLMSTEP H section ROW ENTRY TBL cell
-"""
-
-_BLOCKS = frozenset(_BLOCK_NAMES.split())
+_BLOCKS = frozenset(CODES["blocks"].split())
 
 
 def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
@@ -301,16 +280,17 @@ def read_bulk(
 
     def items() -> Iterator[tuple[str, Item]]:
         for document in documents(path, split):
-            if not isinstance(document, Document):
+            if isinstance(document, Skipped):
                 yield document.place, document
                 continue
+            place, content = document
             try:
-                root, repaired = parse(document.content)
-                made = list(make(root, document.place))
+                root, repaired = parse(content)
+                made = list(make(root, place))
             except MalformedError as error:
-                made, repaired = [Skipped("", document.place, str(error), shown(document.content))], False
+                made, repaired = [Skipped("", place, str(error), shown(content))], False
             if repaired:
-                yield document.place, Note("an unescaped & or < was escaped", document.place)
-            yield from ((document.place, item) for item in made)
+                yield place, Note("an unescaped & or < was escaped", place)
+            yield from ((place, item) for item in made)
 
     return without_repeats(items())

@@ -22,8 +22,7 @@ from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 from patent_mteb.readers.items import Item, Note, Reader
 
-_BLOCK = 16 << 20
-"""Bytes that are read at a time; no row may be longer."""
+_BLOCK = 16 << 20  # bytes that are read at a time; no row may be longer
 
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 _AGAIN = "download it again"
@@ -150,12 +149,20 @@ def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
 
 
 def with_rows(
-    frame: pl.LazyFrame, other: pl.LazyFrame | None, keys: Sequence[str], columns: Sequence[str], name: str
+    frame: pl.LazyFrame,
+    path: Path,
+    pattern: str,
+    keys: Sequence[str],
+    columns: Sequence[str],
+    name: str,
+    *,
+    separator: str,
 ) -> pl.LazyFrame:
-    """Add the rows of another frame with the same keys as a list of structs, null if there are none."""
-    if other is None:
+    """Add the rows with the same keys in the tables of a pattern as a list of structs, null if there are none."""
+    found = [table(one, (*keys, *columns), separator) for one in sibling_tables(path, pattern)]
+    if not found:
         return frame.with_columns(pl.lit(None).alias(name))
-    grouped = other.group_by(keys).agg(pl.struct(columns).alias(name))
+    grouped = pl.concat(found).group_by(keys).agg(pl.struct(columns).alias(name))
     return frame.join(grouped, on=list(keys), how="left", maintain_order="left")
 
 

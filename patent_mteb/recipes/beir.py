@@ -1,18 +1,10 @@
-"""The directory layout of the unreleased benchmarks: a BEIR folder with two optional tables.
+"""The directory layout of the unreleased benchmarks: a BEIR folder with two optional tables (docs/data.md).
 
-====================  =========================================================================================
-file                  content
-====================  =========================================================================================
-``corpus.jsonl``      one object a document: ``_id``, ``title``, ``text`` (title + one blank + text is the corpus view)
-``queries.jsonl``     one object a query: ``_id``, ``text``
-``qrels/test.tsv``    header ``query-id<TAB>corpus-id<TAB>score``, then one judgement a line; score > 0 is relevant
-``metadata.parquet``  optional: one row a document or query, ``_id`` and what slices need (see the benchmark's recipe)
-``views.parquet``     optional: one row a document or query, ``_id`` and one string column a text view
-====================  =========================================================================================
+BEIR's ``GenericDataLoader`` reads corpus, queries and judgements. ``metadata.parquet`` has a row for each document or
+query with the columns that slices need, ``views.parquet`` one with a string column for each text view.
 
-BEIR's ``GenericDataLoader`` reads the first three files. Reading checks everything that could make a score wrong:
-invalid data raise :class:`~patent_mteb.errors.DataError` with file, row and remedy; usable but unexpected data are
-counted and logged.
+Reading checks everything that could make a score wrong: invalid data raise :class:`~patent_mteb.errors.DataError` with
+file, row and remedy; usable but unexpected data are counted and logged.
 """
 
 from __future__ import annotations
@@ -43,7 +35,7 @@ from patent_mteb.files import (
 )
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents import views as text_views
-from patent_mteb.patents.corpus import Texts, TitledTexts
+from patent_mteb.patents.corpus import ById, Texts, TitledTexts
 from patent_mteb.patents.records import Patent
 
 logger = logging.getLogger(__name__)
@@ -212,10 +204,8 @@ def write_beir(
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgements that :func:`read_qrels` reads."""
     _refuse_breaks(chain(qrels, chain.from_iterable(qrels.values())), path)
-    judgements = (
-        f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items()
-    )
-    write_lines(path, chain(["\t".join(_HEADER)], judgements))
+    rows = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
+    write_lines(path, chain(["\t".join(_HEADER)], rows))
 
 
 def _refuse_breaks(names: Iterable[str], path: Path) -> None:
@@ -235,11 +225,12 @@ _METADATA = {
 """Columns of ``metadata.parquet`` that the suite uses, each optional."""
 
 
-class MetadataRows(Mapping[str, Mapping[str, Any]]):
+class MetadataRows(ById[Mapping[str, Any]]):
     """Rows by id, created on access from columns; null items of lists are dropped."""
 
     def __init__(self, table: pa.Table) -> None:
         self._row = {key: row for row, key in enumerate(table["_id"].to_pylist())}
+        super().__init__(self._row)
         self._columns = {name: table[name].combine_chunks() for name in table.column_names if name != "_id"}
 
     def column(self, name: str) -> Iterator[tuple[str, Any]]:
@@ -251,15 +242,6 @@ class MetadataRows(Mapping[str, Mapping[str, Any]]):
     def __getitem__(self, key: str) -> Mapping[str, Any]:
         row = self._row[key]
         return {name: _without_nulls(column[row].as_py()) for name, column in self._columns.items()}
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._row
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._row)
-
-    def __len__(self) -> int:
-        return len(self._row)
 
 
 def _without_nulls(value: Any) -> Any:

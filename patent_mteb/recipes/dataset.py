@@ -49,8 +49,7 @@ class Identity:
     licence: str = ""
 
 
-UNNAMED = Identity()
-"""The data set is named after its directory."""
+UNNAMED = Identity()  # the data set is named after its directory
 
 
 @dataclass(frozen=True)
@@ -76,13 +75,9 @@ class Built:
 
 
 @dataclass(frozen=True)
-class DataSetRecord:
+class DataSetRecord(Identity):
     """The content of a ``dataset.json``."""
 
-    name: str
-    version: str = "1"
-    owner: str = ""
-    licence: str = ""
     recipes: Mapping[str, Built] = field(default_factory=dict)
 
     @property
@@ -103,13 +98,13 @@ def with_identity(root: Path, before: DataSetRecord | None, identity: Identity) 
     if identity.name:
         _check_name(identity.name, None)
     if before is None:
-        before = DataSetRecord(identity.name or default_name(root))
+        before = DataSetRecord(identity.name or default_name(root), "1")
     elif identity.name and identity.name != before.name:
         problem = f"this directory holds the data set {before.name}, not {identity.name}"
         remedy = f"build {identity.name} into another directory, or omit --name"
         raise DataError(problem, path=root / FILE, remedy=remedy)
-    given = {name: value for name, value in dataclasses.asdict(identity).items() if value}
-    return dataclasses.replace(before, **given)
+    changes = {name: value for name, value in dataclasses.asdict(identity).items() if value}
+    return dataclasses.replace(before, **changes)
 
 
 def _check_name(name: str, path: Path | None) -> None:

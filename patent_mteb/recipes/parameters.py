@@ -1,20 +1,7 @@
 """Settings of a recipe: the fields of its ``Params`` that a command line can give.
 
-The annotation of a field says how its value is read and written. These annotations and their combinations make a
-setting:
-
-==================================  ====================================================================
-annotation                          written as
-==================================  ====================================================================
-``bool``                            ``true`` or ``false``
-``int``, ``float``, ``str``         the number or the text
-``datetime.date``                   ``2023-06-20``
-``Literal[...]``                    one of its values
-``X | None``                        ``None``, or as X
-``tuple[X, ...]``, ``tuple[X, Y]``  values separated by commas, none at all for the empty tuple
-``Annotated[X, Bounds(...)]``       as X, within the bounds
-==================================  ====================================================================
-
+The annotation of a field says how its value is read and written: ``bool``, ``int``, ``float``, ``str`` and
+``datetime.date``; ``Literal``; ``X | None``; tuples, as values separated by commas; and ``Annotated[X, Bounds(...)]``.
 A field with any other annotation can be given in Python only.
 """
 
@@ -45,14 +32,11 @@ class Bounds:
         return f"from {self.least} to {self.greatest}"
 
 
-Count = Annotated[int, Bounds(0)]
-"""A count that may be zero."""
+Count = Annotated[int, Bounds(0)]  # a count that may be zero
 
-Positive = Annotated[int, Bounds(1)]
-"""A count of at least one."""
+Positive = Annotated[int, Bounds(1)]  # a count of at least one
 
-Share = Annotated[float, Bounds(0, 1)]
-"""A fraction from 0 to 1."""
+Share = Annotated[float, Bounds(0, 1)]  # a fraction from 0 to 1
 
 _SCALARS = {bool: "true or false", int: "integer", float: "number", str: "text", dt.date: "date (YYYY-MM-DD)"}
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

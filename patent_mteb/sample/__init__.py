@@ -18,11 +18,11 @@ and of .71 on the conventional ones.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 
 from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent
@@ -63,7 +63,7 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str], long_tex
         office = OFFICES[member.office]
         # One office drafts all members of a family alike, so that identical texts occur within families.
         rng = RandomGenerator(f"{_SEED}/office/{family.index}/{member.office}")
-        style = rng.weighted([name for name, _ in office.abstracts], [share for _, share in office.abstracts])
+        style = rng.weighted([*office.abstracts], [*office.abstracts.values()])
         title = prose.title(member.variant)
         patents.append(
             Patent(
@@ -117,9 +117,7 @@ _CENTRES = {"A": "3700", "B": "3600", "C": "1700", "D": "1700", "E": "3600", "F"
 def examined() -> tuple[list[Patent], list[Citation]]:
     """Return the sample with numbered paragraphs and with office actions on US applications."""
     patents, citations = generate()
-    numbered = [
-        dataclasses.replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents
-    ]
+    numbered = [replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents]
     known = {patent.publication_number: patent for patent in numbered}
     return numbered, [_raised(citation, known[citation.citing], known[citation.cited]) for citation in citations]
 
@@ -131,7 +129,7 @@ def _raised(citation: Citation, citing: Patent, cited: Patent) -> Citation:
     rng = RandomGenerator(f"{_SEED}/office actions/{citation.citing}/{citation.cited}")
     claims = rng.distinct(citing.claims, [1] * len(citing.claims), rng.number(1, 3))
     paragraphs = sorted({_nearest(claim, cited.description.lines()) for claim in claims} - {0})
-    return dataclasses.replace(
+    return replace(
         citation,
         claims=tuple(sorted(claim.number for claim in claims)),
         passages=tuple(f"paragraph [{number:04}]" for number in paragraphs),

@@ -82,11 +82,6 @@ def expand(pattern: str, slots: Slots, rng: RandomGenerator) -> str:
     return _render(_parse(pattern), slots, rng) if "{" in pattern or "[" in pattern else pattern
 
 
-@cache
-def _slots_of(pattern: str) -> frozenset[str]:
-    return frozenset(name.lower() for name in _SLOT.findall(pattern))
-
-
 def eligible(patterns: Sequence[str], slots: Slots) -> Sequence[str]:
     """Return the patterns whose slots are all known."""
     return _eligible(tuple(patterns), frozenset(slots))
@@ -94,17 +89,12 @@ def eligible(patterns: Sequence[str], slots: Slots) -> Sequence[str]:
 
 @cache
 def _eligible(patterns: tuple[str, ...], slots: frozenset[str]) -> tuple[str, ...]:
-    return tuple(pattern for pattern in patterns if slots >= _slots_of(pattern))
-
-
-@cache
-def _vowel_sound(word: str) -> bool:
-    return _VOWEL_SOUND.match(word) is not None
+    return tuple(pattern for pattern in patterns if slots.issuperset(map(str.lower, _SLOT.findall(pattern))))
 
 
 def _article(match: re.Match[str]) -> str:
     article, word = match.groups()
-    return f"{article}n" if _vowel_sound(word) else article
+    return f"{article}n" if _VOWEL_SOUND.match(word) else article
 
 
 def finish(text: str) -> str:
@@ -276,9 +266,7 @@ class Prose:
         slots, phrases = self._slots(rng, turn=2), self._phrases["machine"]
         names = ("abstract", "features", "claims", "advantages", "objectives")
         missing = rng.pick(names) if rng.chance(0.02) else ""
-        return MachineSummaries(
-            **{name: "" if name == missing else sentence(phrases[name], slots, rng) for name in names}
-        )
+        return MachineSummaries(**{name: sentence(phrases[name], slots, rng) for name in names if name != missing})
 
     def keywords(self) -> tuple[str, ...]:
         """Choose five to eight index terms."""

@@ -14,10 +14,7 @@ _FIELD_FILES = ("fields_mobility", "fields_environment", "fields_selfcare", "fie
 
 @dataclass(frozen=True)
 class Problem:
-    """A technical problem of a field; patents with the same problem cite each other.
-
-    ``device`` has the names of the device if those of the field are too general.
-    """
+    """A technical problem of a field; ``device`` has the names of the device if those of the field are too general."""
 
     id: str
     device: tuple[str, ...]
@@ -34,10 +31,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Field:
-    """A technical field.
-
-    ``conventional`` and ``emerging`` are (coarse label, fine label) or empty. ``stuff`` describes the material.
-    """
+    """A technical field; ``conventional`` and ``emerging`` are (coarse label, fine label) or empty."""
 
     id: str
     voice: int
@@ -72,12 +66,16 @@ class Voice:
 
 @dataclass(frozen=True)
 class Principle:
-    """A principle of operation in several fields. ``bloom`` is the time when its patents tend to be cited."""
+    """A principle of operation in several fields.
+
+    ``bloom`` is the time when its patents tend to be cited, ``serves`` the category whose aids work by it.
+    """
 
     id: str
     bloom: str
     section: str
     voices: tuple[Voice, ...]
+    serves: str = ""
 
     @property
     def electronic(self) -> bool:
@@ -96,7 +94,8 @@ class Vocabulary:
     names: dict[str, dict[str, tuple[str, ...]]]
 
 
-def _read(name: str) -> dict[str, Any]:
+def read_data(name: str) -> dict[str, Any]:
+    """Read a data file of the sample."""
     text = resources.files("patent_mteb.sample").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
@@ -116,12 +115,12 @@ def _field(row: dict[str, Any]) -> Field:
 def load() -> Vocabulary:
     """Read the data files."""
     principles = []
-    for row in _read("principles")["principle"]:
+    for row in read_data("principles")["principle"]:
         voices = tuple(Voice(**_tuples(voice)) for voice in row.pop("voice"))
         principles.append(Principle(**row, voices=voices))
     return Vocabulary(
-        fields=tuple(_field(row) for name in _FIELD_FILES for row in _read(name)["field"]),
+        fields=tuple(_field(row) for name in _FIELD_FILES for row in read_data(name)["field"]),
         principles={principle.id: principle for principle in principles},
-        phrases=_read("phrases"),
-        names={region: _tuples(names) for region, names in _read("names").items()},
+        phrases=read_data("phrases"),
+        names={region: _tuples(names) for region, names in read_data("names").items()},
     )

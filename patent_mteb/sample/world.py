@@ -23,19 +23,7 @@ from patent_mteb.sample.offices import OFFICES, REGIONS
 from patent_mteb.sample.random_choice import RandomGenerator
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
-SERVES = {
-    **dict.fromkeys(("array", "echo"), "Vision"),
-    **dict.fromkeys(("differential", "filter"), "Hearing"),
-    **dict.fromkeys(("confirm", "intention"), "Communication"),
-    **dict.fromkeys(("counterbalance", "feedback", "selflock"), "Mobility"),
-    **dict.fromkeys(("redundancy", "wakeup", "ramping"), "Environment"),
-    **dict.fromkeys(("magnet", "modular", "wicking"), "Self-Care"),
-    "personal": "Cognition",
-}
-"""Principle -> the category whose aids work by it."""
-
-SECOND_CATEGORY = 0.5
-"""Probability of a label in the category that a principle of the family serves."""
+SECOND_CATEGORY = 0.5  # probability of a label in the category that a principle of the family serves
 
 
 def by_subject(
@@ -78,16 +66,15 @@ def by_function(
     """Add labels of the categories that the principles serve, for half of the principles."""
     found = list(labels)
     for principle in principles:
-        category = SERVES.get(principle.id)
-        if not rng.chance(SECOND_CATEGORY) or not category or not labels:
+        if not rng.chance(SECOND_CATEGORY) or not principle.serves or not labels:
             continue
         its_fields = [field for field in fields if principle.id in field.principles]
         for landscape in dict.fromkeys(label.landscape for label in labels):
             pairs = (field.emerging if landscape == "Emerging" else field.conventional for field in its_fields)
-            fine = next((fine for coarse, fine in filter(None, pairs) if coarse == category), "")
-            counts = Counter(label.coarse for label in found)
-            if fine and category != labels[0].coarse and counts[labels[0].coarse] > counts[category] + 1:
-                found.append(Label(landscape, category, fine))
+            fine = next((fine for coarse, fine in filter(None, pairs) if coarse == principle.serves), "")
+            counts, first = Counter(label.coarse for label in found), labels[0].coarse
+            if fine and principle.serves != first and counts[first] > counts[principle.serves] + 1:
+                found.append(Label(landscape, principle.serves, fine))
     return tuple(dict.fromkeys(found))
 
 
@@ -95,14 +82,11 @@ FIRST_PRIORITY = dt.date(2003, 8, 15)
 LAST_PRIORITY = dt.date(2024, 5, 31)
 FIRST_PUBLICATION = dt.date(2005, 1, 1)
 LAST_PUBLICATION = dt.date(2025, 12, 31)
-CITING_FAMILIES = 0.86
-"""Share of families that cite, among those with citable prior art."""
+CITING_FAMILIES = 0.86  # share of families that cite, among those with citable prior art
 
-CROSS_DOMAIN = 0.24
-"""Share of citations that leave the domain."""
+CROSS_DOMAIN = 0.24  # share of citations that leave the domain
 
-SHARED_CLASS = 0.1
-"""Share of the families of other domains that are citable although they share an IPC class."""
+SHARED_CLASS = 0.1  # share of the families of other domains that are citable although they share an IPC class
 
 
 @dataclass(frozen=True)
@@ -193,10 +177,9 @@ def _member(
 
 def _members(region_name: str, priority: dt.date, rng: RandomGenerator) -> tuple[Member, ...]:
     region = REGIONS[region_name]
-    office = rng.weighted([name for name, _ in region.first], [share for _, share in region.first])
+    office = rng.weighted([*region.first], [*region.first.values()])
     wanted = 1 + (rng.weighted((1, 2, 3, 4), (0.62, 0.23, 0.11, 0.04)) if rng.chance(region.multiple) else 0)
-    further = [name for name, _ in region.further]
-    offices = [office, *rng.distinct(further, [share for _, share in region.further], wanted - 1)]
+    offices = [office, *rng.distinct([*region.further], [*region.further.values()], wanted - 1)]
     members: dict[tuple[str, str], Member] = {}
     for position, name in enumerate(offices):
         if member := _member(name, priority, position == 0, members.keys(), rng):
@@ -278,20 +261,20 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
     register = _Register(vocabulary)
     families = []
     for index, (region, day, (family_field, position)) in enumerate(zip(regions, days, deals, strict=False)):
-        own, function = RandomGenerator(f"{seed}/family/{index}"), RandomGenerator(f"{seed}/function/{index}")
+        family_rng, function = RandomGenerator(f"{seed}/family/{index}"), RandomGenerator(f"{seed}/function/{index}")
         problem = family_field.problems[position]
         usual = [family_field.principles[(3 * position + step) % 8] for step in range(5)]
-        principle_id = own.weighted(usual, (4, 3, 2, 1, 0.6))
-        auxiliary_id = own.pick([name for name in family_field.principles if name != principle_id])
+        principle_id = family_rng.weighted(usual, (4, 3, 2, 1, 0.6))
+        auxiliary_id = family_rng.pick([name for name in family_field.principles if name != principle_id])
         principle, auxiliary = vocabulary.principles[principle_id], vocabulary.principles[auxiliary_id]
-        also, also_field = _second_problem(vocabulary, family_field, problem, own)
+        also, also_field = _second_problem(vocabulary, family_field, problem, family_rng)
         priority = FIRST_PRIORITY + dt.timedelta(days=day)
-        firm = register.firm(region, family_field, own)
-        team = own.distinct(firm.people, (3, 1.6, 1.2), own.weighted((1, 2, 3), (0.3, 0.45, 0.25)))
+        firm = register.firm(region, family_field, family_rng)
+        team = family_rng.distinct(firm.people, (3, 1.6, 1.2), family_rng.weighted((1, 2, 3), (0.3, 0.45, 0.25)))
         leaning = {"early": (0.24, 0.03), "late": (0.03, 0.24)}.get(principle.bloom, (0.06, 0.06))
-        voice = family_field.voice if own.chance(0.85) else own.number(0, 2)
-        members = _members(region, priority, own)
-        labels = by_subject(family_field, problem, also, also_field, own)
+        voice = family_field.voice if family_rng.chance(0.85) else family_rng.number(0, 2)
+        members = _members(region, priority, family_rng)
+        labels = by_subject(family_field, problem, also, also_field, family_rng)
         family = Family(
             index=index,
             field=family_field,
@@ -303,12 +286,12 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
             priority=priority,
             members=members,
             labels=by_function(labels, (principle, auxiliary), vocabulary.fields, function),
-            ipc=_codes(family_field, problem, also, own),
+            ipc=_codes(family_field, problem, also, family_rng),
             applicant=firm.name,
             style_seed=firm.style_seed,
             inventors=tuple(team),
-            attraction=own.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
-            bloom=own.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
+            attraction=family_rng.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
+            bloom=family_rng.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
         )
         families.append(family)
     return families

@@ -116,8 +116,7 @@ def test_an_interrupted_removal_is_finished_by_the_next_command(root, tmp_path, 
         return made
 
     with monkeypatch.context() as patch:
-        patch.setattr("patent_mteb.readers.importing.remove_part", dying(records_directory.remove_part))
-        patch.setattr("patent_mteb.readers.importing.save_accounts", dying(records_directory.save_accounts))
+        patch.setattr(records_directory, "remove_part", dying(records_directory.remove_part))
         patch.setattr(records_directory, "save_accounts", dying(records_directory.save_accounts))
         patch.setattr(records_directory, "_drop_publications", dying(records_directory._drop_publications))
         try:
