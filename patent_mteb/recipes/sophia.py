@@ -35,12 +35,14 @@ from __future__ import annotations
 
 import random
 import re
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
@@ -190,7 +192,7 @@ class Params:
 SAMPLE = Params(queries=120, corpus=500)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Family:
     id: str
     document: Patent
@@ -231,7 +233,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log = BuildLog(NAME)
     known = Sketched(map(clean_patent, patents))
     members = grouped(known.values(), lambda patent: patent.family_id)
-    families = {key: _family(group) for key, group in sorted(members.items())}
+    families = {key: _family(members.pop(key)) for key in sorted(members)}
     log.step("families", len(patents), len(families))
     documents = {key: family for key, family in families.items() if _n_sections(family.document)}
     log.step("families with text", len(families), len(documents))
@@ -295,8 +297,31 @@ def _write_representations(folder: Path, queries: Sequence[Patent], log: BuildLo
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
 
 
-_Edges = dict[str, dict[str, set[tuple[str, str]]]]
-"""(direction, category) of the citations that link a family to each other one."""
+_Link = tuple[str, str]
+
+
+class _Edges(Mapping[str, dict[str, set[_Link]]]):
+    """(direction, category) of the citations that link a family to each other one, in compressed sparse rows."""
+
+    def __init__(self, number_of: Mapping[str, int], ends: array[int], links: Sequence[_Link]) -> None:
+        """``ends`` are the numbers of a family, of another one, and of a link, for each link."""
+        self._number_of, self._names, self._links = number_of, list(number_of), links
+        rows = np.asarray(ends, np.int32).reshape(-1, 3)
+        self._others = rows[np.argsort(rows[:, 0], kind="stable"), 1:]
+        self._ends = np.concatenate([[0], np.cumsum(np.bincount(rows[:, 0], minlength=len(number_of)))])
+
+    def __getitem__(self, family: str) -> dict[str, set[_Link]]:
+        number = self._number_of[family]
+        found: dict[str, set[_Link]] = {}
+        for other, link in self._others[self._ends[number] : self._ends[number + 1]].tolist():
+            found.setdefault(self._names[other], set()).add(self._links[link])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._number_of)
+
+    def __len__(self) -> int:
+        return len(self._number_of)
 
 
 def _edges(
@@ -306,7 +331,9 @@ def _edges(
     graded: bool,
     log: BuildLog,
 ) -> _Edges:
-    edges: _Edges = {}
+    number_of = {family: number for number, family in enumerate(documents)}
+    ends = array("i")
+    link_number: dict[_Link, int] = {}
     dropped: Counter[str] = Counter()
     used = ungraded = 0
     for citation in citations:
@@ -326,11 +353,12 @@ def _edges(
             used += 1
             ungraded += not relevance
             for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
-                edges.setdefault(query, {}).setdefault(other, set()).add((direction, citation.category))
+                link = direction, citation.category
+                ends.extend((number_of[query], number_of[other], link_number.setdefault(link, len(link_number))))
     name = "citations with a category" if graded else "citations, with a category or not"
     log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
-    return edges
+    return _Edges(number_of, ends, list(link_number))
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
