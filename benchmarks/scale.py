@@ -4,13 +4,13 @@
     [--again]
 
 A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is
-a second member of the family before it. For ``open_us``, the edition of the open benchmark, every third publication is
-the grant of the application before it; office actions cite three earlier publications against each application, each
-with six numbered paragraphs, and the window has all of them, so every application is a query. The same number gives the
-same patents. Each step is a process of its own;
-reported are its greatest resident memory (``ru_maxrss`` of that process, mapped files among it), its seconds of
-processor time, and both divided by the number of patents. A folder that is kept contains the generated data and the
-figures of successful steps for the next run (``figures.json``). Figures: ``benchmarks/README.md``.
+a second member of the family before it. For ``open_us``, and an ``edition`` of it with its manifest, every third
+publication is the grant of the application before it; office actions cite three earlier publications against each
+application, each with six numbered paragraphs, and the window has all of them, so every application is a query. The
+same number gives the same patents. Each step is a process of its own; reported are its greatest resident memory
+(``ru_maxrss`` of that process, mapped files among it), its seconds of processor time, and both divided by the number of
+patents. A folder that is kept contains the generated data and the figures of successful steps for the next run
+(``figures.json``). Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,19 @@ _CLASSES = ("A61H", "A61F", "G06F", "H04L", "G01N", "C07D", "B60L", "H01M", "F16
 _FEW = ("--set", f"queries={_QUERIES}")
 _WITHOUT_DESCRIPTION = ("--set", "require=title,abstract,claims,filing_date", "--set", "min_citations=3")
 _LOAD = "import mteb; task = mteb.get_task('ScaleCitationRetrieval'); task.load_data(); print(task.metadata.name)"
-STEPS = ("import", "wipo_at", "dapfam", "sophia", "patentmap", "patenteb", "open_us", "validate", "load", "bm25")
+STEPS = (
+    "import",
+    "wipo_at",
+    "dapfam",
+    "sophia",
+    "patentmap",
+    "patenteb",
+    "open_us",
+    "edition",
+    "validate",
+    "load",
+    "bm25",
+)
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -46,8 +58,9 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "sophia": [*build, "sophia", records, str(folder / "sophia"), "--set", "require=claims"],
         "patentmap": [*build, "patentmap", records, str(folder / "patentmap")],
         "patenteb": [*build, "patenteb", records, str(folder / "patenteb")],
-        "open_us": [
-            *[*cli, "edition", "build", "open-us", str(folder / "examined"), str(folder / "open_us")],
+        "open_us": [*build, "open_us", str(folder / "examined"), str(folder / "open_us")],
+        "edition": [
+            *[*cli, "edition", "build", "open-us", str(folder / "examined"), str(folder / "edition")],
             *("--window", "2000-01-01:2030-12-31"),
         ],
         "validate": [*cli, "data", "validate", root],
@@ -84,7 +97,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         steps = arguments.steps.split(",")
         generated = [sys.executable, __file__, "--folder", str(folder), "--generate", str(arguments.patents)]
-        for world in sorted({"examined" if step == "open_us" else "records" for step in steps}):
+        for world in sorted({"examined" if step in ("open_us", "edition") else "records" for step in steps}):
             _run([*generated, *(["--examined"] if world == "examined" else [])], folder)
             print(f"{arguments.patents:,} patents, {_size(folder / world) / 1e9:.2f} GB of {world}", flush=True)
         print(f"{'step':<12}{'seconds':>9}{'ms each':>9}{'peak GB':>9}{'kB each':>9}", flush=True)

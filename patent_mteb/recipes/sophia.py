@@ -37,7 +37,7 @@ import random
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -56,6 +56,7 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Filling, read_summaries
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir
+from patent_mteb.recipes.graph import SparseRows
 from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -298,30 +299,8 @@ def _write_representations(folder: Path, queries: Sequence[Patent], log: BuildLo
 
 
 _Link = tuple[str, str]
-
-
-class _Edges(Mapping[str, dict[str, set[_Link]]]):
-    """(direction, category) of the citations that link a family to each other one, in compressed sparse rows."""
-
-    def __init__(self, number_of: Mapping[str, int], ends: array[int], links: Sequence[_Link]) -> None:
-        """``ends`` are the numbers of a family, of another one, and of a link, for each link."""
-        self._number_of, self._names, self._links = number_of, list(number_of), links
-        rows = np.asarray(ends, np.int32).reshape(-1, 3)
-        self._others = rows[np.argsort(rows[:, 0], kind="stable"), 1:]
-        self._ends = np.concatenate([[0], np.cumsum(np.bincount(rows[:, 0], minlength=len(number_of)))])
-
-    def __getitem__(self, family: str) -> dict[str, set[_Link]]:
-        number = self._number_of[family]
-        found: dict[str, set[_Link]] = {}
-        for other, link in self._others[self._ends[number] : self._ends[number + 1]].tolist():
-            found.setdefault(self._names[other], set()).add(self._links[link])
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._number_of)
-
-    def __len__(self) -> int:
-        return len(self._number_of)
+_Edges = Mapping[str, dict[str, set[_Link]]]
+"""(direction, category) of the citations that link a family to each other one."""
 
 
 def _edges(
@@ -332,7 +311,7 @@ def _edges(
     log: BuildLog,
 ) -> _Edges:
     number_of = {family: number for number, family in enumerate(documents)}
-    ends = array("i")
+    ends = array("i")  # for each link the numbers of a family, of the other one, and of the kind of link
     link_number: dict[_Link, int] = {}
     dropped: Counter[str] = Counter()
     used = ungraded = 0
@@ -358,7 +337,16 @@ def _edges(
     name = "citations with a category" if graded else "citations, with a category or not"
     log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
-    return _Edges(number_of, ends, list(link_number))
+    families, links = list(number_of), list(link_number)
+
+    def linked(others: Iterable[tuple[int, int]]) -> dict[str, set[_Link]]:
+        found: dict[str, set[_Link]] = {}
+        for other, link in others:
+            found.setdefault(families[other], set()).add(links[link])
+        return found
+
+    rows = np.asarray(ends, np.int32).reshape(-1, 3)
+    return SparseRows(number_of, rows[:, 0], rows[:, 1:], linked)
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
