@@ -4,10 +4,13 @@
     [--again]
 
 A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is
-a second member of the family before it. The same number gives the same patents. Each step is a process of its own;
-reported are its greatest resident memory (``ru_maxrss`` of that process, mapped files among it), its seconds of
-processor time, and both divided by the number of patents. A folder that is kept contains the generated data and the
-figures of successful steps for the next run (``figures.json``). Figures: ``benchmarks/README.md``.
+a second member of the family before it. For ``open_us``, and an ``edition`` of it with its manifest, every third
+publication is the grant of the application before it; office actions cite three earlier publications against each
+application, each with six numbered paragraphs, and the window has all of them, so every application is a query. The
+same number gives the same patents. Each step is a process of its own; reported are its greatest resident memory
+(``ru_maxrss`` of that process, mapped files among it), its seconds of processor time, and both divided by the number of
+patents. A folder that is kept contains the generated data and the figures of successful steps for the next run
+(``figures.json``). Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +32,19 @@ _CLASSES = ("A61H", "A61F", "G06F", "H04L", "G01N", "C07D", "B60L", "H01M", "F16
 _FEW = ("--set", f"queries={_QUERIES}")
 _WITHOUT_DESCRIPTION = ("--set", "require=title,abstract,claims,filing_date", "--set", "min_citations=3")
 _LOAD = "import mteb; task = mteb.get_task('ScaleCitationRetrieval'); task.load_data(); print(task.metadata.name)"
-STEPS = ("import", "wipo_at", "dapfam", "sophia", "patentmap", "patenteb", "validate", "load", "bm25")
+STEPS = (
+    "import",
+    "wipo_at",
+    "dapfam",
+    "sophia",
+    "patentmap",
+    "patenteb",
+    "open_us",
+    "edition",
+    "validate",
+    "load",
+    "bm25",
+)
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -43,6 +58,11 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "sophia": [*build, "sophia", records, str(folder / "sophia"), "--set", "require=claims"],
         "patentmap": [*build, "patentmap", records, str(folder / "patentmap")],
         "patenteb": [*build, "patenteb", records, str(folder / "patenteb")],
+        "open_us": [*build, "open_us", str(folder / "examined"), str(folder / "open_us")],
+        "edition": [
+            *[*cli, "edition", "build", "open-us", str(folder / "examined"), str(folder / "edition")],
+            *("--window", "2000-01-01:2030-12-31"),
+        ],
         "validate": [*cli, "data", "validate", root],
         "load": [sys.executable, "-c", _LOAD],
         "bm25": [
@@ -67,17 +87,21 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to work and what to keep; a temporary folder without it")
     parser.add_argument("--again", action="store_true", help="run steps too whose figures are there")
     parser.add_argument("--generate", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--examined", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.generate:
-        generate(arguments.folder, arguments.generate)
+        generate(arguments.folder, arguments.generate, arguments.examined)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        _run([sys.executable, __file__, "--folder", str(folder), "--generate", str(arguments.patents)], folder)
-        print(f"{arguments.patents:,} patents, {_size(folder / 'records') / 1e9:.2f} GB of records", flush=True)
+        steps = arguments.steps.split(",")
+        generated = [sys.executable, __file__, "--folder", str(folder), "--generate", str(arguments.patents)]
+        for world in sorted({"examined" if step in ("open_us", "edition") else "records" for step in steps}):
+            _run([*generated, *(["--examined"] if world == "examined" else [])], folder)
+            print(f"{arguments.patents:,} patents, {_size(folder / world) / 1e9:.2f} GB of {world}", flush=True)
         print(f"{'step':<12}{'seconds':>9}{'ms each':>9}{'peak GB':>9}{'kB each':>9}", flush=True)
-        for step in arguments.steps.split(","):
+        for step in steps:
             print(
                 _line(step, arguments.patents, _figures(folder, step, arguments.patents, arguments.again), folder),
                 flush=True,
@@ -136,8 +160,11 @@ def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
     return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)
 
 
-def generate(folder: Path, patents: int) -> None:
-    """Write records of patents, and an export of them as a table for ``import``; existing parts are kept."""
+def generate(folder: Path, patents: int, examined: bool) -> None:
+    """Write records of patents, and an export of them as a table for ``import``; existing parts are kept.
+
+    If ``examined``, write applications, grants and the citations of office actions instead.
+    """
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -147,11 +174,20 @@ def generate(folder: Path, patents: int) -> None:
     drawn = rng.choice(len(words), (_PHRASES, 10), p=weight / weight.sum())
     phrases = [" ".join(words[row]) for row in drawn]
     for first in range(0, patents, _A_PART):
-        _write_part(folder, first, min(first + _A_PART, patents), phrases)
+        last = min(first + _A_PART, patents)
+        if examined:
+            _write_examined(folder, first, last, patents, phrases)
+        else:
+            _write_part(folder, first, last, phrases)
 
 
 def _numbers(numbers: Iterator[int] | range) -> list[str]:
     return [f"US{10_000_000 + number}B2" if number % 5 else f"EP{1_000_000 + number}A1" for number in numbers]
+
+
+def _texts(rng: Any, phrases: list[str], rows: int, length: int) -> list[str]:
+    drawn = rng.integers(len(phrases), size=(rows, length)).tolist()
+    return [" ".join([phrases[one] for one in row]) + "." for row in drawn]
 
 
 def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None:
@@ -164,58 +200,29 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
     places = [folder / kind / f"part-{first:08}.parquet" for kind in ("records/patents", "records/citations", "export")]
     if all(place.exists() for place in places):
         return
-    for place in places:
-        place.parent.mkdir(parents=True, exist_ok=True)
     rng, size = np.random.default_rng([1, first]), last - first
-
-    def texts(rows: int, length: int) -> list[str]:
-        return [
-            " ".join([phrases[one] for one in row]) + "."
-            for row in rng.integers(len(phrases), size=(rows, length)).tolist()
-        ]
-
-    claims = texts(size * 5, 4)
+    claims = _texts(rng, phrases, size * 5, 4)
     numbers, kinds = _numbers(range(first, last)), rng.integers(len(_CLASSES), size=(size, 2)).tolist()
     days = np.datetime64("2000-01-01") + rng.integers(0, 7_000, size)
-    claim = pa.StructArray.from_arrays(
-        [
-            pa.array(np.tile(np.arange(1, 6, dtype=np.int32), size)),
-            pa.array(claims),
-            pa.array([[] if one == 0 else [1] for one in range(5)] * size, pa.list_(pa.int32())),
-        ],
-        ["number", "text", "depends_on"],
-    )
     columns = {
         "publication_number": numbers,
         "family_id": [f"F{number - (number % 5 == 4)}" for number in range(first, last)],
-        "title": texts(size, 1),
-        "abstract": texts(size, 20),
-        "claims": pa.ListArray.from_arrays(np.arange(0, 5 * size + 1, 5, dtype=np.int32), claim),
+        "title": _texts(rng, phrases, size, 1),
+        "abstract": _texts(rng, phrases, size, 20),
+        "claims": _five_claims(claims),
         "application_date": pa.array(days),
         "publication_date": pa.array(days + np.timedelta64(500, "D")),
-        "ipc": [
-            [f"{_CLASSES[one]} {one + 1}/{other:02}" for one, other in zip(row, row[::-1], strict=True)]
-            for row in kinds
-        ],
+        "ipc": _codes(kinds),
         "inventors": [[f"Inventor {row[0]}", f"Inventor {row[1] + 12}"] for row in kinds],
     }
-    empty = PATENT_SCHEMA.empty_table().to_pydict()
-    table = pa.table({name: columns.get(name, pa.nulls(size, PATENT_SCHEMA.field(name).type)) for name in empty})
-    pq.write_table(table.cast(PATENT_SCHEMA), places[0])
-
+    _write(places[0], columns, PATENT_SCHEMA)
     cited = (rng.random((size, 3)) * np.arange(first, last)[:, None]).astype(int)
     edges = {
         "citing": np.repeat(numbers, 3),
         "cited": _numbers(iter(cited.ravel().tolist())),
         "category": ["X", "Y", "A"] * size,
     }
-    rows = size * 3
-    filled = {
-        name: pa.array(edges[name]) if name in edges else pa.nulls(rows, CITATION_SCHEMA.field(name).type)
-        for name in CITATION_SCHEMA.names
-    }
-    pq.write_table(pa.table(filled).cast(CITATION_SCHEMA), places[1])
-
+    _write(places[1], edges, CITATION_SCHEMA)
     export = {
         name: columns[name]
         for name in ("publication_number", "title", "abstract", "application_date", "publication_date")
@@ -223,7 +230,95 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
     export["ipc"] = ["; ".join(codes) for codes in columns["ipc"]]
     export["claims"] = ["\n".join(f"{1 + one}. {claims[5 * row + one]}" for one in range(5)) for row in range(size)]
     export["cites"] = ["; ".join(row) for row in np.array(edges["cited"]).reshape(size, 3).tolist()]
+    places[2].parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(export), places[2])
+
+
+def _codes(kinds: list[list[int]]) -> list[list[str]]:
+    return [
+        [f"{_CLASSES[one]} {one + 1}/{other:02}" for one, other in zip(row, row[::-1], strict=True)] for row in kinds
+    ]
+
+
+def _five_claims(texts: list[str]) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    size = len(texts) // 5
+    claim = pa.StructArray.from_arrays(
+        [
+            pa.array(np.tile(np.arange(1, 6, dtype=np.int32), size)),
+            pa.array(texts),
+            pa.array([[] if one == 0 else [1] for one in range(5)] * size, pa.list_(pa.int32())),
+        ],
+        ["number", "text", "depends_on"],
+    )
+    return pa.ListArray.from_arrays(np.arange(0, 5 * size + 1, 5, dtype=np.int32), claim)
+
+
+def _write(place: Path, columns: dict[str, Any], schema: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = len(next(iter(columns.values())))
+    filled = {
+        name: pa.array(columns[name]) if name in columns else pa.nulls(rows, schema.field(name).type)
+        for name in schema.names
+    }
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(filled).cast(schema), place)
+
+
+def _examined_number(number: int) -> str:
+    if number % 3 == 2:
+        return f"US{10_000_000 + number}B2"
+    return f"US{2002 + number // 1_000_000}{number % 1_000_000:07}A1"
+
+
+def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: list[str]) -> None:
+    """Write US applications and grants, and what office actions cited against the applications."""
+    import numpy as np
+
+    from patent_mteb.patents.collection import citing_application
+    from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA
+
+    places = [folder / "examined" / kind / f"part-{first:08}.parquet" for kind in ("patents", "citations")]
+    if all(place.exists() for place in places):
+        return
+    rng, numbers = np.random.default_rng([2, first]), range(first, last)
+    size, filed = len(numbers), [number - (number % 3 == 2) for number in numbers]
+    applications = [f"US{10 + number // 1_000_000}{number % 1_000_000:06}" for number in filed]
+    days = np.datetime64("2002-01-01") + np.array(filed) * 7_000 // patents
+    lines = _texts(rng, phrases, size * 6, 4)
+    columns = {
+        "publication_number": [_examined_number(number) for number in numbers],
+        "family_id": applications,
+        "application_number": applications,
+        "title": _texts(rng, phrases, size, 1),
+        "abstract": _texts(rng, phrases, size, 20),
+        "claims": _five_claims(_texts(rng, phrases, size * 5, 4)),
+        "description": [{"detailed": "\n".join(lines[6 * row : 6 * row + 6])} for row in range(size)],
+        "paragraphs": [list(range(1, 7))] * size,
+        "application_date": days,
+        "publication_date": days + np.array([2_000 if number % 3 == 2 else 500 for number in numbers]),
+        "ipc": _codes(rng.integers(len(_CLASSES), size=(size, 2)).tolist()),
+    }
+    _write(places[0], columns, PATENT_SCHEMA)
+    asking = [row for row, number in enumerate(numbers) if number % 3 != 2 for _ in range(3)]
+    cited = (rng.random(len(asking)) * np.array([first + row for row in asking])).astype(int).tolist()
+    edges = {
+        "citing": [citing_application(applications[row]) for row in asking],
+        "cited": [_examined_number(number) for number in cited],
+        "category": ["X", "Y", "A"] * (len(asking) // 3),
+        "origin": ["examiner"] * len(asking),
+        "claims": [[1, 2], [3], [1]] * (len(asking) // 3),
+        "passages": [[f"paragraphs [000{1 + number % 3}]-[000{3 + number % 4}]"] for number in cited],
+        "phase": ["CTNF"] * len(asking),
+        "office": ["US"] * len(asking),
+        "date": days[asking] + 900,
+        "unit": ["2800"] * len(asking),
+    }
+    _write(places[1], edges, CITATION_SCHEMA)
 
 
 if __name__ == "__main__":

@@ -50,13 +50,16 @@ def sketch(patent: Patent) -> Patent:
         summaries=_marks(patent.summaries),
         languages=_shared(TextLanguages()),
         ipc=tuple(map(sys.intern, patent.ipc)),
+        application_date=_shared(patent.application_date),
+        publication_date=_shared(patent.publication_date),
+        priority_date=_shared(patent.priority_date),
         **_LEFT_OUT,
     )
 
 
 _LEFT_OUT: dict[str, Any] = {
     **dict.fromkeys(("cpc", "inventors", "applicants", "labels", "keywords", "translations", "paragraphs"), ()),
-    "source": "",
+    **dict.fromkeys(("application_number", "source"), ""),
 }
 
 
@@ -89,16 +92,16 @@ class Sketched(ById[Patent]):
 
     def __init__(self, patents: Iterable[Patent]) -> None:
         self._records: DiskList[Patent] = DiskList()
-        self._sketches: dict[str, Patent] = {}
+        self._sketches: list[Patent] = []
         self._positions: dict[str, int] = {}
         for patent in patents:
-            self._sketches[patent.publication_number] = sketch(patent)
             self._positions[patent.publication_number] = len(self._records)
+            self._sketches.append(sketch(patent))
             self._records.append(patent)
-        super().__init__(self._sketches)
+        super().__init__(self._positions)
 
     def __getitem__(self, number: str) -> Patent:
-        return self._sketches[number]
+        return self._sketches[self._positions[number]]
 
     def record(self, number: str) -> Patent:
         """Return the full record."""

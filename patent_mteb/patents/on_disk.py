@@ -152,7 +152,7 @@ class StoredPatents(_Stored[Patent]):
 
     def reassigned(self, family_of: Callable[[Patent], str]) -> StoredPatents:
         """Return the same patents in other families."""
-        publications = [outline(one, family_of(one)) for one in self.publications]
+        publications = [_in_family(one, family_of(one)) for one in self.publications]
         return StoredPatents(self._records, self._positions, publications)
 
     def at(self, positions: Sequence[int]) -> StoredPatents:

@@ -10,6 +10,7 @@ file, row and remedy; usable but unexpected data are counted and logged.
 from __future__ import annotations
 
 import logging
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -77,7 +78,7 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
         if len(fields) != 3:
             problem, remedy = f"{len(fields)} columns instead of 3", "separate the three columns with tabs"
             raise DataError(problem, path=path, row=number, remedy=remedy)
-        query, document, score = fields
+        query, document, score = sys.intern(fields[0]), sys.intern(fields[1]), fields[2]  # ids repeat
         remedy = "write 1 for relevant, 0 for not relevant"
         try:
             gain = int(score)

@@ -10,8 +10,9 @@ directly.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +20,26 @@ from numpy.typing import NDArray
 from patent_mteb.patents.records import Citation
 
 _NONE: frozenset[str] = frozenset()
-_Numbers = NDArray[np.int64]
+_Array = NDArray[np.integer[Any]]
+_Value = TypeVar("_Value")
 
 
-class _Neighbours(Mapping[str, frozenset[str]]):
-    """The neighbours of each family, in compressed sparse rows."""
+class SparseRows(Mapping[str, _Value]):
+    """The links of each family in compressed sparse rows; a value is made of the others of a family on access."""
 
-    def __init__(self, numbers: Mapping[str, int], names: list[str], ones: _Numbers, others: _Numbers) -> None:
-        order = np.argsort(ones, kind="stable")
-        self._numbers, self._names = numbers, names
-        self._others = others[order].astype(np.int32)
-        self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(names)))])
+    def __init__(
+        self, numbers: Mapping[str, int], ones: _Array, others: _Array, value: Callable[[list[Any]], _Value]
+    ) -> None:
+        self._numbers, self._names, self._value = numbers, list(numbers), value
+        self._others = others[np.argsort(ones, kind="stable")].astype(np.int32)
+        self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(numbers)))])
 
-    def __getitem__(self, family: str) -> frozenset[str]:
+    def __getitem__(self, family: str) -> _Value:
         number = self._numbers[family]
         others = self._others[self._ends[number] : self._ends[number + 1]].tolist()
         if not others:
             raise KeyError(family)
-        return frozenset([self._names[other] for other in others])
+        return self._value(others)
 
     def __iter__(self) -> Iterator[str]:
         return (self._names[number] for number in np.flatnonzero(np.diff(self._ends)).tolist())
@@ -87,9 +90,13 @@ def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) ->
     citing_families, cited_families = np.divmod(edges, size)
     both_ways = int(np.isin(cited_families * size + citing_families, edges).sum())
     names = list(numbers)
+
+    def neighbours(others: list[int]) -> frozenset[str]:
+        return frozenset([names[other] for other in others])
+
     return FamilyGraph(
-        _Neighbours(numbers, names, citing_families, cited_families),
-        _Neighbours(numbers, names, cited_families, citing_families),
+        SparseRows(numbers, citing_families, cited_families, neighbours),
+        SparseRows(numbers, cited_families, citing_families, neighbours),
         len(edges),
         len(edges) - both_ways // 2,
         n_unknown,

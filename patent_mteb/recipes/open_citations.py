@@ -16,7 +16,9 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any
 
 from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
 from patent_mteb.patents.on_disk import publications
@@ -27,9 +29,10 @@ EXAMINER = "E"
 """The category of citations by the examiner where grants are the source, in one grade."""
 
 _KIND = re.compile(r"[A-Z]\d?$")
+_values = attrgetter(*(one.name for one in fields(Citation)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A citation that counts: application as filed, document, category, and day of the office action.
 
@@ -83,7 +86,7 @@ class Header:
 
 def headers_of(patents: Sequence[Patent]) -> list[Header]:
     """Read the headers of patents, one record at a time."""
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    shared: dict[Any, Any] = {}
     found = []
     for position, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
         kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
@@ -99,10 +102,10 @@ def headers_of(patents: Sequence[Patent]) -> list[Header]:
                 shared.setdefault(application, application),
                 sys.intern(patent.jurisdiction),
                 kind.startswith("A"),
-                patent.publication_date,
-                patent.priority_date or patent.application_date,
+                shared.setdefault(patent.publication_date, patent.publication_date),
+                shared.setdefault(limit := patent.priority_date or patent.application_date, limit),
                 bool(patent.abstract or patent.claims or patent.description.lines()),
-                shared.setdefault(group, group),  # type: ignore[arg-type]
+                shared.setdefault(group, group),
             )
         )
     return found
@@ -164,7 +167,8 @@ def usable_citations(
     counts: Counter[str] = Counter()
     first: dict[str, dt.date] = {}
     listed: dict[tuple[str, str], set[str]] = {}
-    found = []
+    shared: dict[Any, Any] = {number: number for number in known}  # one object for each value of citations
+    found: list[Judgement] = []
     for citation in citations:
         query, document = filed.get(citation.citing), documents.get(known[citation.cited].family)
         category = _category(citation, rules)
@@ -178,16 +182,15 @@ def usable_citations(
         if reason or query is None or document is None or category is None:
             counts[reason] += 1
         else:
+            citation = Citation(*(shared.setdefault(value, value) for value in _values(citation)))
             found.append(Judgement(query.number, document.number, category, citation, day))
-    judgements = [
-        replace(
+    for row, one in enumerate(found):
+        found[row] = replace(
             one,
             first=rules.graded and one.day is not None and one.day == first[one.query],
             statutes=one.citation.statutes or tuple(sorted(listed.get((one.query, one.document), ()))),
         )
-        for one in found
-    ]
-    return judgements, dict(counts)
+    return found, dict(counts)
 
 
 def _category(citation: Citation, rules: Rules) -> str | None:

@@ -28,12 +28,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError, NotThereError
-from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_parquet, write_rows
+from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_rows
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import claim_in_full
 from patent_mteb.patents.corpus import Composed, Texts
@@ -98,16 +99,18 @@ def write_documents(
     texts: Mapping[str, Patent],
     corpus: Sequence[str],
     queries: Sequence[str],
-    judgements: Iterable[Judgement],
+    judgements: Sequence[Judgement],
     filed: Mapping[str, dt.date] | None = None,
 ) -> None:
-    """Write documents, applications and judgements; ``filed`` are the days of documents that count from filing on."""
-    of_query = grouped(judgements, lambda one: one.query)
-    by_pair = {query: grouped(group, lambda one: one.document) for query, group in of_query.items()}
-    qrels = {
-        query: {document: max(one.grade for one in group) for document, group in sorted(by_pair[query].items())}
-        for query in queries
-    }
+    """Write documents, applications and judgements.
+
+    The judgements are in the order of queries and documents, and ``filed`` are the days of documents that count from
+    filing on.
+    """
+    qrels: Qrels = {query: {} for query in queries}
+    for one in judgements:
+        grades = qrels[one.query]
+        grades[one.document] = max(one.grade, grades.get(one.document, 0))
     beir.write_beir(
         folder,
         Composed({number: number for number in corpus}, lambda number: beir.title_and_text(texts[number], VIEWS)),
@@ -120,7 +123,7 @@ def write_documents(
     )
     texts_of = ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows)
     write_rows(folder / "views.parquet", texts_of, _VIEWS_SCHEMA)
-    _write_judgements(folder, by_pair)
+    _write_judgements(folder, groupby(judgements, key=lambda one: (one.query, one.document)))
 
 
 def write_claims(
@@ -138,18 +141,25 @@ def write_claims(
     cited: dict[str, set[str]] = {}
     for one in judgements:
         cited.setdefault(one.query, set()).add(one.document)
-    pairs = {claim: grouped(group, lambda one: one.document) for claim, group in by_claim.items()}
-    qrels: Qrels = {}
-    for claim, documents in pairs.items():
-        grades = {document: max(one.grade for one in group) for document, group in documents.items()}
-        others = cited[document_of(claim)] - set(unjudged.get(claim, ()))
-        qrels[claim] = {document: grades.get(document, 0) for document in sorted(others | grades.keys())}
+
+    def grades_of(claim: str) -> dict[str, int]:
+        grades = dict.fromkeys(cited[document_of(claim)] - set(unjudged.get(claim, ())), 0)
+        for one in by_claim[claim]:
+            grades[one.document] = max(one.grade, grades.get(one.document, 0))
+        return dict(sorted(grades.items()))
+
+    qrels = Composed({claim: claim for claim in by_claim}, grades_of)
     rows = (
         {"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))}
         for claim in qrels
     )
     write_jsonl(subset / "queries.jsonl", rows)
     beir.write_qrels(subset / "qrels" / "test.tsv", qrels)
+    pairs = (
+        ((claim, document), group)
+        for claim, of_claim in by_claim.items()
+        for document, group in sorted(grouped(of_claim, lambda one: one.document).items())
+    )
     _write_judgements(subset, pairs)
 
 
@@ -168,8 +178,9 @@ def write_passages(
     beir.write_qrels(subset / "qrels" / "test.tsv", ordered)
 
 
-def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> None:
-    rows = [
+def _write_judgements(folder: Path, pairs: Iterable[tuple[tuple[str, str], Iterable[Judgement]]]) -> None:
+    """Write a row for each pair of query and document."""
+    rows = (
         {
             "query": query,
             "document": document,
@@ -180,10 +191,10 @@ def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Ju
             "statutes": sorted({statute for one in group for statute in one.statutes}),
             "first_action": any(one.first for one in group),
         }
-        for query, documents in sorted(pairs.items())
-        for document, group in sorted(documents.items())
-    ]
-    write_parquet(folder / "judgements.parquet", pa.Table.from_pylist(rows, pa.schema(_JUDGEMENTS)))
+        for (query, document), judged in pairs
+        for group in (list(judged),)
+    )
+    write_rows(folder / "judgements.parquet", rows, pa.schema(_JUDGEMENTS))
 
 
 def _metadata(patent: Patent, filed: Mapping[str, dt.date]) -> dict[str, object]:

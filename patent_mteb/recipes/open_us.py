@@ -29,7 +29,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
@@ -144,8 +144,10 @@ def build_as(
     rules = Rules(params.offices, graded, params.last, reports, params.gate == "effective")
     filed = filing_days(headers, documents, rules)
     judgements, reasons = usable_citations(citations, headers, documents, rules)
-    # an order that does not depend on that of the input
-    judgements.sort(key=lambda one: (one.query, one.document, one.category, repr(one.citation)))
+    # an order that does not depend on that of the input, with one text of a citation in memory at a time
+    judgements.sort(key=_pair_and_category)
+    equal = (group for _, group in groupby(judgements, key=_pair_and_category))
+    judgements = [one for group in equal for one in sorted(group, key=lambda one: repr(one.citation))]
     log.step("citations", len(citations), len(judgements), counts_note(dict(sorted(reasons.items()))))
     known = {one.number: one for one in headers}
     queries = _queries(judgements, known, params, rules, log)
@@ -165,6 +167,10 @@ def build_as(
             write_more(folder, patents, in_corpus, by_claim, log)
     log.record_files(root, name)
     return log
+
+
+def _pair_and_category(one: Judgement) -> tuple[str, str, str]:
+    return one.query, one.document, one.category
 
 
 def _queries(
@@ -245,7 +251,8 @@ def _write_claims(
         other = unspecific.get(query, set()) - parent - cited
         counts["documents of a parent claim, unjudged"] += len(parent)
         counts["documents cited without a claim, unjudged"] += len(other)
-        unjudged[claim_id] = parent | other
+        if parent or other:
+            unjudged[claim_id] = parent | other
     log.step("claims", len(judgements), len(by_claim), counts_note(counts))
     if by_claim:
         layout.write_claims(folder, texts, by_claim, judgements, unjudged)
@@ -264,11 +271,18 @@ def _write_passages(
     """Write the paragraphs of the judged documents, or of all, as documents."""
     judged = {one.document for group in by_claim.values() for one in group}
     positions = {one.number: one.position for one in corpus if every_document or one.number in judged}
-    paragraphs = {number: frozenset(layout.numbered_paragraphs(patents[row])) for number, row in positions.items()}
+    named: dict[str, set[int]] = {}
+    for one in chain.from_iterable(by_claim.values()):
+        named.setdefault(one.document, set()).update(paragraphs_in(one.citation.passages))
+    paragraphs: dict[str, Set[int]] = {}  # the cited ones of each document with numbered paragraphs
+    n_paragraphs = 0
+    for number, row in positions.items():
+        if numbered := layout.numbered_paragraphs(patents[row]).keys():
+            n_paragraphs += len(numbered)
+            paragraphs[number] = frozenset(named.get(number, ())) & numbered
     passages, unnamed = _cited_paragraphs(by_claim, paragraphs)
-    n_paragraphs, n_documents = sum(map(len, paragraphs.values())), sum(map(bool, paragraphs.values()))
     note = (
-        f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {n_documents} documents;"
+        f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {len(paragraphs)} documents;"
         f" {unnamed} citations name none of them"
     )
     log.step("passages", len(by_claim), len(passages), note)
@@ -276,7 +290,7 @@ def _write_passages(
         texts = (
             (number, layout.numbered_paragraphs(patents[row]))
             for number, row in sorted(positions.items())
-            if paragraphs[number]
+            if number in paragraphs
         )
         layout.write_passages(folder, texts, passages)
 

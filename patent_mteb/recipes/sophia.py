@@ -35,12 +35,14 @@ from __future__ import annotations
 
 import random
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
@@ -54,6 +56,7 @@ from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Filling, read_summaries
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import title_and_text, write_beir
+from patent_mteb.recipes.graph import SparseRows
 from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -190,7 +193,7 @@ class Params:
 SAMPLE = Params(queries=120, corpus=500)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Family:
     id: str
     document: Patent
@@ -231,7 +234,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log = BuildLog(NAME)
     known = Sketched(map(clean_patent, patents))
     members = grouped(known.values(), lambda patent: patent.family_id)
-    families = {key: _family(group) for key, group in sorted(members.items())}
+    families = {key: _family(members.pop(key)) for key in sorted(members)}
     log.step("families", len(patents), len(families))
     documents = {key: family for key, family in families.items() if _n_sections(family.document)}
     log.step("families with text", len(families), len(documents))
@@ -295,7 +298,8 @@ def _write_representations(folder: Path, queries: Sequence[Patent], log: BuildLo
         log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
 
 
-_Edges = dict[str, dict[str, set[tuple[str, str]]]]
+_Link = tuple[str, str]
+_Edges = Mapping[str, dict[str, set[_Link]]]
 """(direction, category) of the citations that link a family to each other one."""
 
 
@@ -306,7 +310,9 @@ def _edges(
     graded: bool,
     log: BuildLog,
 ) -> _Edges:
-    edges: _Edges = {}
+    number_of = {family: number for number, family in enumerate(documents)}
+    ends = array("i")  # for each link the numbers of a family, of the other one, and of the kind of link
+    link_number: dict[_Link, int] = {}
     dropped: Counter[str] = Counter()
     used = ungraded = 0
     for citation in citations:
@@ -326,11 +332,21 @@ def _edges(
             used += 1
             ungraded += not relevance
             for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
-                edges.setdefault(query, {}).setdefault(other, set()).add((direction, citation.category))
+                link = direction, citation.category
+                ends.extend((number_of[query], number_of[other], link_number.setdefault(link, len(link_number))))
     name = "citations with a category" if graded else "citations, with a category or not"
     log.step(name, len(citations), used, counts_note(dict(sorted(dropped.items()))))
     note_ungraded(log, ungraded, used)
-    return edges
+    families, links = list(number_of), list(link_number)
+
+    def linked(others: Iterable[tuple[int, int]]) -> dict[str, set[_Link]]:
+        found: dict[str, set[_Link]] = {}
+        for other, link in others:
+            found.setdefault(families[other], set()).add(links[link])
+        return found
+
+    rows = np.asarray(ends, np.int32).reshape(-1, 3)
+    return SparseRows(number_of, rows[:, 0], rows[:, 1:], linked)
 
 
 def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:

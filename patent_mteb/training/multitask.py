@@ -22,7 +22,7 @@ from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
-from patent_mteb.recipes.patenteb.tables import CLASSES, released, schema, task_rows
+from patent_mteb.recipes.patenteb.tables import CLASSES, complete, released, schema, task_rows
 from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
@@ -55,7 +55,8 @@ def world_of(corpus: Corpus) -> TableData:
 def _rows_of(world: TableData, task: str, split: str) -> list[Row]:
     """Return the rows of a task in a split; of classes, the share that PatenTEB releases."""
     rows, share = task_rows(world, task, split), world.params.released_train
-    return released(world, task, rows) if task in CLASSES and split == "train" and share < 1 else rows
+    kept = released(world, task, rows) if task in CLASSES and split == "train" and share < 1 else rows
+    return list(complete(world, task, kept))
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:

@@ -41,13 +41,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
-from patent_mteb.files import write_parquet
+from patent_mteb.files import write_rows
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.families import NEEDS, PAPER, SAMPLE, Params, domain_relation, table_data
-from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, schema, tables
+from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, complete, schema, tables
 
 __all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
 
@@ -61,6 +59,6 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
             more = f"; for a small set: {SMALL[task]}" if task in SMALL else ""
             log.step(f"{task} {split}", 0, 0, f"no rows: the file is not written{more}")
             continue
-        write_parquet(root / "datalyes" / task / split / "data.parquet", pa.Table.from_pylist(rows, schema(task)))
+        write_rows(root / "datalyes" / task / split / "data.parquet", complete(data, task, rows), schema(task))
     log.record_files(root, "datalyes")
     return log

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -142,7 +143,7 @@ class _Texts(NamedTuple):
     claim: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Family:
     """A simple family; its lower-case texts are in a temporary file."""
 
@@ -153,7 +154,8 @@ class Family:
     """The position of this family among the texts."""
     ipc3: frozenset[str]
     dominant: str
-    codes: frozenset[str]
+    codes: str
+    """The sorted IPC codes, separated by blanks."""
     inventors: tuple[str, ...]
     filed: dt.date | None
 
@@ -294,7 +296,13 @@ def _representative(members: Sequence[Patent], require: Sequence[str]) -> Patent
     return best if best is not None and n_texts(best) else None
 
 
-def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], texts: DiskList[_Texts]) -> Family:
+def _family(
+    members: Sequence[Patent],
+    known: Sketched,
+    require: Sequence[str],
+    texts: DiskList[_Texts],
+    shared: dict[frozenset[str], frozenset[str]],
+) -> Family:
     """Build a family from its publications, one of which has the required texts."""
     members = _sorted(members)
     representative = _representative(members, require)
@@ -307,15 +315,16 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
     fragments = extract(text.abstract)
     abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
     texts.append(_Texts(_lower(text.title), abstract, _lower(claim)))
-    inventors = dict.fromkeys(name for one in members for name in known.record(one.publication_number).inventors)
+    names = (name for one in members for name in known.record(one.publication_number).inventors)
+    ipc3 = frozenset(classes)
     return Family(
         id=members[0].family_id,
         texts=texts,
         position=len(texts) - 1,
-        ipc3=frozenset(classes),
+        ipc3=shared.setdefault(ipc3, ipc3),
         dominant=max(classes, key=lambda code: classes[code]),
-        codes=frozenset(codes),
-        inventors=tuple(inventors),
+        codes=sys.intern(" ".join(sorted(codes))),
+        inventors=tuple(dict.fromkeys(map(sys.intern, names))),
         filed=_filed(members),
     )
 
@@ -335,7 +344,8 @@ def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) 
     )
     usable = funnel(groups, [*filters_of(NEEDS, params.require, _HAS), together])
     texts: DiskList[_Texts] = DiskList()
-    return {name: _family(members, known, params.require, texts) for name, members in usable.items()}
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    return {name: _family(members, known, params.require, texts, shared) for name, members in usable.items()}
 
 
 def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
@@ -390,12 +400,15 @@ def _log_split(data: TableData) -> None:
     counts = Counter(data.split.values())
     note = ", ".join(f"{name} {counts[name]}" for name in SPLITS)
     data.log.step("split", len(data.families), len(data.families), note)
-    links = [(one, other) for one in data.split for other in data.graph.cites.get(one, ()) if other in data.split]
-    within = Counter(data.split[one] for one, other in links if data.split[one] == data.split[other])
+    split = data.split
+    links = Counter(
+        (split[one], split[other]) for one in split for other in data.graph.cites.get(one, ()) if other in split
+    )
+    within = {name: links[name, name] for name in SPLITS}
     note = ", ".join(f"{name} {within[name]}" for name in SPLITS)
     if links and within["test"] < _FEW_LINKS:
         note += f"; few are in the test split, which retrieval and pairs use: {SMALL_SPLIT} leaves more"
-    data.log.step("links within one split", len(links), sum(within.values()), note)
+    data.log.step("links within one split", links.total(), sum(within.values()), note)
 
 
 def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> TableData:
@@ -408,8 +421,7 @@ def table_data(patents: Sequence[Patent], citations: Sequence[Citation], params:
     log.step("citations between families", len(citations), graph.n_edges, graph.dropped)
     funnel = Funnel(log, "families", params.require)
     usable = _families(groups, known, funnel, params)
-    first_days = {name: _published(members) or _filed(members) for name, members in groups.items()}
-    dated = {name: day for name, day in first_days.items() if day}
+    dated = {name: day for name, members in groups.items() if (day := _published(members) or _filed(members))}
     filtered = funnel(usable, _filters(groups, graph, params))
     families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
     sizes = Counter(family.dominant for family in families.values())

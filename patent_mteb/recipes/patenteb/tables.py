@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
 import pyarrow as pa
 
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
 from patent_mteb.recipes.patenteb.families import CLASS, COUNT, SMALL_SPLIT, Family, Relation, Row, TableData
@@ -38,21 +39,17 @@ def cluster_rows(
     final = Counter(first.values())
     kept = sorted(key for key in final if final[key] >= bounds[0])
     number = {key: rank for rank, key in enumerate(kept)}
-    rows = [
-        {"q": name, "text": data.filtered[name].text, "cluster_id": number[key]}
-        for name, key in first.items()
-        if key in number
-    ]
+    rows = [{"q": name, "cluster_id": number[key]} for name, key in first.items() if key in number]
     data.log.step(task, len(data.filtered), len(rows), f"{len(kept)} clusters of {bounds[0]} to {bounds[1]} families")
     return rows
 
 
 def ipc_list(family: Family) -> Sequence[str]:
     """Return the IPC codes of a family as one key, or no key if it has no code."""
-    return (" ".join(sorted(family.codes)),) if family.codes else ()
+    return (family.codes,) if family.codes else ()
 
 
-def released(data: TableData, task: str, rows: list[Row]) -> list[Row]:
+def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Draw the released share of the training rows of a table, at least one of each label, in their order."""
     share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
     kept: list[int] = []
@@ -66,10 +63,7 @@ def released(data: TableData, task: str, rows: list[Row]) -> list[Row]:
 
 def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
     """Return every family of a split with its dominant IPC3."""
-    return [
-        {**data.class_of(name), "label": data.families[name].dominant, "q": name, "text": data.families[name].text}
-        for name in data.members(split)
-    ]
+    return [{"label": data.families[name].dominant, "q": name} for name in data.members(split)]
 
 
 def bloom_rows(data: TableData, split: str) -> list[Row]:
@@ -79,7 +73,7 @@ def bloom_rows(data: TableData, split: str) -> list[Row]:
     sizes = Counter(labels[name] for name in members)
     normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
     kept = {*normal[: max(sizes["early"], sizes["late"])], *(name for name in members if labels[name] != "normal")}
-    rows = [{"q": name, "text": data.families[name].text, "label": labels[name]} for name in members if name in kept]
+    rows = [{"q": name, "label": labels[name]} for name in members if name in kept]
     note = ", ".join(f"{label} {count}" for label, count in sorted(Counter(row["label"] for row in rows).items()))
     data.log.step(f"class_bloom {split}", len(members), len(rows), note)
     return rows
@@ -99,16 +93,7 @@ def old_new_rows(data: TableData, split: str) -> list[Row]:
             continue
         newer = random_key(data.params.seed, "direction", citing, cited) % 2 == 0
         query, target = (citing, cited) if newer else (cited, citing)
-        rows.append(
-            {
-                **data.class_of(query),
-                "label": "newer" if newer else "older",
-                "q": query,
-                "t": target,
-                "q_text": data.families[query].text,
-                "t_text": data.families[target].text,
-            }
-        )
+        rows.append({"label": "newer" if newer else "older", "q": query, "t": target})
     data.log.step(f"class_nli_oldnew {split}", len(links), len(rows), f"{mutual} links go both ways")
     return rows
 
@@ -119,9 +104,9 @@ _DRAWS = 64
 
 def fragment_rows(
     data: TableData, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test"
-) -> list[Row]:
+) -> Sequence[Row]:
     """Return a row for each family with the fragments; target None: the full text."""
-    rows: list[Row] = []
+    rows: DiskList[Row] = DiskList()
     members = data.members(split)
     absent = emptied = 0
     for name in members:
@@ -140,7 +125,7 @@ def fragment_rows(
         if not rest:
             emptied += 1
             continue
-        rows.append({**data.class_of(name), "q": name, query: fragment, target or "full_text": rest})
+        rows.append({"q": name, query: fragment, target or "full_text": rest})
     data.log.step(task, len(members), len(rows), f"{absent} without the fragments, {emptied} without anything else")
     return rows
 
@@ -179,7 +164,6 @@ def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test")
     labelled = [(*named[name], 1) for name in chosen] + [(*pair, 0) for pair in negatives]
     rows = [
         {
-            **data.class_of(query),
             "label": label,
             "q": query,
             "t": target,
@@ -258,7 +242,6 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
                 missing += 1
                 continue
             fallbacks += choice > 0
-            families = data.families
             rows.append(
                 {
                     "q": query,
@@ -267,9 +250,6 @@ def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list
                     "pos_link_type": "CITES" if positive in data.graph.cites.get(query, ()) else "CITED_BY",
                     "neg_computed_domain": data.relation(query, negative),
                     "objective": objective,
-                    "q_text": families[query].text,
-                    "pos_text": families[positive].text,
-                    "neg_text": families[negative].text,
                 }
             )
     note = f"{len(chosen)} queries, {missing} pairs without a negative, {fallbacks} negatives of second choice"
@@ -316,8 +296,20 @@ CLASSES: Mapping[str, Callable[[TableData, str], list[Row]]] = {
 """Tasks with training rows, of which a share is released."""
 
 
-def task_rows(data: TableData, task: str, split: str = "test") -> list[Row]:
-    """Return all rows of a task in a split; the clusters have no splits."""
+_TEXT_OF = {"text": "q", "q_text": "q", "t_text": "t", "pos_text": "pos", "neg_text": "neg"}
+"""Column of a text -> column with the id of its family."""
+
+
+def complete(data: TableData, task: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """Add the texts and classes of families, which no list of rows holds."""
+    texts = {column: key for column, key in _TEXT_OF.items() if column in COLUMNS[task]}
+    for row in rows:
+        classes = data.class_of(row["q"]) if CLASS in COLUMNS[task] else {}
+        yield classes | row | {column: data.filtered[row[key]].text for column, key in texts.items()}
+
+
+def task_rows(data: TableData, task: str, split: str = "test") -> Sequence[Row]:
+    """Return all rows of a task in a split, without what :func:`complete` adds; the clusters have no splits."""
     if task in CLASSES:
         return CLASSES[task](data, split)
     if task == "clusters_ext_full_ipc":
@@ -333,8 +325,8 @@ def task_rows(data: TableData, task: str, split: str = "test") -> list[Row]:
     return fragment_rows(data, task, query, None if target == "full" else target, split)
 
 
-def tables(data: TableData) -> Iterator[tuple[str, str, list[Row]]]:
-    """Yield (repository, split, rows) of every table."""
+def tables(data: TableData) -> Iterator[tuple[str, str, Sequence[Row]]]:
+    """Yield (repository, split, rows) of every table; :func:`complete` adds to the rows."""
     for task in COLUMNS:
         yield task, "test", task_rows(data, task)
         if task in CLASSES:
