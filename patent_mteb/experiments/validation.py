@@ -12,10 +12,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import groupby
 from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Literal
 
+from patent_mteb import published
 from patent_mteb.data import releases
 from patent_mteb.data.loading import DataSet, Source, downloaded_commit, plain_name
 from patent_mteb.data.roots import Root
@@ -231,6 +233,8 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
             yield Finding(problems[kind.metadata.type], "error")
         else:
             good.append(name)
+            if name == benchmark.facts.headline:
+                yield from _as_printed(folder, benchmark.facts.paper, task.statistics())
     yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
     known = {task.metadata.name for task in benchmark.task_classes}
     nameless = [name for name in good if name not in known]
@@ -259,6 +263,17 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
         yield Finding(f"{folder}: rows whose text is empty, by view: {rows}", "note")
     others = {what: number for what, number in counts.items() if not _EMPTY_VIEW.fullmatch(what)}
     yield from (Finding(f"{folder}: {number} {what}", "note") for what, number in others.items())
+
+
+def _as_printed(folder: Path, paper: str, found: Mapping[tuple[str, str], float]) -> Iterator[Finding]:
+    """Yield the statistics of a task's tables, each with the number that the paper prints."""
+    rows = published.statistics(paper) if found else ()
+    for (what, source), group in groupby(rows, key=lambda row: (row.statistic, row.source)):
+        numbers = []
+        for row in group:
+            here, digits = found.get((what, row.name)), len(row.value.partition(".")[2])
+            numbers.append(f"{row.name} {'none' if here is None else f'{here:.{digits}f}'} ({row.value})")
+        yield Finding(f"{folder}: {what}: {', '.join(numbers)}; in parentheses {source}")
 
 
 def _problem(error: Exception, what: str, folder: Path) -> str:

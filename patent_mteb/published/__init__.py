@@ -39,6 +39,9 @@ that a paper or a release states. Counts of test rows are ranges: a paper prints
 which a split by patent family puts a tenth into the test split. Retrieval has the number of queries of the benchmark's
 record instead.
 
+**Statistics** (`statistics`). What a paper prints of its tables: lengths, jurisdictions, relevant documents of a query.
+``patent-mteb data validate`` shows those of a directory with them.
+
 ``docs/published_pages.py`` writes the pages on these data.
 """
 
@@ -475,3 +478,20 @@ def stated(task: str) -> Stated:
 @lru_cache
 def _stated() -> pl.DataFrame:
     return _csv("stated.csv")
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that a paper prints of its tables, in a group of such numbers."""
+
+    statistic: str  # the group
+    name: str
+    value: str  # as printed
+    source: str
+
+
+@lru_cache
+def statistics(paper: str) -> tuple[Statistic, ...]:
+    """Return the printed statistics of a paper's tables, in their groups."""
+    rows = _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")
+    return tuple(Statistic(**row) for row in rows.iter_rows(named=True))

@@ -17,8 +17,10 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet, Source
@@ -188,6 +190,15 @@ def read_tables(source: Source) -> Tables:
     return Tables(corpus, queries, judged)
 
 
+def _words(path: Path) -> NDArray[np.int64]:
+    """Count the words in the full text of each row."""
+    counts = [
+        sum(pc.fill_null(pc.count_substring_regex(rows[name], r"\S+"), 0).to_numpy() for name in _TEXT_COLUMNS)
+        for rows in files.read_batches(path, list(_TEXT_COLUMNS))
+    ]
+    return np.concatenate(counts) if counts else np.zeros(1, np.int64)
+
+
 def tagged_texts(table: pa.Table, view: str) -> list[str]:
     """Return the texts of a view with section tags, for PatentMap's models."""
     sections = SECTIONS.get(view)
@@ -299,6 +310,27 @@ class DAPFAMRetrieval(PatentRetrieval):
             problem = "no claim set could be split, so that no family has a first claim"
             raise NotThereError(problem, path=self.source.path(name), remedy="use the tasks on Claims or TAC")
         log_counts(self.source.path(name), {"families without a first claim have no text in the view Claim1": empty})
+
+    def statistics(self) -> dict[tuple[str, str], float]:
+        """Return the statistics of Tables 5 to 7; words are separated by white space."""
+        tables = read_tables(self.source)
+        counts = {"queries": tables.queries.num_rows, "targets": tables.corpus.num_rows}
+        counts["relations"] = sum(map(len, tables.judged.values()))
+        found: dict[tuple[str, str], float] = {("rows of the tables", name): rows for name, rows in counts.items()}
+        for what, name, table in (("query", "queries", tables.queries), ("target", "corpus", tables.corpus)):
+            words = _words(self.source.path(f"{name}.parquet"))
+            quartiles = zip(("25%", "50%", "75%"), np.quantile(words, (0.25, 0.5, 0.75)), strict=True)
+            of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1), **dict(quartiles)}
+            found |= {(f"words of the full text of a {what}", key): float(value) for key, value in of_words.items()}
+            if "earliest_claim_jurisdiction" in table.column_names:
+                offices = Counter(table["earliest_claim_jurisdiction"].to_pylist())
+                share = f"jurisdiction of a {what} in percent"
+                found |= {(share, office): 100 * n / table.num_rows for office, n in offices.items()}
+        for domain in ("IN", "OUT"):
+            relevant = (sum(pair == (1, domain) for pair in judged.values()) for judged in tables.judged.values())
+            if having := [n for n in relevant if n]:
+                found["relevant targets of a query that has any", domain] = sum(having) / len(having)
+        return found
 
     def tagged_tables(self) -> RetrievalTables:
         corpus, queries = self._texts(tagged_texts, tagged_texts)
