@@ -29,7 +29,7 @@ class Fact:
 
 
 def verify(name: str) -> list[Fact]:
-    """Compare pooling, modules, dimensions, token limit, similarity and prompts; a file that is missing states nothing.
+    """Compare modules, pooling, head, dimensions, token limit, similarity and prompts; a missing file states nothing.
 
     Raises:
         ModelError: the model is not registered, or its files are neither on the hub, in its cache nor local.
@@ -45,6 +45,7 @@ def verify(name: str) -> list[Fact]:
         ("commit", row.revision, commit),
         ("modules", "its own" if row.modules else "none", "its own" if modules else "none"),
         ("pooling", row.pooling, _pooling(folder)),
+        ("head", "Dense" if row.head else "none", ("Dense" if "Dense" in modules else "none") if modules else None),
         ("dimensions", row.dim, facts.get("embed_dim")),
         ("tokens", row.max_tokens, facts.get("max_tokens")),
         ("similarity", "cosine", similarity.value if similarity else None),
