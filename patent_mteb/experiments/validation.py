@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
 from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Literal
@@ -267,12 +266,12 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
 
 def _as_printed(folder: Path, paper: str, found: Mapping[tuple[str, str], float]) -> Iterator[Finding]:
     """Yield the statistics of a task's tables, each with the number that the paper prints."""
-    rows = published.statistics(paper) if found else ()
-    for (what, source), group in groupby(rows, key=lambda row: (row.statistic, row.source)):
+    printed = published.statistics(paper).group_by("statistic", "source", maintain_order=True)
+    for (what, source), group in printed if found else ():
         numbers = []
-        for row in group:
-            here, digits = found.get((what, row.name)), len(row.value.partition(".")[2])
-            numbers.append(f"{row.name} {'none' if here is None else f'{here:.{digits}f}'} ({row.value})")
+        for name, value in group.select("name", "value").iter_rows():
+            here, digits = found.get((what, name)), len(value.partition(".")[2])
+            numbers.append(f"{name} {'none' if here is None else f'{here:.{digits}f}'} ({value})")
         yield Finding(f"{folder}: {what}: {', '.join(numbers)}; in parentheses {source}")
 
 

@@ -365,10 +365,6 @@ def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | s
         )
 
 
-def _settings(text: str) -> dict[str, str]:
-    return dict(setting.split("=", 1) for setting in text.split())
-
-
 @dataclass(frozen=True)
 class Independent:
     """A score that a harness other than this package and the papers measured on the released data."""
@@ -397,7 +393,7 @@ def independent() -> tuple[Independent, ...]:
             float(row["value"]),
             _tolerance(Decimal(row["value"]), len(row["value"].partition(".")[2])),
             (float(row["low"]), float(row["high"])) if row["low"] else None,
-            _settings(row["settings"]),
+            dict(setting.split("=", 1) for setting in row["settings"].split()),
             row["harness"],
             row["protocol"],
             row["source"],
@@ -480,18 +476,7 @@ def _stated() -> pl.DataFrame:
     return _csv("stated.csv")
 
 
-@dataclass(frozen=True)
-class Statistic:
-    """A number that a paper prints of its tables, in a group of such numbers."""
-
-    statistic: str  # the group
-    name: str
-    value: str  # as printed
-    source: str
-
-
 @lru_cache
-def statistics(paper: str) -> tuple[Statistic, ...]:
-    """Return the printed statistics of a paper's tables, in their groups."""
-    rows = _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")
-    return tuple(Statistic(**row) for row in rows.iter_rows(named=True))
+def statistics(paper: str) -> pl.DataFrame:
+    """Return what a paper prints of its tables: statistic (a group of numbers), name, value (as printed) and source."""
+    return _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")

@@ -319,8 +319,8 @@ class DAPFAMRetrieval(PatentRetrieval):
         found: dict[tuple[str, str], float] = {("rows of the tables", name): rows for name, rows in counts.items()}
         for what, name, table in (("query", "queries", tables.queries), ("target", "corpus", tables.corpus)):
             words = _words(self.source.path(f"{name}.parquet"))
-            quartiles = zip(("25%", "50%", "75%"), np.quantile(words, (0.25, 0.5, 0.75)), strict=True)
-            of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1), **dict(quartiles)}
+            of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1)}
+            of_words |= {f"{share}%": np.percentile(words, share) for share in (25, 50, 75)}
             found |= {(f"words of the full text of a {what}", key): float(value) for key, value in of_words.items()}
             if "earliest_claim_jurisdiction" in table.column_names:
                 offices = Counter(table["earliest_claim_jurisdiction"].to_pylist())
