@@ -54,7 +54,7 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from typing import Any
 
 import polars as pl
@@ -249,6 +249,7 @@ class Expected:
     here: Mapping[str, str] = field(default_factory=dict)  # settings of the registered model that it does not state
     cell: str = ""  # of the printed table; two readings of a paper share it
     not_run: str = ""  # why this package cannot run the model with these settings; empty if it can
+    excluded: str = ""  # why the score is not stated for a run; empty if it is
 
     @property
     def metric(self) -> str:
@@ -290,13 +291,16 @@ def card(paper: str, number: int, model: str, column: str = "") -> tuple[Fact, .
 @lru_cache
 def expected() -> tuple[Expected, ...]:
     """Return the scores that the papers state; of a score that is printed twice, the first."""
-    return tuple(row for row in _stated_scores() if isinstance(row, Expected))
+    found: dict[tuple[object, ...], Expected] = {}
+    for row in chain.from_iterable(expected_in(*table) for table in _rules()):
+        found.setdefault((row.model, row.tasks, row.score, *sorted(row.settings.items())), row)
+    return tuple(found.values())
 
 
 @lru_cache
 def expected_in(paper: str, number: int, model: str = "") -> tuple[Expected, ...]:
     """Return the scores of one table, or those that it would state for another model, whose values are NaN."""
-    return tuple(row for row in _of_table(paper, number, model) if isinstance(row, Expected))
+    return tuple(row for row in _of_table(paper, number, model) if not row.excluded)
 
 
 def tables_to_run() -> dict[str, list[int]]:
@@ -310,7 +314,7 @@ def tables_to_run() -> dict[str, list[int]]:
 @lru_cache
 def excluded() -> tuple[str, ...]:
     """Return for each printed score that measures one of our tasks, but is not stated for a run, the reason."""
-    return tuple(row for row in _stated_scores() if isinstance(row, str))
+    return tuple(row.excluded for table in _rules() for row in _of_table(*table) if row.excluded)
 
 
 @lru_cache
@@ -320,20 +324,8 @@ def _rules() -> dict[tuple[str, int], list[dict[str, Any]]]:
     return {key: list(rules) for key, rules in groupby(rows, key=lambda rule: (rule["paper"], rule["table"]))}
 
 
-def _stated_scores() -> Iterator[Expected | str]:
-    """Yield each stated score once, or the reason why a row of ``expected.csv`` excludes it."""
-    seen: set[tuple[object, ...]] = set()
-    for paper, number in _rules():
-        for row in _of_table(paper, number):
-            if isinstance(row, str):
-                yield row
-            elif (key := (row.model, row.tasks, row.score, *sorted(row.settings.items()))) not in seen:
-                seen.add(key)
-                yield row
-
-
-def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | str]:
-    """Yield the stated scores of a table, or the reasons; for another model than the printed ones without values."""
+def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected]:
+    """Yield the scores of a table that measure our tasks; for another model than the printed ones without values."""
     rules = _rules()[paper, number]
     cells = table(paper, number).filter(pl.col("kind").is_in(["score", "mean"]) & (pl.col("model_id") != ""))
     cells = cells.drop_nulls("value")
@@ -344,9 +336,6 @@ def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | s
     for reading, cell in product(dict.fromkeys(rule["reading"] for rule in rules), cells.iter_rows(named=True)):
         rule = next((rule for rule in rules if rule["reading"] == reading and _fits(cell, rule)), None)
         if rule is None or not (tasks := (rule["tasks"] if cell["kind"] == "mean" else cell["task"] or rule["tasks"])):
-            continue
-        if rule["excluded"]:
-            yield rule["excluded"]
             continue
         percent = 2 if cell["unit"] == "percent" else 0
         value = Decimal(repr(cell["value"])).scaleb(-percent)
@@ -362,6 +351,7 @@ def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | s
             {fact.name: fact.value for fact in facts if fact.source == NOT_STATED},
             f"{paper} {number} {cell['model']} {tasks if cell['task'] else ''}:{cell['column']}",
             rule["not_run"],
+            rule["excluded"],
         )
 
 
