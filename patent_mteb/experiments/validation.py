@@ -264,13 +264,13 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
     yield from (Finding(f"{folder}: {number} {what}", "note") for what, number in others.items())
 
 
-def _as_printed(folder: Path, paper: str, found: Mapping[tuple[str, str], float]) -> Iterator[Finding]:
+def _as_printed(folder: Path, paper: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[Finding]:
     """Yield the statistics of a task's tables, each with the number that the paper prints."""
     printed = published.statistics(paper).group_by("statistic", "source", maintain_order=True)
     for (what, source), group in printed if found else ():
         numbers = []
         for name, value in group.select("name", "value").iter_rows():
-            here, digits = found.get((what, name)), len(value.partition(".")[2])
+            here, digits = found.get(str(what), {}).get(name), len(value.partition(".")[2])
             numbers.append(f"{name} {'none' if here is None else f'{here:.{digits}f}'} ({value})")
         yield Finding(f"{folder}: {what}: {', '.join(numbers)}; in parentheses {source}")
 

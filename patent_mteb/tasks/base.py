@@ -295,7 +295,7 @@ class PatentTask(TaskHooks, AbsTask):
             record["data_set"] = {**known, "benchmark": published.facts.name, "task": published.metadata.name}
         return {**scores, **record, KEY: {**scores.get(KEY, {}), **batch}}
 
-    def statistics(self) -> Mapping[tuple[str, str], float]:
+    def statistics(self) -> Mapping[str, Mapping[str, float]]:
         """Return the statistics of the tables that the paper prints (:func:`patent_mteb.published.statistics`)."""
         return {}
 

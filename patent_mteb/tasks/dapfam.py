@@ -311,26 +311,26 @@ class DAPFAMRetrieval(PatentRetrieval):
             raise NotThereError(problem, path=self.source.path(name), remedy="use the tasks on Claims or TAC")
         log_counts(self.source.path(name), {"families without a first claim have no text in the view Claim1": empty})
 
-    def statistics(self) -> dict[tuple[str, str], float]:
+    def statistics(self) -> dict[str, dict[str, float]]:
         """Return the statistics of Tables 5 to 7; words are separated by white space."""
         tables = read_tables(self.source)
-        counts = {"queries": tables.queries.num_rows, "targets": tables.corpus.num_rows}
-        counts["relations"] = sum(map(len, tables.judged.values()))
-        found: dict[tuple[str, str], float] = {("rows of the tables", name): rows for name, rows in counts.items()}
+        rows = {"queries": tables.queries.num_rows, "targets": tables.corpus.num_rows}
+        found: dict[str, dict[str, float]] = {
+            "rows of the tables": {**rows, "relations": sum(map(len, tables.judged.values()))}
+        }
         for what, name, table in (("query", "queries", tables.queries), ("target", "corpus", tables.corpus)):
             words = _words(self.source.path(f"{name}.parquet"))
-            of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1)}
-            of_words |= {f"{share}%": np.percentile(words, share) for share in (25, 50, 75)}
-            found |= {(f"words of the full text of a {what}", key): float(value) for key, value in of_words.items()}
+            quartiles = {f"{share}%": np.percentile(words, share) for share in (25, 50, 75)}
+            of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1), **quartiles}
+            found[f"words of the full text of a {what}"] = {key: float(value) for key, value in of_words.items()}
             if "earliest_claim_jurisdiction" in table.column_names:
                 offices = Counter(table["earliest_claim_jurisdiction"].to_pylist())
-                share = f"jurisdiction of a {what} in percent"
-                found |= {(share, office): 100 * n / table.num_rows for office, n in offices.items()}
-        for domain in ("IN", "OUT"):
-            relevant = (sum(pair == (1, domain) for pair in judged.values()) for judged in tables.judged.values())
-            if having := [n for n in relevant if n]:
-                found["relevant targets of a query that has any", domain] = sum(having) / len(having)
-        return found
+                shares = {office: 100 * n / table.num_rows for office, n in offices.items()}
+                found[f"jurisdiction of a {what} in percent"] = shares
+        pairs = [(query, pair) for query, judged in tables.judged.items() for pair in judged.values()]
+        relevant = {of: Counter(query for query, pair in pairs if pair == (1, of)) for of in ("IN", "OUT")}
+        means = {domain: counts.total() / len(counts) for domain, counts in relevant.items() if counts}
+        return found | {"relevant targets of a query that has any": means}
 
     def tagged_tables(self) -> RetrievalTables:
         corpus, queries = self._texts(tagged_texts, tagged_texts)

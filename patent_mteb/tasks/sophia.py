@@ -214,22 +214,19 @@ class SophiaRetrieval(PatentRetrieval):
         formed = {name: part for name, part in parts.items() if part}
         return replace(tables, qrels=restricted(folder.tables.qrels), slices=formed)
 
-    def statistics(self) -> dict[tuple[str, str], float]:
+    def statistics(self) -> dict[str, dict[str, float]]:
         """Return the counts of §3.1 and §3.2."""
         folder = read_folder(self.source.path(), self.source.revision)
         relevant = [n for judged in folder.tables.qrels.values() if (n := sum(gain > 0 for gain in judged.values()))]
-        found = {
-            ("documents and queries", "documents"): len(folder.documents),
-            ("documents and queries", "queries"): len(relevant),
-            ("relevant documents of a query", "mean"): mean(relevant),
-            ("relevant documents of a query", "median"): median(relevant),
-            ("relevant documents of a query", "least"): min(relevant),
-            ("relevant documents of a query", "most"): max(relevant),
-            ("queries with a relevant document", "X or Y"): len(folder.slices.get("xy", ())),
-            ("queries with a relevant document", "A"): len(folder.slices.get("a", ())),
+        sizes = {name: len(part) for name, part in folder.slices.items()}
+        years = {name.removeprefix("year_"): n for name, n in sizes.items() if name.startswith("year_")}
+        numbers = {"mean": mean(relevant), "median": median(relevant), "least": min(relevant), "most": max(relevant)}
+        return {
+            "documents and queries": {"documents": len(folder.documents), "queries": len(relevant)},
+            "relevant documents of a query": numbers,
+            "queries with a relevant document": {"X or Y": sizes.get("xy", 0), "A": sizes.get("a", 0)},
+            "queries of a year": years,
         }
-        years = {name.removeprefix("year_"): part for name, part in folder.slices.items() if name.startswith("year_")}
-        return found | {("queries of a year", year): len(part) for year, part in years.items()}
 
     def _queries(self, folder: Folder, path: Path) -> Texts:
         name, task = self.representation, self.metadata.name

@@ -21,7 +21,8 @@ def statistics_of(task, folder):
     """Those of the headline task on a folder."""
     facts = task.BENCHMARK.facts
     (kind,) = [one for one in task.BENCHMARK.task_classes if one.metadata.name == facts.headline]
-    return kind(source=Source(kind.data, "local", "local-0", folder)).statistics()
+    found = kind(source=Source(kind.data, "local", "local-0", folder)).statistics()
+    return {(statistic, name): value for statistic, numbers in found.items() for name, value in numbers.items()}
 
 
 @pytest.fixture
