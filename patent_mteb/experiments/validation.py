@@ -106,7 +106,7 @@ def _as_released(data: DataSet, folder: Path) -> Iterator[Finding]:
     unlike = [(one, stated) for one, stated in unlike if one.value != stated.value]
     for one, stated in unlike:
         what = f"{one.fact} {one.value}, of its release {stated.value} ({stated.source})"
-        yield Finding(f"{folder / one.file}: {what}: compared with no paper", "note")
+        yield Finding(f"{folder / one.file}: {what}: its scores are not compared with the paper", "note")
     if not unlike:
         compared = sum((one.file, one.fact) in known for one in here)
         text = f"{compared} facts are those of the release, {len(here) - compared} are not certified"
@@ -220,6 +220,7 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         try:
             with unloading(task):
                 task.load_data()
+                found = task.statistics() if name == benchmark.facts.headline else {}
         except NotThereError as error:
             absent.setdefault(error.problem, []).append(name)
         except Exception as error:
@@ -232,8 +233,7 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
             yield Finding(problems[kind.metadata.type], "error")
         else:
             good.append(name)
-            if name == benchmark.facts.headline:
-                yield from _as_printed(folder, benchmark.facts.paper, task.statistics())
+            yield from _as_printed(folder, benchmark.facts.paper, found)
     yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
     known = {task.metadata.name for task in benchmark.task_classes}
     nameless = [name for name in good if name not in known]
@@ -270,7 +270,8 @@ def _as_printed(folder: Path, paper: str, found: Mapping[str, Mapping[str, float
     for (what, source), group in printed if found else ():
         numbers = []
         for name, value in group.select("name", "value").iter_rows():
-            here, digits = found.get(str(what), {}).get(name), len(value.partition(".")[2])
+            here = found.get(str(what), {}).get(name)
+            digits = len(value.partition(".")[2]) or int(here is not None and here % 1 > 0)
             numbers.append(f"{name} {'none' if here is None else f'{here:.{digits}f}'} ({value})")
         yield Finding(f"{folder}: {what}: {', '.join(numbers)}; in parentheses {source}")
 

@@ -35,7 +35,8 @@ def verify(name: str) -> list[Fact]:
         ModelError: the model is not registered, or its files are neither on the hub, in its cache nor local.
     """
     if name not in CHECKPOINTS:
-        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: see 'list models'")
+        remedy = "name a patent model that 'patent-mteb list models' shows with its hub id"
+        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: {remedy}")
     row = CHECKPOINTS[name]
     folder, commit = _files(name)
     facts = folder_facts(folder)
@@ -71,7 +72,7 @@ def _files(name: str) -> tuple[Path, str | None]:
     try:
         folder = Path(snapshot_download(name, revision=commit, allow_patterns=["*.json"]))
     except Exception as error:  # huggingface_hub raises many types
-        remedy = "connect to the hub, or put a copy under its name into the folder PATENT_MTEB_MODELS"
+        remedy = "connect to the hub, or put a copy under its name into the folder that PATENT_MTEB_MODELS names"
         raise ModelError(f"the files of {name} were not found ({type(error).__name__}). Remedy: {remedy}") from error
     return folder, folder.name
 

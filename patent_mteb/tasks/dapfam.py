@@ -175,7 +175,7 @@ def read_tables(source: Source) -> Tables:
         elif not isinstance(score, (int, float)) or math.isnan(score):
             problem = f"relevance_score is {score!r}, not a number"
         elif score > 0 and domain == "NC":
-            problem = "the relation is positive, and its domain_rel NC"
+            problem = "the relation is positive, but its domain_rel is NC"
         else:
             relation = (int(score > 0), domain)
             first = row_of.setdefault((query, document), row)
@@ -323,8 +323,9 @@ class DAPFAMRetrieval(PatentRetrieval):
             quartiles = {f"{share}%": np.percentile(words, share) for share in (25, 50, 75)}
             of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1), **quartiles}
             found[f"words of the full text of a {what}"] = {key: float(value) for key, value in of_words.items()}
-            if "earliest_claim_jurisdiction" in table.column_names:
-                offices = Counter(table["earliest_claim_jurisdiction"].to_pylist())
+            column = "earliest_claim_jurisdiction"
+            if column in table.column_names and is_text(table.schema.field(column).type):
+                offices = Counter(table[column].to_pylist())
                 shares = {office: 100 * n / table.num_rows for office, n in offices.items()}
                 found[f"jurisdiction of a {what} in percent"] = shares
         pairs = [(query, pair) for query, judged in tables.judged.items() for pair in judged.values()]

@@ -214,7 +214,7 @@ class SophiaRetrieval(PatentRetrieval):
         formed = {name: part for name, part in parts.items() if part}
         return replace(tables, qrels=restricted(folder.tables.qrels), slices=formed)
 
-    def statistics(self) -> dict[str, dict[str, float]]:
+    def statistics(self) -> dict[str, Mapping[str, float]]:
         """Return the counts of §3.1 and §3.2."""
         folder = read_folder(self.source.path(), self.source.revision)
         relevant = [n for judged in folder.tables.qrels.values() if (n := sum(gain > 0 for gain in judged.values()))]

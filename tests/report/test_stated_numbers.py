@@ -218,5 +218,5 @@ def test_the_command_judges_a_bm25_number_of_a_paper(tmp_path, capsys):
     written(tmp_path, cases)
     assert cli.main(["reproduce", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr()
-    assert "1 numbers compared, 0 FAIL" in shown.out
+    assert "1 number compared, 0 FAIL" in shown.out
     assert "k1 here: 1.5, in the paper: 1.2" in shown.err
