@@ -229,5 +229,5 @@ def _compare(options: ReproduceOptions, models: set[str], stated: bool = True) -
         return 0
     for message in found.messages:
         common.warn(f"note: {message}")
-    common.say(f"{len(found.lines)} numbers compared, {found.failed} FAIL")
+    common.say(f"{len(found.lines)} number{'s' * (len(found.lines) != 1)} compared, {found.failed} FAIL")
     return 1 if found.failed or not found.lines else 0

@@ -16,6 +16,7 @@ from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Literal
 
+from patent_mteb import published
 from patent_mteb.data import releases
 from patent_mteb.data.loading import DataSet, Source, downloaded_commit, plain_name
 from patent_mteb.data.roots import Root
@@ -103,7 +104,7 @@ def _as_released(data: DataSet, folder: Path) -> Iterator[Finding]:
     unlike = [(one, stated) for one, stated in unlike if one.value != stated.value]
     for one, stated in unlike:
         what = f"{one.fact} {one.value}, of its release {stated.value} ({stated.source})"
-        yield Finding(f"{folder / one.file}: {what}: compared with no paper", "note")
+        yield Finding(f"{folder / one.file}: {what}: its scores are not compared with the paper", "note")
     if not unlike:
         compared = sum((one.file, one.fact) in known for one in here)
         text = f"{compared} facts are those of the release, {len(here) - compared} are not certified"
@@ -217,6 +218,7 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
         try:
             with unloading(task):
                 task.load_data()
+                found = task.statistics() if name == benchmark.facts.headline else {}
         except NotThereError as error:
             absent.setdefault(error.problem, []).append(name)
         except Exception as error:
@@ -229,6 +231,7 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
             yield Finding(problems[kind.metadata.type], "error")
         else:
             good.append(name)
+            yield from _as_printed(folder, benchmark.facts.paper, found)
     yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
     known = {task.metadata.name for task in benchmark.task_classes}
     nameless = [name for name in good if name not in known]
@@ -257,6 +260,18 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
         yield Finding(f"{folder}: rows whose text is empty, by view: {rows}", "note")
     others = {what: number for what, number in counts.items() if not _EMPTY_VIEW.fullmatch(what)}
     yield from (Finding(f"{folder}: {number} {what}", "note") for what, number in others.items())
+
+
+def _as_printed(folder: Path, paper: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[Finding]:
+    """Yield the statistics of a task's tables, each with the number that the paper prints."""
+    printed = published.statistics(paper).group_by("statistic", "source", maintain_order=True)
+    for (what, source), group in printed if found else ():
+        numbers = []
+        for name, value in group.select("name", "value").iter_rows():
+            here = found.get(str(what), {}).get(name)
+            digits = len(value.partition(".")[2]) or int(here is not None and here % 1 > 0)
+            numbers.append(f"{name} {'none' if here is None else f'{here:.{digits}f}'} ({value})")
+        yield Finding(f"{folder}: {what}: {', '.join(numbers)}; in parentheses {source}")
 
 
 def _problem(error: Exception, what: str, folder: Path) -> str:

@@ -22,6 +22,7 @@ class Checkpoint:
     parameters: float | None = None  # total, in millions
     revision: str | None = None  # commit at which the facts were read
     modules: bool = True  # ships sentence-transformers modules; otherwise a bare transformer with this pooling
+    head: bool = False  # a Dense layer after the pooling
     prompts: Prompts = "none"  # that the model was trained for
     trained_on: frozenset[str] | None = frozenset()  # rows of Table 11 whose training data the model has seen
     adapted_from: str | None = None  # the model that it was initialised with
@@ -120,11 +121,11 @@ _PLAIN_BERT: dict[str, Any] = {"modules": False, "tagged_in_paper": True, "sourc
 _BGE = "BAAI/bge-base-en-v1.5"
 _ROWS = (
     _large(""),
-    _patembed("base", 768, 193.1),
-    _patembed("base_small", 512, 142.5),
-    _patembed("small", 384, 117.4),
-    _patembed("mini", 256, 92.2),
-    _patembed("nano", 128, 67.1),
+    _patembed("base", 768, 193.1, head=True),
+    _patembed("base_small", 512, 142.5, head=True),
+    _patembed("small", 384, 117.4, head=True),
+    _patembed("mini", 256, 92.2, head=True),
+    _patembed("nano", 128, 67.1, head=True),
     *map(_long, (1024, 2048, 4096)),
     _large("_no_prompts", prompts="none"),
     _large("_all_ret_only", trained_on=_RETRIEVAL),

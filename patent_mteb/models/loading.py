@@ -489,8 +489,8 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         similar = did_you_mean(name, [*full, *SHORT_NAMES, *ids], full)
         raise ModelError(
             f"unknown model '{name}'{similar}: mteb does not know it, there is no such"
-            f" directory, and the hub does not provide it ({error}). Remedy: check the name with 'patent-mteb list"
-            " models', or name a directory"
+            f" directory, and the hub does not provide it ({error}). Remedy: write its name on the hub, ORG/NAME (known"
+            " ones: 'patent-mteb list models'), or name a directory"
         ) from error
 
 

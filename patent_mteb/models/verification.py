@@ -29,13 +29,14 @@ class Fact:
 
 
 def verify(name: str) -> list[Fact]:
-    """Compare pooling, modules, dimensions, token limit, similarity and prompts; a file that is missing states nothing.
+    """Compare modules, pooling, head, dimensions, token limit, similarity and prompts; a missing file states nothing.
 
     Raises:
         ModelError: the model is not registered, or its files are neither on the hub, in its cache nor local.
     """
     if name not in CHECKPOINTS:
-        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: see 'list models'")
+        remedy = "name a patent model that 'patent-mteb list models' shows with its hub id"
+        raise ModelError(f"'{name}' is not registered{did_you_mean(name, CHECKPOINTS)}. Remedy: {remedy}")
     row = CHECKPOINTS[name]
     folder, commit = _files(name)
     facts = folder_facts(folder)
@@ -45,6 +46,7 @@ def verify(name: str) -> list[Fact]:
         ("commit", row.revision, commit),
         ("modules", "its own" if row.modules else "none", "its own" if modules else "none"),
         ("pooling", row.pooling, _pooling(folder)),
+        ("head", "Dense" if row.head else "none", ("Dense" if "Dense" in modules else "none") if modules else None),
         ("dimensions", row.dim, facts.get("embed_dim")),
         ("tokens", row.max_tokens, facts.get("max_tokens")),
         ("similarity", "cosine", similarity.value if similarity else None),
@@ -70,7 +72,7 @@ def _files(name: str) -> tuple[Path, str | None]:
     try:
         folder = Path(snapshot_download(name, revision=commit, allow_patterns=["*.json"]))
     except Exception as error:  # huggingface_hub raises many types
-        remedy = "connect to the hub, or put a copy under its name into the folder PATENT_MTEB_MODELS"
+        remedy = "connect to the hub, or put a copy under its name into the folder that PATENT_MTEB_MODELS names"
         raise ModelError(f"the files of {name} were not found ({type(error).__name__}). Remedy: {remedy}") from error
     return folder, folder.name
 

@@ -39,6 +39,9 @@ that a paper or a release states. Counts of test rows are ranges: a paper prints
 which a split by patent family puts a tenth into the test split. Retrieval has the number of queries of the benchmark's
 record instead.
 
+**Statistics** (`statistics`). What a paper prints of its tables: lengths, jurisdictions, relevant documents of a query.
+``patent-mteb data validate`` shows those of a directory with them.
+
 ``docs/published_pages.py`` writes the pages on these data.
 """
 
@@ -51,7 +54,7 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from typing import Any
 
 import polars as pl
@@ -246,6 +249,7 @@ class Expected:
     here: Mapping[str, str] = field(default_factory=dict)  # settings of the registered model that it does not state
     cell: str = ""  # of the printed table; two readings of a paper share it
     not_run: str = ""  # why this package cannot run the model with these settings; empty if it can
+    excluded: str = ""  # why the score is not stated for a run; empty if it is
 
     @property
     def metric(self) -> str:
@@ -287,13 +291,16 @@ def card(paper: str, number: int, model: str, column: str = "") -> tuple[Fact, .
 @lru_cache
 def expected() -> tuple[Expected, ...]:
     """Return the scores that the papers state; of a score that is printed twice, the first."""
-    return tuple(row for row in _stated_scores() if isinstance(row, Expected))
+    found: dict[tuple[object, ...], Expected] = {}
+    for row in chain.from_iterable(expected_in(*table) for table in _rules()):
+        found.setdefault((row.model, row.tasks, row.score, *sorted(row.settings.items())), row)
+    return tuple(found.values())
 
 
 @lru_cache
 def expected_in(paper: str, number: int, model: str = "") -> tuple[Expected, ...]:
     """Return the scores of one table, or those that it would state for another model, whose values are NaN."""
-    return tuple(row for row in _of_table(paper, number, model) if isinstance(row, Expected))
+    return tuple(row for row in _of_table(paper, number, model) if not row.excluded)
 
 
 def tables_to_run() -> dict[str, list[int]]:
@@ -307,7 +314,7 @@ def tables_to_run() -> dict[str, list[int]]:
 @lru_cache
 def excluded() -> tuple[str, ...]:
     """Return for each printed score that measures one of our tasks, but is not stated for a run, the reason."""
-    return tuple(row for row in _stated_scores() if isinstance(row, str))
+    return tuple(row.excluded for table in _rules() for row in _of_table(*table) if row.excluded)
 
 
 @lru_cache
@@ -317,20 +324,8 @@ def _rules() -> dict[tuple[str, int], list[dict[str, Any]]]:
     return {key: list(rules) for key, rules in groupby(rows, key=lambda rule: (rule["paper"], rule["table"]))}
 
 
-def _stated_scores() -> Iterator[Expected | str]:
-    """Yield each stated score once, or the reason why a row of ``expected.csv`` excludes it."""
-    seen: set[tuple[object, ...]] = set()
-    for paper, number in _rules():
-        for row in _of_table(paper, number):
-            if isinstance(row, str):
-                yield row
-            elif (key := (row.model, row.tasks, row.score, *sorted(row.settings.items()))) not in seen:
-                seen.add(key)
-                yield row
-
-
-def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | str]:
-    """Yield the stated scores of a table, or the reasons; for another model than the printed ones without values."""
+def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected]:
+    """Yield the scores of a table that measure our tasks; for another model than the printed ones without values."""
     rules = _rules()[paper, number]
     cells = table(paper, number).filter(pl.col("kind").is_in(["score", "mean"]) & (pl.col("model_id") != ""))
     cells = cells.drop_nulls("value")
@@ -341,9 +336,6 @@ def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | s
     for reading, cell in product(dict.fromkeys(rule["reading"] for rule in rules), cells.iter_rows(named=True)):
         rule = next((rule for rule in rules if rule["reading"] == reading and _fits(cell, rule)), None)
         if rule is None or not (tasks := (rule["tasks"] if cell["kind"] == "mean" else cell["task"] or rule["tasks"])):
-            continue
-        if rule["excluded"]:
-            yield rule["excluded"]
             continue
         percent = 2 if cell["unit"] == "percent" else 0
         value = Decimal(repr(cell["value"])).scaleb(-percent)
@@ -359,11 +351,8 @@ def _of_table(paper: str, number: int, model: str = "") -> Iterator[Expected | s
             {fact.name: fact.value for fact in facts if fact.source == NOT_STATED},
             f"{paper} {number} {cell['model']} {tasks if cell['task'] else ''}:{cell['column']}",
             rule["not_run"],
+            rule["excluded"],
         )
-
-
-def _settings(text: str) -> dict[str, str]:
-    return dict(setting.split("=", 1) for setting in text.split())
 
 
 @dataclass(frozen=True)
@@ -394,7 +383,7 @@ def independent() -> tuple[Independent, ...]:
             float(row["value"]),
             _tolerance(Decimal(row["value"]), len(row["value"].partition(".")[2])),
             (float(row["low"]), float(row["high"])) if row["low"] else None,
-            _settings(row["settings"]),
+            dict(setting.split("=", 1) for setting in row["settings"].split()),
             row["harness"],
             row["protocol"],
             row["source"],
@@ -475,3 +464,9 @@ def stated(task: str) -> Stated:
 @lru_cache
 def _stated() -> pl.DataFrame:
     return _csv("stated.csv")
+
+
+@lru_cache
+def statistics(paper: str) -> pl.DataFrame:
+    """Return what a paper prints of its tables: statistic (a group of numbers), name, value (as printed) and source."""
+    return _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")

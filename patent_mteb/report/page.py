@@ -286,7 +286,7 @@ def _found(view: BenchmarkView, texts: Texts) -> Cells:
 
 
 TITLE = "Patent embedding leaderboard"
-_FURTHER = ("query-types", "statistics", "detectable", "advantage", "geometry")
+_FURTHER = ("query-types", "statistics", "detectable", "delta-dwpi", "geometry")
 """Tables of a benchmark that the page shows unchanged."""
 
 

@@ -383,7 +383,7 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     tables = [
         replace(_by_run(view, statistics), summary=True),
         _by_task(view, statistics),
-        *(table for table in (_by_domain(view, statistics), advantage(view), _by_query_type(view)) if table.rows),
+        *(table for table in (_by_domain(view, statistics), delta_dwpi(view), _by_query_type(view)) if table.rows),
         *compared_tables(view, statistics),
     ]
     states = view.results.select("data", "data_revision", "data_version").unique(maintain_order=True)
@@ -510,28 +510,31 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> Table:
     return view.table("domains", ", IN and OUT of domain", columns, rows, notes=notes, blocks=tuple(blocks))
 
 
-def advantage(view: BenchmarkView) -> Table:
-    """Return the gain of certain texts: the main score of each task minus that of the task without them.
+def delta_dwpi(view: BenchmarkView) -> Table:
+    """Return ΔDWPI (WIPO-AT eq. 4): a main score with the texts of DWPI minus that without them.
 
-    This is the DWPI advantage (WIPO-AT eq. 4), with an interval from those of both scores. It needs two results, so
-    that no score of a task can state it. Without such pairs of measured tasks there are no rows.
+    In retrieval it is the headline's query view on the corpus view DWPIFull minus the headline (Table 15). It needs two
+    results, so that no score of a task can state it. Without such pairs of measured tasks there are no rows.
     """
-    ending = view.facts.lacking
+    ending, grid, headline = view.facts.lacking, view.facts.section_grid, view.facts.headline
     tasks = {task.plain: task for task in view.tasks}
-    pairs = [name for name in tasks if ending and name + ending in tasks]
+    pairs = {name: name + ending for name in tasks if ending}
+    expert = (grid.get(headline, ("",))[0], "DWPIFull")
+    pairs |= {name: headline for name, views in grid.items() if views == expert}
+    pairs = {whole: without for whole, without in pairs.items() if {whole, without} <= tasks.keys()}
     rows: list[tuple[Cell, ...]] = []
     for run in view.best_first:
-        cells = [_difference(view, run, tasks[name].name, tasks[name + ending].name) for name in pairs]
+        cells = [_difference(view, run, tasks[whole].name, tasks[without].name) for whole, without in pairs.items()]
         if any(cell.value is not None for cell in cells):
             rows.append((Cell(run), *cells))
     further = ("too_small", "interval_low", "interval_high")
     columns = (*text_columns(model="Model"), *(Column(name, tasks[name].short, further=further) for name in pairs))
     note = (
-        f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks"
-        " help. In brackets the 95% interval from those of both scores, as if they were independent: too wide rather"
-        " than too narrow."
+        f"ΔDWPI (WIPO-AT, eq. 4): main score of a task minus that of the task whose name ends with {ending}, and in"
+        " retrieval of the corpus view DWPIFull minus that of the headline. Above 0 the texts of DWPI help. In brackets"
+        " the 95% interval from those of both scores, as if they were independent: too wide rather than too narrow."
     )
-    return view.table("advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))
+    return view.table("delta-dwpi", ", ΔDWPI", columns, rows, notes=(note,))
 
 
 def _by_query_type(view: BenchmarkView) -> Table:

@@ -288,6 +288,10 @@ class PatentTask(TaskHooks, AbsTask):
             record["data_set"] = {**known, "benchmark": published.facts.name, "task": published.metadata.name}
         return {**scores, **record, KEY: {**scores.get(KEY, {}), **batch}}
 
+    def statistics(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the statistics of the tables that the paper prints (:func:`patent_mteb.published.statistics`)."""
+        return {}
+
     def digested_data(self) -> Any:
         """Return the data whose digest is part of the evidence: the same for all models."""
         return self.loaded_split

@@ -17,8 +17,10 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet, Source
@@ -173,7 +175,7 @@ def read_tables(source: Source) -> Tables:
         elif not isinstance(score, (int, float)) or math.isnan(score):
             problem = f"relevance_score is {score!r}, not a number"
         elif score > 0 and domain == "NC":
-            problem = "the relation is positive, and its domain_rel NC"
+            problem = "the relation is positive, but its domain_rel is NC"
         else:
             relation = (int(score > 0), domain)
             first = row_of.setdefault((query, document), row)
@@ -186,6 +188,15 @@ def read_tables(source: Source) -> Tables:
             raise DataError(problem, path=paths["qrels_all"], row=row, remedy=remedy)
     log_counts(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
+
+
+def _words(path: Path) -> NDArray[np.int64]:
+    """Count the words in the full text of each row."""
+    counts = [
+        sum(pc.fill_null(pc.count_substring_regex(rows[name], r"\S+"), 0).to_numpy() for name in _TEXT_COLUMNS)
+        for rows in files.read_batches(path, list(_TEXT_COLUMNS))
+    ]
+    return np.concatenate(counts) if counts else np.zeros(1, np.int64)
 
 
 def tagged_texts(table: pa.Table, view: str) -> list[str]:
@@ -299,6 +310,28 @@ class DAPFAMRetrieval(PatentRetrieval):
             problem = "no claim set could be split, so that no family has a first claim"
             raise NotThereError(problem, path=self.source.path(name), remedy="use the tasks on Claims or TAC")
         log_counts(self.source.path(name), {"families without a first claim have no text in the view Claim1": empty})
+
+    def statistics(self) -> dict[str, dict[str, float]]:
+        """Return the statistics of Tables 5 to 7; words are separated by white space."""
+        tables = read_tables(self.source)
+        rows = {"queries": tables.queries.num_rows, "targets": tables.corpus.num_rows}
+        found: dict[str, dict[str, float]] = {
+            "rows of the tables": {**rows, "relations": sum(map(len, tables.judged.values()))}
+        }
+        for what, name, table in (("query", "queries", tables.queries), ("target", "corpus", tables.corpus)):
+            words = _words(self.source.path(f"{name}.parquet"))
+            quartiles = {f"{share}%": np.percentile(words, share) for share in (25, 50, 75)}
+            of_words = {"mean": words.mean(), "standard deviation": words.std(ddof=1), **quartiles}
+            found[f"words of the full text of a {what}"] = {key: float(value) for key, value in of_words.items()}
+            column = "earliest_claim_jurisdiction"
+            if column in table.column_names and is_text(table.schema.field(column).type):
+                offices = Counter(table[column].to_pylist())
+                shares = {office: 100 * n / table.num_rows for office, n in offices.items()}
+                found[f"jurisdiction of a {what} in percent"] = shares
+        pairs = [(query, pair) for query, judged in tables.judged.items() for pair in judged.values()]
+        relevant = {of: Counter(query for query, pair in pairs if pair == (1, of)) for of in ("IN", "OUT")}
+        means = {domain: counts.total() / len(counts) for domain, counts in relevant.items() if counts}
+        return found | {"relevant targets of a query that has any": means}
 
     def tagged_tables(self) -> RetrievalTables:
         corpus, queries = self._texts(tagged_texts, tagged_texts)

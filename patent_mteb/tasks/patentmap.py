@@ -62,6 +62,7 @@ PERF = "perf200"
 DEPTH = 100
 """The number of documents per query whose sections Fig. 4 counts."""
 CUTS = (10, 20, 50, 100)
+_MAP_DEPTH = 1000
 SLICES = ("xy", "a")
 
 
@@ -227,22 +228,27 @@ class PatentMapRetrieval(PatentRetrieval):
         return {}
 
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
-        """Return the scores of every retrieval task, and the authors' from a second search over the same vectors."""
+        """Return the scores of every retrieval task, and the authors' from a second search over the same vectors.
+
+        The authors take MAP and MRR over the whole pool; here a document below rank 1,000 adds nothing.
+        """
         model = cached_encoder(model)
         scores = super().evaluate_split(model, data_split, **arguments)
         if self.limit or data_split["top_ranked"] is not None:
             return scores
         system, paper_split, context = self._paper_search(model, arguments)
         system.ensure_indexed(paper_split["corpus"], context)
-        run = system.rank(paper_split["queries"], max(CUTS), context)
+        run = system.rank(paper_split["queries"], _MAP_DEPTH, context)
         judged = Judged(run.docs, paper_split["relevant_docs"], run.query_ids, run.doc_ids)
         binary = [f"{measure}@{k}" for measure in ("recall", "ndcg") for k in CUTS]
+        binary += [f"{measure}@{_MAP_DEPTH}" for measure in ("map", "mrr")]
         graded = judged.scores([f"ndcg@{k}" for k in CUTS], read_search(self.source).cited)
         return {
             **scores,
             "paper_n_queries": float(len(run.query_ids)),
             **named_means(judged.scores(binary), "paper_"),
             **named_means(graded, "paper_graded_"),
+            **self._section_shares(run, "paper_"),
         }
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
@@ -259,14 +265,14 @@ class PatentMapRetrieval(PatentRetrieval):
     def benchmark_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         gains = read_search(self.source).gains
         graded = judged.scores([f"ndcg@{k}" for k in CUTS], {query: gains[query] for query in run.query_ids})
-        scores = named_means(graded, "graded_")
-        if run.parts is not None:  # the share of each section among the best sections of the first documents (Fig. 4)
-            top = run.parts[:, :DEPTH]
-            counts = np.bincount(top[top >= 0], minlength=len(self.document_sections))
-            if total := counts.sum():
-                shares = zip(self.document_sections, counts, strict=True)
-                scores |= {f"section_share_{name}": float(count / total) for name, count in shares}
-        return scores
+        return named_means(graded, "graded_") | self._section_shares(run)
+
+    def _section_shares(self, run: Run, prefix: str = "") -> dict[str, float]:
+        """Return the share of each section among the best sections of the first documents (Fig. 4), if known."""
+        top = np.empty(0, np.int32) if run.parts is None else run.parts[:, :DEPTH]
+        counts = np.bincount(top[top >= 0], minlength=len(self.document_sections))
+        shares = zip(self.document_sections, counts / counts.sum(), strict=True) if counts.any() else ()
+        return {f"{prefix}section_share_{name}": float(share) for name, share in shares}
 
 
 FOLDER = "IPC-Classification"

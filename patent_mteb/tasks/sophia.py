@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 import pyarrow as pa
@@ -212,6 +213,20 @@ class SophiaRetrieval(PatentRetrieval):
         parts = {name: restricted(part) for name, part in folder.slices.items()}
         formed = {name: part for name, part in parts.items() if part}
         return replace(tables, qrels=restricted(folder.tables.qrels), slices=formed)
+
+    def statistics(self) -> dict[str, Mapping[str, float]]:
+        """Return the counts of §3.1 and §3.2."""
+        folder = read_folder(self.source.path(), self.source.revision)
+        relevant = [n for judged in folder.tables.qrels.values() if (n := sum(gain > 0 for gain in judged.values()))]
+        sizes = {name: len(part) for name, part in folder.slices.items()}
+        years = {name.removeprefix("year_"): n for name, n in sizes.items() if name.startswith("year_")}
+        numbers = {"mean": mean(relevant), "median": median(relevant), "least": min(relevant), "most": max(relevant)}
+        return {
+            "documents and queries": {"documents": len(folder.documents), "queries": len(relevant)},
+            "relevant documents of a query": numbers,
+            "queries with a relevant document": {"X or Y": sizes.get("xy", 0), "A": sizes.get("a", 0)},
+            "queries of a year": years,
+        }
 
     def _queries(self, folder: Folder, path: Path) -> Texts:
         name, task = self.representation, self.metadata.name

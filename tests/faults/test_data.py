@@ -586,7 +586,7 @@ DAPFAM = {
     "positive and NC": (
         TA,
         relations(lambda r: [{**one, "domain_rel": "NC"} for one in r]),
-        "row 1: the relation is positive, and its domain_rel NC",
+        "row 1: the relation is positive, but its domain_rel is NC",
     ),
     "score NaN": (TA, scores([float("nan")] * 96), "row 1: relevance_score is nan, not a number"),
     "score null": (TA, scores([None] * 96, pa.float64()), "row 1: relevance_score is None, not a number"),

@@ -17,7 +17,7 @@ PROMPTS = {"retrieval_IN": {"q_text": "encode query for same document retrieval:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
-    return checkpoint(tmp_path / NAME, CHECKPOINTS[NAME].dim, "mean", prompts=PROMPTS)
+    return checkpoint(tmp_path / NAME, 256, "mean", dense=CHECKPOINTS[NAME].dim, prompts=PROMPTS)
 
 
 def edit(path, **changes):
@@ -40,7 +40,7 @@ def test_a_right_copy_equals_the_registry(folder, capsys):
     ("file", "changes", "property_"),
     [
         ("1_Pooling/config.json", {"pooling_mode": "cls"}, "pooling"),
-        ("1_Pooling/config.json", {"embedding_dimension": 64, "word_embedding_dimension": 64}, "dimensions"),
+        ("2_Dense/config.json", {"out_features": 64}, "dimensions"),
         ("sentence_bert_config.json", {"max_seq_length": 256}, "tokens"),
         ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "similarity"),
         ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}, "prompts"),
@@ -52,6 +52,12 @@ def test_one_other_fact_is_named_and_ends_with_1(folder, capsys, file, changes, 
     assert {name for name, verdict in verdicts().items() if verdict == "differs"} == {property_}
     assert cli.main(["models", "verify", NAME]) == 1
     assert "differs" in capsys.readouterr().out
+
+
+def test_a_missing_head_is_named(folder):
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([one for one in modules if not one["type"].endswith("Dense")]))
+    assert {name for name, verdict in verdicts().items() if verdict == "differs"} == {"head", "dimensions"}
 
 
 def test_files_without_a_fact_state_nothing(folder):

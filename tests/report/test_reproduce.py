@@ -161,7 +161,7 @@ def test_the_command_prints_lines_and_says_by_its_status_whether_all_is_well(tmp
     folder = model_folder(tmp_path, PAECTER)
     measured(folder, "PatenTEBRetrievalIN", 0.421)
     assert cli.main(["reproduce", "--results", str(tmp_path)]) == 0
-    assert "1 numbers compared, 0 FAIL" in capsys.readouterr().out
+    assert "1 number compared, 0 FAIL" in capsys.readouterr().out
     measured(folder, "PatenTEBRetrievalOUT", 0.2)
     assert cli.main(["reproduce", "-m", PAECTER, "--results", str(tmp_path), "--json"]) == 1
     lines = json.loads(capsys.readouterr().out)["result"]["lines"]

@@ -66,9 +66,10 @@ def data_counts(task):
     """The counts that identify unreleased data as the paper's."""
     spec = suite_tasks()[task]
     queries = {benchmark.name: benchmark.facts.paper_queries for benchmark in catalogue.benchmarks()}[spec.benchmark]
-    return {"n_queries": queries or 7, "paper_n_queries": 7} | {
-        size.count: size.least for size in sizes().get(task, ())
-    }
+    counts = {size.count: size.least for size in sizes().get(task, ())}
+    slices = [name.removesuffix("_n_queries") for name in counts if name.endswith("_n_queries")]
+    of_slices = {f"{part}_{suite_tasks()[task].main_score}": 0.5 for part in slices}
+    return {"n_queries": queries or 7, "paper_n_queries": 7} | counts | of_slices
 
 
 def written(root, cases):
@@ -217,5 +218,5 @@ def test_the_command_judges_a_bm25_number_of_a_paper(tmp_path, capsys):
     written(tmp_path, cases)
     assert cli.main(["reproduce", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr()
-    assert "1 numbers compared, 0 FAIL" in shown.out
+    assert "1 number compared, 0 FAIL" in shown.out
     assert "k1 here: 1.5, in the paper: 1.2" in shown.err

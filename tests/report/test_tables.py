@@ -190,8 +190,8 @@ def test_no_two_columns_of_a_table_have_one_key(world, tmp_path):
         assert len(set(keys)) == len(keys), (table.name, keys)
 
 
-def test_the_dwpi_advantage_is_the_task_minus_its_twin_without(tmp_path):
-    """WIPO-AT eq. 4; what lacks one of the two has no difference."""
+def test_delta_dwpi_is_the_task_minus_its_twin_without(tmp_path):
+    """WIPO-AT eq. 4, in retrieval as in Table 15 (DWPI-F minus TAC); what lacks one of the two has no difference."""
     first, second = model_folder(tmp_path, "acme/large"), model_folder(tmp_path, "acme/small")
     for folder, task, value in (
         (first, "WIPOATEmergingClassification", 0.75),
@@ -201,17 +201,24 @@ def test_the_dwpi_advantage_is_the_task_minus_its_twin_without(tmp_path):
         (second, "WIPOATEmergingClustering", 0.25),
         (second, "WIPOATEmergingClustering.NoDWPI", 0.375),
         (second, "WIPOATConventionalClustering", 0.3),
+        (first, "PatentCitationRetrieval", 0.25),
+        (first, "WIPOATTACToDWPIFullRetrieval", 0.3125),
+        (first, "WIPOATTACToDWPITARetrieval", 0.9),
+        (second, "WIPOATTACToDWPIFullRetrieval", 0.5),
+        (second, "WIPOATTAToDWPIFullRetrieval", 0.5),
     ):
         add(folder, task, value)
-    table = built_tables(tmp_path)["sample-wipo-at-advantage"]
+    table = built_tables(tmp_path)["sample-wipo-at-delta-dwpi"]
+    assert "ΔDWPI" in table.title
     assert [column.key for column in table.columns] == [
         "model",
+        "WIPOATTACToDWPIFullRetrieval",
         "WIPOATEmergingClassification",
         "WIPOATEmergingClustering",
     ]
     assert {row[0].value: [cell.value for cell in row[1:]] for row in table.rows} == {
-        "acme/large": [0.25, None],
-        "acme/small": [None, -0.125],
+        "acme/large": [0.0625, 0.25, None],
+        "acme/small": [None, None, -0.125],
     }
     limits = {"macro_f1_low": 0.625, "macro_f1_high": 0.8125, "n_test": 29}
     add(first, "WIPOATEmergingClassification", 0.75, more=limits)
@@ -222,9 +229,9 @@ def test_the_dwpi_advantage_is_the_task_minus_its_twin_without(tmp_path):
         more={"macro_f1_low": 0.375, "macro_f1_high": 0.75, "n_test": 40},
     )
     (cell,) = [
-        row[1] for row in built_tables(tmp_path)["sample-wipo-at-advantage"].rows if row[0].value == "acme/large"
+        row[2] for row in built_tables(tmp_path)["sample-wipo-at-delta-dwpi"].rows if row[0].value == "acme/large"
     ]
     assert cell.interval == pytest.approx((0.25 - np.hypot(0.125, 0.25), 0.25 + np.hypot(0.0625, 0.125)))
     assert (cell.small, cell.ranked) == ("29 test rows", False)
     add(first, "PatentDAPFAMTAToTARetrieval", 0.5)
-    assert "sample-dapfam-advantage" not in built_tables(tmp_path)
+    assert "sample-dapfam-delta-dwpi" not in built_tables(tmp_path)

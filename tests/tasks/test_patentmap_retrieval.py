@@ -61,17 +61,28 @@ def texts(content, tags):
 
 
 def rankings(root, query_section, sections, tags):
+    """The documents of each query in order, and the number of the best section of each."""
     model = Words()
     documents = {
         key: [model.vector(texts(content, tags)[i]) for i in sections]
         for key, content in contents(root, "documents").items()
     }
-    found = {}
+    found, best = {}, {}
     for query, content in contents(root, "queries").items():
         ours = model.vector(texts(content, tags)[query_section])
-        scores = {key: max(np.float32(ours @ theirs) for theirs in vectors) for key, vectors in documents.items()}
-        found[query] = sorted(scores, key=lambda key: (scores[key], key), reverse=True)
-    return found
+        products = {key: [np.float32(ours @ theirs) for theirs in vectors] for key, vectors in documents.items()}
+        found[query] = sorted(products, key=lambda key: (max(products[key]), key), reverse=True)
+        best[query] = [int(np.argmax(products[key])) for key in found[query]]
+    return found, best
+
+
+def average_precision(cited, ranking):
+    places = [place for place, key in enumerate(ranking, start=1) if key in cited]
+    return sum(n / place for n, place in enumerate(places, start=1)) / len(cited)
+
+
+def reciprocal_rank(cited, ranking):
+    return next((1 / place for place, key in enumerate(ranking, start=1) if key in cited), 0)
 
 
 def ndcg(gains, ranking, k):
@@ -86,7 +97,7 @@ def ndcg(gains, ranking, k):
 @pytest.mark.parametrize(("name", "query", "sections"), [(ABS, 0, (0,)), (CLM, 1, (0, 1, 2))])
 def test_paper_scores_are_those_of_the_authors_evaluation(root, name, query, sections, tags):
     scores = run(name, with_section_tags(Words()) if tags else Words())
-    found = rankings(root, query, sections, tags)
+    found, best = rankings(root, query, sections, tags)
     cited = {key: {entry["cited_id"] for entry in entries} for key, entries in gold(root).items()}
     graded = {key: {} for key in cited}
     for key, entries in gold(root).items():
@@ -105,6 +116,13 @@ def test_paper_scores_are_those_of_the_authors_evaluation(root, name, query, sec
         assert scores[f"paper_graded_ndcg_at_{k}"] == pytest.approx(
             np.mean([ndcg(gains, found[key], k) for key, gains in several.items()]), abs=1e-9
         )
+    for measure, of_query in (("map", average_precision), ("mrr", reciprocal_rank)):
+        expected = np.mean([of_query(cited[key], found[key]) for key in cited])
+        assert scores[f"paper_{measure}_at_1000"] == pytest.approx(expected, abs=1e-9)
+    shares = [scores[f"paper_section_share_{section}"] for section in SECTIONS] if len(sections) > 1 else []
+    first = [section for sections_of in best.values() for section in sections_of[:100]]
+    assert shares == [pytest.approx(first.count(section) / len(first)) for section in sections if shares]
+    assert not shares or shares != [scores[f"section_share_{section}"] for section in SECTIONS]
     assert len(several) == 29 and scores["n_queries"] < 30
     assert scores["paper_recall_at_100"] != scores["recall_at_100"]
 
@@ -116,7 +134,7 @@ def test_both_ways_give_the_same_paper_scores(root, monkeypatch, model):
     monkeypatch.setenv("PATENT_MTEB_FAST", "0")
     slow = run(CLM, model())
     names = [name for name in fast if name.startswith("paper_")]
-    assert len(names) == 13 and all(slow[name] == pytest.approx(fast[name], abs=1e-9) for name in names)
+    assert len(names) == 18 and all(slow[name] == pytest.approx(fast[name], abs=1e-9) for name in names)
 
 
 @pytest.mark.slow
