@@ -39,7 +39,7 @@ from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
-from patent_mteb.training.running import Run, Trainee, optimiser_of, precision_of, run_seed, set_seeds
+from patent_mteb.training.running import Run, Trainee, is_validation, optimiser_of, precision_of, run_seed, set_seeds
 
 logger = logging.getLogger(__name__)
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
@@ -201,7 +201,7 @@ def _record(
 ) -> dict[str, Any]:
     losses: list[dict[str, Any]] = []
     for row in run.history:
-        found = {key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")}
+        found = {key: value for key, value in row.items() if is_validation(key)}
         losses += [{"step": row["step"], **found}] if found else []
     versions = {"patent-mteb": version()}
     for name in _LIBRARIES:

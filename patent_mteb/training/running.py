@@ -4,14 +4,20 @@ An interrupted run resumes from its last checkpoint and ends with the same weigh
 validation loss is computed before the first step too: if no checkpoint is better, the base's weights are kept. A
 checkpoint is complete once its marker file exists. It contains the trainer's files and the weights of the loss (such as
 a classifier that is trained along with the model).
+
+``history.csv`` holds loss, rate and gradient norm of each step, and the validation losses.
 """
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import io
 import logging
 import math
 import random
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,11 +29,12 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import GroupByLabelBatchSampler, NoDuplicatesBatchSampler
 from torch import nn
+from tqdm import tqdm
 from transformers import TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import write_json, write_text
+from patent_mteb.files import write_text
 from patent_mteb.training.bases import GROUPED
 from patent_mteb.training.preparing import Job, TrainSet
 
@@ -35,6 +42,9 @@ logger = logging.getLogger(__name__)
 MARKER = "whole"
 """File that marks a complete checkpoint."""
 _LOSS = "loss.pt"
+HISTORY = "history.csv"
+_SAID_EVERY = 5.0
+"""Seconds between two lines of progress, and between two versions of the history."""
 _FEW_STEPS = 50
 _OVERFLOWS = 20
 """Consecutive steps whose gradients may overflow in fp16. Each halves the loss scale, which starts at 65,536."""
@@ -201,6 +211,61 @@ class _CompleteCheckpoint(TrainerCallback):
         write_text(folder / MARKER, "")
 
 
+class _Progress(TrainerCallback):
+    """Shows step, loss, rate and time left: a bar on a terminal, else a line every few seconds. Writes the history."""
+
+    def __init__(self, path: Path, name: str, bar: bool) -> None:
+        self.path, self.name = path, name
+        self.bar: Any = tqdm(desc=name, unit="step", disable=not bar, dynamic_ncols=True)
+        self.began = self.said = time.monotonic()
+        self.first = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.began, self.first = time.monotonic(), state.global_step
+        self.bar.reset(state.max_steps)
+        self.bar.update(state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        step, now = state.global_step, time.monotonic()
+        if "loss" not in logs or not state.is_world_process_zero:
+            return
+        self.bar.set_postfix(loss=f"{logs['loss']:.4f}", rate=f"{logs['learning_rate']:.2e}", refresh=False)
+        self.bar.update(step - self.bar.n)
+        if now - self.said < _SAID_EVERY and step not in (self.first + 1, state.max_steps):
+            return
+        self.said = now
+        left = dt.timedelta(seconds=round((now - self.began) / (step - self.first) * (state.max_steps - step)))
+        if self.bar.disable:
+            shown = (self.name, step, state.max_steps, logs["loss"], logs["learning_rate"], left)
+            logger.info("%s, step %d of %d: loss %.4f, rate %.2e, %s left", *shown)
+        self._write(state.log_history)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.bar.close()
+        if state.is_world_process_zero:
+            self._write(state.log_history)
+
+    def _write(self, history: Sequence[Mapping[str, Any]]) -> None:
+        """Write one row a step. Evaluations add their losses to the row of their step."""
+        rows: dict[int, dict[str, Any]] = {}
+        for entry in history:
+            rows.setdefault(int(entry["step"]), {}).update(entry)
+        further = sorted({name for entry in history for name in entry if is_validation(name)})
+        text = io.StringIO()
+        table = csv.DictWriter(text, [*_HISTORY_COLUMNS, *further], extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows.values())
+        write_text(self.path, text.getvalue())
+
+
+_HISTORY_COLUMNS = ("step", "epoch", "loss", "learning_rate", "grad_norm")
+
+
+def is_validation(name: str) -> bool:
+    """Whether a value of the history is a validation loss, or a measure of the validation split."""
+    return name.startswith("eval_") and not name.endswith(("_runtime", "_per_second", "_total"))
+
+
 def last_checkpoint(folder: Path) -> Path | None:
     """Return the last complete checkpoint, and remove incomplete ones."""
     complete: dict[int, Path] = {}
@@ -264,21 +329,23 @@ def run_seed(
             load_best_model_at_end=bool(metric),
             metric_for_best_model=metric or None,
             greater_is_better=False if metric else None,
-            logging_steps=every,
+            logging_steps=1,
             report_to="none",
-            disable_tqdm=quiet,
+            disable_tqdm=True,
         )
     except ImportError as error:
         raise DataError(f"training needs accelerate ({error})", remedy="pip install -e '.[train]'") from error
     loss: Any = next(iter(losses.values())) if single else dict(losses)
     first, last = _CompleteCheckpoint(nn.ModuleDict(losses)), _StopIfNotFinite(job, work, losses, metric)
-    trainer: Any = trainee.trainer_class(
+    progress = _Progress(work / HISTORY, f"seed {seed}", not quiet)
+    without_card = {"add_model_card_callback": lambda self, default: None}  # it reads the data; jobs.py writes the card
+    trainer: Any = type("Trainer", (trainee.trainer_class,), without_card)(
         model=trainee.model,
         args=arguments,
         train_dataset=next(iter(train.values())) if single else train,
         eval_dataset=(next(iter(validation.values()), None) if single else validation) if metric else None,
         loss=loss,
-        callbacks=[first, *callbacks, *trainee.callbacks, last],
+        callbacks=[first, progress, *callbacks, *trainee.callbacks, last],
     )
     trainer.remove_callback(PrinterCallback)
     if resumed is not None:
@@ -287,7 +354,6 @@ def run_seed(
         nn.ModuleDict(losses).load_state_dict(state, strict=False)
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
     history: list[dict[str, Any]] = list(trainer.state.log_history)
-    write_json(work / "history.json", history)
     best: int | None = trainer.state.best_global_step if metric else None
     warnings = [few] if few else []
     if best == 0:
