@@ -172,11 +172,16 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
     if not tasks:
         return []
     from patent_mteb.experiments.run import run
+    from patent_mteb.files import write_text
     from patent_mteb.models.loading import load
+    from patent_mteb.report.geometries import TRAINING
+    from patent_mteb.tasks.perquery import path_of
+    from patent_mteb.training.running import HISTORY
 
-    reports = []
-    for place in (job.base, *map(str, outcome.checkpoints)):
-        done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=session.bars)
+    reports, results = [], job.out / "results"
+    histories = [None, *(job.out / f"seed-{seed}" / HISTORY for seed in job.seeds)]
+    for place, history in zip((job.base, *map(str, outcome.checkpoints)), histories, strict=True):
+        done = run(load(place, device=job.device), tasks, results, show_progress=session.bars)
         if done.interrupted:
             raise KeyboardInterrupt
         unscored = (one for one in done.outcomes if one.status != "scored")
@@ -184,6 +189,8 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
         if done.doubt:
             common.warn(f"{done.model}: the scores cannot be trusted: {done.doubt}")
         reports.append(done)
+        if history and done.meta and (folder := path_of(results / "results", done.meta, "", "").parent).is_dir():
+            write_text(folder / TRAINING, history.read_text("utf-8"))
     return reports
 
 
