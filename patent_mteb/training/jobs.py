@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.evaluation import SentenceEvaluator
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
@@ -24,11 +25,14 @@ from patent_mteb.identity import content_hash, version
 from patent_mteb.models.loading import RECORD
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
 from patent_mteb.recipes.parameters import written
-from patent_mteb.training import distilling, late, multitask
+from patent_mteb.training import distilling, late, multitask, pairwise
 from patent_mteb.training.bases import (
+    LIKE,
     add_head,
     add_lora,
+    add_tokens,
     check_weights,
+    headless,
     load_base,
     make_loss,
     stored_type,
@@ -36,6 +40,7 @@ from patent_mteb.training.bases import (
 )
 from patent_mteb.training.comparing import Change, HeldOutScores, changes_of, known_item
 from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.development import development_evaluator
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
@@ -56,6 +61,19 @@ class Outcome:
     changes: tuple[Change, ...]
 
 
+class _WithoutHead(SentenceEvaluator):
+    """An evaluator for a model in training, without its projection."""
+
+    def __init__(self, evaluator: SentenceEvaluator) -> None:
+        super().__init__()
+        self.evaluator, self.name, self.primary_metric = evaluator, evaluator.name, "cosine_ndcg@10"
+
+    def __call__(self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1) -> dict[str, float]:
+        with headless(model):
+            scores: dict[str, float] = self.evaluator(model, None, epoch, steps)
+        return scores
+
+
 class _RecordJob(TrainerCallback):
     """Records the job in its folder before the first step."""
 
@@ -73,6 +91,8 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
         open_folder(job, corpus)
         if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
             late.check_base(job)
+        elif job.recipe.loss in pairwise.CLASSES:
+            pairwise.open_base(job.base, job)
         else:
             load_base(job.base, job.settings, job.recipe.name, job.device)
         complete = job.out / "pairs" / "pairs.json"  # is written last
@@ -125,19 +145,31 @@ def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee
     def fresh() -> SentenceTransformer:
         set_seeds(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
+        added.extend(add_tokens(model, job.settings))
         if job.lora:
             add_lora(model, job.lora)
         add_head(model, job.settings)
         return model
 
+    added: list[str] = []
     model = fresh()
     losses = {one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets}
     geometry = [GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry)] if job.geometry else []
     prompts = ", ".join(name for name, text in model.prompts.items() if text)
     deviations = []
+    if LIKE in added or (added and LIKE not in model.tokenizer.get_vocab()):
+        deviations.append(f"section tokens start as the mean of their pieces, as the base has no {LIKE}")
     if prompts and not any(one.prompts for one in prepared.sets):
         deviations.append(f"training does not use the base's own prompts ({prompts}); the checkpoint keeps them")
-    return Trainee(model, prepared.sets, losses, fresh, deviations, geometry, inference=without_head)
+    evaluator = None
+    if job.settings.criterion == "retrieval":
+        try:
+            evaluator = _WithoutHead(development_evaluator(corpus))
+        except DataError as error:
+            deviations.append(f"the best checkpoint has the lowest validation loss: {error}")
+    return Trainee(
+        model, prepared.sets, losses, fresh, deviations, geometry, inference=without_head, evaluator=evaluator
+    )
 
 
 def _deviations_of(job: Job) -> list[str]:
@@ -280,5 +312,7 @@ _METHODS = {
     "mse": (distilling.trainee, distilling.held_out),
     "late": (late.trainee, late.held_out),
     "late-distillation": (late.trainee, late.held_out),
+    "sparse": (pairwise.trainee, pairwise.held_out),
+    "reranker": (pairwise.trainee, pairwise.held_out),
 }
 """Functions that make the model to train, and that evaluate base or checkpoint on held-out data, by loss."""

@@ -30,7 +30,7 @@ from sentence_transformers import SentenceTransformerTrainer, SentenceTransforme
 from sentence_transformers.base.sampler import GroupByLabelBatchSampler, NoDuplicatesBatchSampler
 from torch import nn
 from tqdm import tqdm
-from transformers import TrainerCallback
+from transformers import EarlyStoppingCallback, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
@@ -63,6 +63,7 @@ class Trainee:
     trainer_class: type = SentenceTransformerTrainer
     arguments_class: type = SentenceTransformerTrainingArguments
     inference: Callable[[Any], Any] = nn.Module.eval  # makes the model to save
+    evaluator: Any = None  # of sentence-transformers, whose measure chooses the best checkpoint
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Run:
 
     history: list[dict[str, Any]]  # losses by step
     steps: int  # optimiser steps
-    best: int | None  # step of the saved weights, 0 for the base's own; None for the last, without a validation loss
+    best: int | None  # step of the saved weights, 0 for the base's own; None for the last
     warnings: tuple[str, ...]  # for the training record
 
 
@@ -170,7 +171,8 @@ class _StopIfNotFinite(TrainerCallback):
             if value is not None:
                 state.best_metric, state.best_global_step = value, 0
         if value is not None:
-            logger.info("step %d of %d: validation loss %.4f", state.global_step, state.max_steps, value)
+            shown = (state.global_step, state.max_steps, measure_name(self.metric), value)
+            logger.info("step %d of %d: %s %.4f", *shown)
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         gradients = [weight.grad for weight in kwargs["model"].parameters() if weight.grad is not None]
@@ -261,6 +263,11 @@ class _Progress(TrainerCallback):
 _HISTORY_COLUMNS = ("step", "epoch", "loss", "learning_rate", "grad_norm")
 
 
+def measure_name(metric: str) -> str:
+    """Name the metric for the best checkpoint in a message."""
+    return "validation loss" if metric.endswith("_loss") else "nDCG@10 of the validation split"
+
+
 def is_validation(name: str) -> bool:
     """Whether a value of the history is a validation loss, or a measure of the validation split."""
     return name.startswith("eval_") and not name.endswith(("_runtime", "_per_second", "_total"))
@@ -292,11 +299,14 @@ def run_seed(
     train, validation = _datasets_of(sets, job, "train"), _datasets_of(sets, job, "validation")
     rows = [one.rows for one in sets]
     steps, few = _steps_of(rows, job), _too_few(rows, job)
-    every = max(1, steps // settings.checks)
+    every = min(steps, settings.check_steps or max(1, steps // settings.checks))
     if few and seed == job.seeds[0]:
         logger.warning(few)
     single = len(train) == 1
-    metric = _metric(sets, validation)
+    evaluator, metric = trainee.evaluator, _metric(sets, validation)
+    if evaluator is not None:
+        metric = f"eval_{evaluator.name}_{evaluator.primary_metric}"
+    chosen = bool(metric) and settings.checkpoint == "best"
     precision = precision_of(job)
     resumed = last_checkpoint(work)
     try:
@@ -326,12 +336,17 @@ def run_seed(
             save_strategy="steps",
             save_steps=every,
             save_total_limit=2,
-            load_best_model_at_end=bool(metric),
-            metric_for_best_model=metric or None,
-            greater_is_better=False if metric else None,
+            load_best_model_at_end=chosen,
+            metric_for_best_model=metric if chosen else None,
+            greater_is_better=evaluator is not None if chosen else None,
             logging_steps=1,
-            report_to="none",
+            report_to=list(job.trackers) or "none",
+            run_name=f"{job.recipe.name}-{seed}",
             disable_tqdm=True,
+            gradient_checkpointing=settings.gradient_checkpointing,
+            gradient_checkpointing_kwargs={"use_reentrant": False} if settings.gradient_checkpointing else None,
+            restore_callback_states_from_checkpoint=True,  # the patience that is left
+            accelerator_config={"split_batches": True},  # several processes share one batch
         )
     except ImportError as error:
         raise DataError(f"training needs accelerate ({error})", remedy="pip install -e '.[train]'") from error
@@ -339,13 +354,15 @@ def run_seed(
     first, last = _CompleteCheckpoint(nn.ModuleDict(losses)), _StopIfNotFinite(job, work, losses, metric)
     progress = _Progress(work / HISTORY, f"seed {seed}", not quiet)
     without_card = {"add_model_card_callback": lambda self, default: None}  # it reads the data; jobs.py writes the card
+    stop = [EarlyStoppingCallback(settings.patience)] if settings.patience and chosen else []
     trainer: Any = type("Trainer", (trainee.trainer_class,), without_card)(
         model=trainee.model,
         args=arguments,
         train_dataset=next(iter(train.values())) if single else train,
         eval_dataset=(next(iter(validation.values()), None) if single else validation) if metric else None,
         loss=loss,
-        callbacks=[first, progress, *callbacks, *trainee.callbacks, last],
+        evaluator=evaluator,
+        callbacks=[first, progress, *stop, *callbacks, *trainee.callbacks, last],
     )
     trainer.remove_callback(PrinterCallback)
     if resumed is not None:
@@ -354,15 +371,16 @@ def run_seed(
         nn.ModuleDict(losses).load_state_dict(state, strict=False)
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
     history: list[dict[str, Any]] = list(trainer.state.log_history)
-    best: int | None = trainer.state.best_global_step if metric else None
+    best: int | None = trainer.state.best_global_step if chosen else None
     warnings = [few] if few else []
     if best == 0:
         trainee.model.load_state_dict(trainee.fresh().state_dict())
         start = "untrained student" if job.recipe.loss == "mse" else "base"
         first, *later = [row[metric] for row in history if metric in row]
+        after = (min if evaluator is None else max)(later, default=math.nan)
         warnings.append(
-            f"no checkpoint is better than the {start}: validation loss {first:.4f} before the first step, "
-            f"at best {min(later, default=math.nan):.4f} after; the weights are the {start}'s"
+            f"no checkpoint is better than the {start}: {measure_name(metric)} {first:.4f} before the first step, "
+            f"at best {after:.4f} after; the weights are the {start}'s"
         )
         logger.warning("seed %d: %s", seed, warnings[-1])
     return Run(history, trainer.state.global_step, best, tuple(warnings))

@@ -146,4 +146,4 @@ def test_the_table_of_recipes():
         settings = find_recipe(name).settings
         assert {key: getattr(settings, key) for key in numbers} == numbers, name
     assert all(settings_for(recipe) == recipe.settings and recipe.open for recipe in RECIPES.values())
-    assert len(RECIPES) == 34
+    assert len(RECIPES) == 64
