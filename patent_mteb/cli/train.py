@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +15,14 @@ from patent_mteb.errors import DataError
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from patent_mteb.experiments.run import Report
     from patent_mteb.training.comparing import Change
     from patent_mteb.training.corpus import Corpus
     from patent_mteb.training.jobs import Outcome
     from patent_mteb.training.preparing import Job
+    from patent_mteb.training.recipes import Recipe
 
 _ROUNDING = 1e-9
 _SEEDS = 2**32
@@ -54,6 +56,7 @@ def train(
     teacher: Annotated[str, Parameter(metavar="MODEL")] = "",
     paraphrases: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     geometry: Annotated[int | None, POSITIVE] = None,
+    tracker: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = (),
     evaluate: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="NAME...")] = (),
     device: Device = None,
     recipes: bool = False,
@@ -74,14 +77,14 @@ def train(
         teacher: Teacher of colbert-distill, which learns its scores.
         paraphrases: JSON lines of id and text, for patentmap-paraphrase.
         geometry: Measure SSD, uniformity, alignment and P@1 every N steps.
+        tracker: Report to an installed experiment tracker (wandb, trackio, tensorboard, mlflow); repeatable.
         evaluate: Tasks or benchmarks to run before and after.
-        recipes: Only list the recipes: bases, signal, settings, open choices.
+        recipes: Only list the recipes: base, pairs, learning rate, batch, epochs, steps, open choices.
     """
     from patent_mteb.training.recipes import RECIPES, find_recipe, settings_for
 
     if recipes:
-        rows = [(one.name, one.source, one.signal, one.loss, one.bases[0], one.open) for one in RECIPES.values()]
-        common.show(("recipe", "source", "signal", "loss", "base", "left open by the paper"), rows)
+        _show_recipes(RECIPES.values())
         return 0
     assert recipe is not None and data is not None and model is not None and out is not None
     chosen = find_recipe(recipe)
@@ -106,14 +109,44 @@ def train(
         teacher=teacher,
         paraphrases=paraphrases,
         geometry=geometry or 0,
+        trackers=tracker,
     )
     outcome = jobs.train(job, corpus, quiet=not session.bars)
+    if not jobs.IS_MAIN:
+        return 0
     _show_outcome(outcome)
     reports = _evaluated(job, outcome, tasks, session)
     _show(chosen.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
     if len(numbers) > 1:
         _show_printed(chosen.name)
     return max((report.exit_status for report in reports), default=0)
+
+
+def _show_recipes(recipes: Iterable[Recipe]) -> None:
+    """Print the settings of the recipes, and once what each paper leaves open."""
+    rows, notes = [], dict[str, int]()
+    for one in recipes:
+        settings, note = one.settings, notes.setdefault(one.open, len(notes) + 1)
+        step = settings.batch * settings.accumulation
+        steps = f"{math.ceil(one.pairs / settings.batch) * settings.epochs / settings.accumulation:,.0f}"
+        rows.append(
+            (
+                one.name,
+                one.source,
+                one.bases[0],
+                one.signal,
+                one.loss,
+                f"{settings.lr:g}",
+                f"{settings.batch} x {settings.accumulation}" if step > settings.batch else settings.batch,
+                f"{settings.epochs:g}",
+                steps if one.pairs else "",
+                note,
+            )
+        )
+    numbers = ("lr", "batch", "epochs", "steps", "note")
+    common.show(("recipe", "source", "base", "signal", "loss", *numbers), rows, right=numbers)
+    common.say("steps: those of the paper's pairs. A run with other data, base or settings lists the differences in its card.")
+    common.show(("note", "left open by the paper"), [(number, text) for text, number in notes.items()], right=("note",))
 
 
 def _seeds(text: str) -> tuple[int, ...]:

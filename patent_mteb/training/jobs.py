@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.evaluation import SentenceEvaluator
+from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
@@ -28,6 +28,7 @@ from patent_mteb.recipes.parameters import written
 from patent_mteb.training import distilling, late, multitask, pairwise
 from patent_mteb.training.bases import (
     LIKE,
+    N_PROCESSES,
     add_head,
     add_lora,
     add_tokens,
@@ -44,7 +45,7 @@ from patent_mteb.training.development import development_evaluator
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
-from patent_mteb.training.running import Run, Trainee, is_validation, optimiser_of, precision_of, run_seed, set_seeds
+from patent_mteb.training.running import IS_MAIN, Run, Trainee, is_validation, main_first, optimiser_of, precision_of, run_seed, set_seeds
 
 logger = logging.getLogger(__name__)
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
@@ -81,13 +82,36 @@ class _RecordJob(TrainerCallback):
         self.job, self.corpus = job, corpus
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        record_job(self.job, self.corpus)
+        if IS_MAIN:
+            record_job(self.job, self.corpus)
 
 
 def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
     """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed."""
     _check_options(job)
-    with folder_lock(job.out, writer="training"):
+    with folder_lock(job.out, writer="training") if IS_MAIN else contextlib.nullcontext():
+        with main_first():
+            prepared = _prepared(job, corpus)
+        _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
+        all_callbacks = [_RecordJob(job, corpus), *callbacks]
+        before = evaluate(job, prepared, None) if prepared.test and IS_MAIN else []
+        for one in before:
+            logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
+        checkpoints = [
+            _finished(job, seed) or _train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
+        ]
+        if not IS_MAIN:
+            return Outcome(tuple(checkpoints), prepared, ())
+        after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
+        changes = changes_of(before, after)
+        write_json(job.out / "held_out.json", [asdict(one) for one in changes])
+    return Outcome(tuple(checkpoints), prepared, changes)
+
+
+def _prepared(job: Job, corpus: Corpus) -> Prepared:
+    """Check the base, and make the tables of pairs, or read them if they are complete."""
+    complete = job.out / "pairs" / "pairs.json"  # is written last
+    if IS_MAIN:
         open_folder(job, corpus)
         if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
             late.check_base(job)
@@ -95,24 +119,12 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
             pairwise.open_base(job.base, job)
         else:
             load_base(job.base, job.settings, job.recipe.name, job.device)
-        complete = job.out / "pairs" / "pairs.json"  # is written last
-        prepared = read_prepared(complete)
-        if prepared is None:
-            by_task = job.recipe.loss in ("multitask", "mse")
-            prepared = multitask.prepare(job, corpus) if by_task else prepare(job, corpus)
-            write_json(complete, asdict(prepared))
-        _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
-        all_callbacks = [_RecordJob(job, corpus), *callbacks]
-        before = evaluate(job, prepared, None) if prepared.test else []
-        for one in before:
-            logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
-        checkpoints = [
-            _finished(job, seed) or _train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
-        ]
-        after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
-        changes = changes_of(before, after)
-        write_json(job.out / "held_out.json", [asdict(one) for one in changes])
-    return Outcome(tuple(checkpoints), prepared, changes)
+    prepared = read_prepared(complete)
+    if prepared is None:
+        by_task = job.recipe.loss in ("multitask", "mse")
+        prepared = multitask.prepare(job, corpus) if by_task else prepare(job, corpus)
+        write_json(complete, asdict(prepared))
+    return prepared
 
 
 def _check_options(job: Job) -> None:
@@ -135,10 +147,16 @@ def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
     trainee_of, _ = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
-    trainee = trainee_of(job, corpus, prepared, seed)
+    with main_first():  # writes the tables that a method adds
+        trainee = trainee_of(job, corpus, prepared, seed)
     run = run_seed(job, seed, trainee, callbacks, quiet)
-    model = trainee.inference(trainee.model)
-    return _save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+    with main_first():
+        if IS_MAIN:
+            model = trainee.inference(trainee.model)
+            _save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+    done = _finished(job, seed)
+    assert done is not None
+    return done
 
 
 def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
@@ -179,6 +197,8 @@ def _deviations_of(job: Job) -> list[str]:
         found.append(f"precision {precision}: {job.settings.precision} needs a GPU")
     if (optimiser := optimiser_of(job)) != job.settings.optimiser:
         found.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
+    if N_PROCESSES > 1 and job.recipe.loss != "ranking":
+        found.append(f"{N_PROCESSES} processes: a loss compares the rows of each process only")
     if job.max_steps is not None:
         found.append(f"at most {job.max_steps} steps")
     if job.lora:

@@ -81,6 +81,7 @@ class Recipe:
     loss: Loss
     settings: Settings  # the paper's hyperparameters
     open: str  # details that the paper does not state, with the choice made here
+    pairs: int = 0  # number of the paper's training pairs or texts; 0 if it is not stated
 
 
 _BERT = ("anferico/bert-for-patents",)
@@ -100,6 +101,7 @@ _WIPO_TEXTS = (
 _COSINE = Settings(lr=1e-5, schedule="cosine", warmup=0.1, precision="fp16", max_length=512)
 _TAGS = ("[abstract]", "[claim]", "[summary]", "[invention]", "[drawing]", "[description]")
 _MAP = replace(_COSINE, batch=512, pooling="cls", head="tanh", section_tokens=_TAGS, checkpoint="last")
+_HUPD = 2_780_124
 _MAP_OPEN = (
     "width of the projector (its input's), weight decay, shares of the sampled sections (equal, the abstract included,"
     " which gives a dropout pair); views A and B are not turned where negatives are to stay title and abstract, because"
@@ -139,18 +141,19 @@ VIEW_TOKENS = tuple(
 """Section tokens of the twelve views of :data:`patent_mteb.training.pairs.TWELVE`, in their order."""
 
 
-def _wipo(suffix: str, signal: str, more: str = "") -> Recipe:
-    return Recipe(f"wipo-{suffix}", "WIPO-AT §3.5", _WIPO_BASES, signal, "ranking", _WIPO, _WIPO_OPEN + more)
+def _wipo(suffix: str, signal: str, pairs: int, more: str = "") -> Recipe:
+    return Recipe(f"wipo-{suffix}", "WIPO-AT §3.5", _WIPO_BASES, signal, "ranking", _WIPO, _WIPO_OPEN + more, pairs)
 
 
 def _map(policy: str, swap: bool) -> Recipe:
     signal = policy if policy in ("ipc", "paraphrase") else f"view:{policy}"
     name, settings = f"patentmap-{policy}{'-posneg' if swap else ''}", replace(_MAP, swap=swap)
-    return Recipe(name, "PatentMap §4.1-6.2, A, C.3", _BERT, signal, "ranking", settings, _MAP_OPEN)
+    return Recipe(name, "PatentMap §4.1-6.2, A, C.3", _BERT, signal, "ranking", settings, _MAP_OPEN, _HUPD)
 
 
 def _embed(name: str, source: str, bases: tuple[str, ...], settings: Settings, more: str = "") -> Recipe:
-    return Recipe(f"patembed-{name}", source, bases, "multitask", "multitask", settings, _EMBED_OPEN + more)
+    pairs = 1_556_751 if settings.tasks == "all" else 0
+    return Recipe(f"patembed-{name}", source, bases, "multitask", "multitask", settings, _EMBED_OPEN + more, pairs)
 
 
 def _distill(number: int) -> Recipe:
@@ -160,7 +163,7 @@ def _distill(number: int) -> Recipe:
         "optimiser and epochs of distillation (those of Table 3); whether texts carry prompts twice (those of the"
         " training rows, once); Table 7 is task_samples"
     )
-    return Recipe(name, "PatenTEB §4.4", bases, "multitask-texts", "mse", settings, left)
+    return Recipe(name, "PatenTEB §4.4", bases, "multitask-texts", "mse", settings, left, 2_318_732)
 
 
 def _late(name: str, source: str, loss: Loss, batch: int, left: str) -> Recipe:
@@ -169,11 +172,11 @@ def _late(name: str, source: str, loss: Loss, batch: int, left: str) -> Recipe:
 
 
 _ROWS = (
-    _wipo("r1", "co-label", _WIPO_TEXTS),
-    _wipo("r2", "citations", _WIPO_TEXTS),
-    _wipo("r3", "cross-section"),
-    _wipo("r4", "union", _WIPO_TEXTS),
-    _wipo("r3-matched", "matched", "; drawn with replacement, seed 42, to the number of pairs of R4"),
+    _wipo("r1", "co-label", 99_587, _WIPO_TEXTS),
+    _wipo("r2", "citations", 42_154, _WIPO_TEXTS),
+    _wipo("r3", "cross-section", 89_438),
+    _wipo("r4", "union", 231_179, _WIPO_TEXTS),
+    _wipo("r3-matched", "matched", 231_179, "; drawn with replacement, seed 42, to the number of pairs of R4"),
     *(_map(policy, swap) for policy in _MAP_POLICIES for swap in (False, True)),
     _embed("multitask", "PatenTEB §4.3, Tables 3 and 11", _BERT, _EMBED),
     *(

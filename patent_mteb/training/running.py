@@ -10,21 +10,24 @@ a classifier that is trained along with the model).
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime as dt
 import io
 import logging
 import math
+import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from accelerate import PartialState
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import GroupByLabelBatchSampler, NoDuplicatesBatchSampler
@@ -35,7 +38,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_text
-from patent_mteb.training.bases import GROUPED
+from patent_mteb.training.bases import GROUPED, N_PROCESSES
 from patent_mteb.training.preparing import Job, TrainSet
 
 logger = logging.getLogger(__name__)
@@ -48,6 +51,20 @@ _SAID_EVERY = 5.0
 _FEW_STEPS = 50
 _OVERFLOWS = 20
 """Consecutive steps whose gradients may overflow in fp16. Each halves the loss scale, which starts at 65,536."""
+
+
+IS_MAIN = os.environ.get("RANK", "0") == "0"
+"""Whether this process writes the files. Under torchrun or accelerate, each process has a rank."""
+
+
+@contextlib.contextmanager
+def main_first() -> Iterator[None]:
+    """Let the main process run the block before the others do."""
+    state = PartialState(cpu=not torch.cuda.is_available(), timeout=dt.timedelta(days=7)) if N_PROCESSES > 1 else None
+    with state.main_process_first() if state else contextlib.nullcontext():
+        yield
+    if state:
+        state.wait_for_everyone()
 
 
 @dataclass(frozen=True)
@@ -182,7 +199,9 @@ class _StopIfNotFinite(TrainerCallback):
         if self.overflows > (_OVERFLOWS if args.fp16 else 0):
             self._stop("norm of the gradient", math.nan, state.global_step + 1)
 
-    def _check_loss(self, module: nn.Module, inputs: Any, value: torch.Tensor) -> None:
+    def _check_loss(self, module: nn.Module, inputs: Any, value: Any) -> None:
+        if isinstance(value, dict):  # its parts
+            value = torch.stack(list(value.values())).sum()
         if not bool(value.isfinite().all()):
             trained = torch.is_grad_enabled()
             what = "training loss" if trained else "validation loss"
@@ -208,6 +227,8 @@ class _CompleteCheckpoint(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        if not state.is_world_process_zero:
+            return
         without_model = {name: value for name, value in self.loss.state_dict().items() if ".model." not in name}
         torch.save(without_model, folder / _LOSS)
         write_text(folder / MARKER, "")
@@ -279,7 +300,7 @@ def last_checkpoint(folder: Path) -> Path | None:
     for path in folder.glob("checkpoint-*"):
         if (path / MARKER).is_file():
             complete[int(path.name.rpartition("-")[2])] = path
-        else:
+        elif IS_MAIN:
             shutil.rmtree(path, ignore_errors=True)
     return complete[max(complete)] if complete else None
 
@@ -303,12 +324,14 @@ def run_seed(
     if few and seed == job.seeds[0]:
         logger.warning(few)
     single = len(train) == 1
+    prompts: dict[str, Any] = {one.name: dict(one.prompts) for one in sets if one.prompts}
     evaluator, metric = trainee.evaluator, _metric(sets, validation)
     if evaluator is not None:
         metric = f"eval_{evaluator.name}_{evaluator.primary_metric}"
     chosen = bool(metric) and settings.checkpoint == "best"
     precision = precision_of(job)
-    resumed = last_checkpoint(work)
+    with main_first():
+        resumed = last_checkpoint(work)
     try:
         arguments = trainee.arguments_class(
             output_dir=str(work),
@@ -329,7 +352,7 @@ def run_seed(
             use_cpu=_on_cpu(job),
             batch_sampler=_batches,
             multi_dataset_batch_sampler=settings.sampling,
-            prompts={one.name: dict(one.prompts) for one in sets if one.prompts} or None,
+            prompts=prompts.get(next(iter(train)), None) if single else prompts or None,
             eval_strategy="steps" if metric else "no",
             eval_on_start=bool(metric) and resumed is None,
             eval_steps=every,
@@ -343,8 +366,7 @@ def run_seed(
             report_to=list(job.trackers) or "none",
             run_name=f"{job.recipe.name}-{seed}",
             disable_tqdm=True,
-            gradient_checkpointing=settings.gradient_checkpointing,
-            gradient_checkpointing_kwargs={"use_reentrant": False} if settings.gradient_checkpointing else None,
+            **({"gradient_checkpointing": True} if settings.gradient_checkpointing else {}),
             restore_callback_states_from_checkpoint=True,  # the patience that is left
             accelerator_config={"split_batches": True},  # several processes share one batch
         )
