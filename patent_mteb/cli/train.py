@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,7 +117,9 @@ def train(
         return 0
     _show_outcome(outcome)
     reports = _evaluated(job, outcome, tasks, session)
-    _show(chosen.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
+    changes = [*outcome.changes, *_changes(job, corpus, reports, tasks)]
+    jobs.write_scores(outcome.checkpoints, changes)
+    _show(chosen.name, changes)
     if len(numbers) > 1:
         _show_printed(chosen.name)
     return max((report.exit_status for report in reports), default=0)
@@ -145,7 +148,9 @@ def _show_recipes(recipes: Iterable[Recipe]) -> None:
         )
     numbers = ("lr", "batch", "epochs", "steps", "note")
     common.show(("recipe", "source", "base", "signal", "loss", *numbers), rows, right=numbers)
-    common.say("steps: those of the paper's pairs. A run with other data, base or settings lists the differences in its card.")
+    common.say(
+        "steps: those of the paper's pairs. A run with other data, base or settings lists the differences in its card."
+    )
     common.show(("note", "left open by the paper"), [(number, text) for text, number in notes.items()], right=("note",))
 
 
@@ -277,3 +282,41 @@ def _show_printed(recipe: str) -> None:
         rows.append((f"WIPO-AT Table {one.table}", one.model, measure, score))
     if rows:
         common.show(("printed", "model", "measure", recipe), rows, right=(recipe,))
+
+
+@command("publish model", "patent-mteb publish model trained/models/CHECKPOINT --name ORG/NAME")
+def publish_model(
+    checkpoint: Path,
+    /,
+    *,
+    name: Annotated[str, Parameter(metavar="ORG/NAME")],
+    session: Session = SESSION,
+) -> int:
+    """List the files of a trained checkpoint and the command that uploads them to the Hugging Face hub.
+
+    Args:
+        checkpoint: Checkpoint of 'patent-mteb train'.
+        name: Repository on the hub.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    from patent_mteb.models.loading import RECORD, training_record
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise DataError(f"'{name}' is not the name of a repository", remedy="write --name ORG/NAME") from error
+    record = training_record(checkpoint)
+    if record is None:
+        problem = f"not a checkpoint of 'patent-mteb train' ({RECORD} is missing)"
+        raise DataError(problem, path=checkpoint, remedy="name a folder below OUT/models")
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+    rows = [(path.relative_to(checkpoint), f"{path.stat().st_size / 1e6:,.2f}") for path in files]
+    common.show(("file", "MB"), rows, right=("MB",))
+    common.say(f"{RECORD} and README.md name the data ({record['data']}), and up to five leaking publications.")
+    for phrase in (*record["warnings"], *record["deviations"]):
+        common.say(f"the card says: {phrase}")
+    common.say("Nothing was uploaded. This command uploads it:")
+    common.say(f"  hf upload {name} {shlex.quote(str(checkpoint))} .")
+    return 0

@@ -271,6 +271,9 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
         options: dict[str, Any] = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
         across = {"gather_across_devices": N_PROCESSES > 1}
         options |= across
+        if settings.guide and (is_static(model) or settings.layer_dropping or settings.symmetric):
+            problem = "a guide supports neither static bases nor dropped layers nor the symmetric loss"
+            raise DataError(problem, remedy="leave out --set guide=..., or the other setting")
         if settings.guide:
             guide = open_model(settings.guide, str(model.device))
             loss = losses.CachedGISTEmbedLoss(model, guide, settings.temperature, **across, **mini_batches(settings))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import importlib.util
 import logging
 import shutil
 import tempfile
@@ -45,11 +46,22 @@ from patent_mteb.training.development import development_evaluator
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
-from patent_mteb.training.running import IS_MAIN, Run, Trainee, is_validation, main_first, optimiser_of, precision_of, run_seed, set_seeds
+from patent_mteb.training.running import (
+    IS_MAIN,
+    Run,
+    Trainee,
+    is_validation,
+    main_first,
+    optimiser_of,
+    precision_of,
+    run_seed,
+    set_seeds,
+)
 
 logger = logging.getLogger(__name__)
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
 _PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
+TRACKERS = ("wandb", "trackio", "tensorboard", "mlflow")
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
 
@@ -69,7 +81,9 @@ class _WithoutHead(SentenceEvaluator):
         super().__init__()
         self.evaluator, self.name, self.primary_metric = evaluator, evaluator.name, "cosine_ndcg@10"
 
-    def __call__(self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1) -> dict[str, float]:
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
         with headless(model):
             scores: dict[str, float] = self.evaluator(model, None, epoch, steps)
         return scores
@@ -94,6 +108,8 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
             prepared = _prepared(job, corpus)
         _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
         all_callbacks = [_RecordJob(job, corpus), *callbacks]
+        for phrase in _deviations_of(job) if IS_MAIN else ():
+            logger.info("differs from the recipe: %s", phrase)
         before = evaluate(job, prepared, None) if prepared.test and IS_MAIN else []
         for one in before:
             logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
@@ -105,6 +121,7 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
         after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
         changes = changes_of(before, after)
         write_json(job.out / "held_out.json", [asdict(one) for one in changes])
+        write_scores(checkpoints, changes)
     return Outcome(tuple(checkpoints), prepared, changes)
 
 
@@ -139,6 +156,10 @@ def _check_options(job: Job) -> None:
     if job.paraphrases and recipe.signal != "paraphrase":
         problem = f"{recipe.name} does not use paraphrases"
         raise DataError(problem, remedy="leave out --paraphrases, or train patentmap-paraphrase")
+    for name in job.trackers:
+        if name not in TRACKERS or importlib.util.find_spec(name) is None:
+            problem = f"the experiment tracker {name} is unknown or not installed"
+            raise DataError(problem, remedy=f"install one of {', '.join(TRACKERS)}, or leave out --tracker")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
@@ -308,6 +329,26 @@ def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
     for title, phrases in (("Warnings", record["warnings"]), ("Differences from the recipe", record["deviations"])):
         lines += ["", f"{title}:", *(f"* {phrase}" for phrase in phrases or ["none"])]
     return "\n".join(lines) + "\n"
+
+
+_SCORES = "\n## Scores\n"
+
+
+def write_scores(checkpoints: Sequence[Path], changes: Sequence[Change]) -> None:
+    """Write the scores of each checkpoint, and of its base, to the end of its model card."""
+    for number, checkpoint in enumerate(checkpoints):
+        path = checkpoint / "README.md"
+        rows = [
+            f"| {one.what} | {one.measure} | {one.n_queries} | {one.before:.4f} | {one.seeds[number]:.4f} |"
+            f" {one.difference:+.4f} [{one.low:+.4f}, {one.high:+.4f}] |"
+            for one in changes
+        ]
+        head = [
+            "| data | measure | queries | base | this checkpoint | difference, mean of the seeds |",
+            "|---" * 6 + "|",
+        ]
+        card = path.read_text("utf-8").partition(_SCORES)[0]
+        write_text(path, card + "\n".join([_SCORES, *head, *rows, ""]) if rows else card)
 
 
 def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:

@@ -49,7 +49,7 @@ _CANDIDATES = 10
 
 
 class Dense:
-    """Lets :func:`mine_hard_negatives` search rows of texts by the vectors of a model, so that its results are small."""
+    """Lets :func:`mine_hard_negatives` search rows of texts by a model's vectors, so that its results are small."""
 
     device = torch.device("cpu")
 
@@ -137,7 +137,9 @@ def mined(
             Dataset.from_dict({"anchor": range(len(block)), "positive": positives}),
             searcher,
             corpus=list(range(len(documents))),
-            cross_encoder=None if reranker is None else _Rescored(reranker, searcher.anchors, [one[2] for one in documents]),
+            cross_encoder=None
+            if reranker is None
+            else _Rescored(reranker, searcher.anchors, [one[2] for one in documents]),
             range_max=number,
             num_negatives=number,
             relative_margin=margin,

@@ -135,8 +135,20 @@ WIDTHS: Mapping[int, int] = {12: 768, 8: 512, 6: 384, 4: 256, 2: 128}
 
 VIEW_TOKENS = tuple(
     f"[{name}]"
-    for name in "claim abstract independent object description advantage ai-abstract ai-features ai-claims ai-advantages"
-    " ai-object tac".split()
+    for name in [
+        "claim",
+        "abstract",
+        "independent",
+        "object",
+        "description",
+        "advantage",
+        "ai-abstract",
+        "ai-features",
+        "ai-claims",
+        "ai-advantages",
+        "ai-object",
+        "tac",
+    ]
 )
 """Section tokens of the twelve views of :data:`patent_mteb.training.pairs.TWELVE`, in their order."""
 

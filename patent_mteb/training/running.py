@@ -53,7 +53,7 @@ _OVERFLOWS = 20
 """Consecutive steps whose gradients may overflow in fp16. Each halves the loss scale, which starts at 65,536."""
 
 
-IS_MAIN = os.environ.get("RANK", "0") == "0"
+IS_MAIN = N_PROCESSES == 1 or os.environ.get("RANK") == "0"
 """Whether this process writes the files. Under torchrun or accelerate, each process has a rank."""
 
 
@@ -227,6 +227,8 @@ class _CompleteCheckpoint(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        with main_first():  # each process has written its part before the marker is
+            pass
         if not state.is_world_process_zero:
             return
         without_model = {name: value for name, value in self.loss.state_dict().items() if ".model." not in name}
@@ -239,7 +241,7 @@ class _Progress(TrainerCallback):
 
     def __init__(self, path: Path, name: str, bar: bool) -> None:
         self.path, self.name = path, name
-        self.bar: Any = tqdm(desc=name, unit="step", disable=not bar, dynamic_ncols=True)
+        self.bar: Any = tqdm(desc=name, unit="step", disable=not (bar and IS_MAIN), dynamic_ncols=True)
         self.began = self.said = time.monotonic()
         self.first = 0
 
@@ -352,7 +354,7 @@ def run_seed(
             use_cpu=_on_cpu(job),
             batch_sampler=_batches,
             multi_dataset_batch_sampler=settings.sampling,
-            prompts=prompts.get(next(iter(train)), None) if single else prompts or None,
+            prompts=prompts.get(next(iter(train))) if single else prompts or None,
             eval_strategy="steps" if metric else "no",
             eval_on_start=bool(metric) and resumed is None,
             eval_steps=every,

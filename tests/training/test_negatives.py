@@ -53,9 +53,7 @@ def test_mined_are_the_nearest_that_are_no_prior_art(first, number):
         expected += [(pair.anchor_id, documents[n][0], documents[n][1]) for n in chosen]
     left_out = Counter()
     settings = Settings(hard_negatives=number, negatives_from=first)
-    rows = mined(
-        iter(pairs), Scores(near), documents, family_graph(citations, families), settings, left_out
-    )
+    rows = mined(iter(pairs), Scores(near), documents, family_graph(citations, families), settings, left_out)
     assert [(one.anchor_id, one.negative_id, one.negative_family) for one in rows] == expected
     assert +left_out == ({"pairs without a hard negative": fruitless} if fruitless else {})
 
