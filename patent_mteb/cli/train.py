@@ -130,21 +130,11 @@ def _show_recipes(recipes: Iterable[Recipe]) -> None:
     rows, notes = [], dict[str, int]()
     for one in recipes:
         settings, note = one.settings, notes.setdefault(one.open, len(notes) + 1)
-        step = settings.batch * settings.accumulation
-        steps = f"{math.ceil(one.pairs / settings.batch) * settings.epochs / settings.accumulation:,.0f}"
+        more = f" x {settings.accumulation}" if settings.accumulation > 1 else ""
+        steps = math.ceil(one.pairs / settings.batch) * settings.epochs / settings.accumulation
+        described = (one.name, one.source, one.bases[0], one.signal, one.loss, f"{settings.lr:g}")
         rows.append(
-            (
-                one.name,
-                one.source,
-                one.bases[0],
-                one.signal,
-                one.loss,
-                f"{settings.lr:g}",
-                f"{settings.batch} x {settings.accumulation}" if step > settings.batch else settings.batch,
-                f"{settings.epochs:g}",
-                steps if one.pairs else "",
-                note,
-            )
+            (*described, f"{settings.batch}{more}", f"{settings.epochs:g}", f"{steps:,.0f}" if steps else "", note)
         )
     numbers = ("lr", "batch", "epochs", "steps", "note")
     common.show(("recipe", "source", "base", "signal", "loss", *numbers), rows, right=numbers)

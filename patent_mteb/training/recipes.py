@@ -133,22 +133,10 @@ WIDTHS: Mapping[int, int] = {12: 768, 8: 512, 6: 384, 4: 256, 2: 128}
 """Dimensions of a student's vectors, by its number of layers (§4.2, §4.4)."""
 
 
-VIEW_TOKENS = tuple(
-    f"[{name}]"
-    for name in [
-        "claim",
-        "abstract",
-        "independent",
-        "object",
-        "description",
-        "advantage",
-        "ai-abstract",
-        "ai-features",
-        "ai-claims",
-        "ai-advantages",
-        "ai-object",
-        "tac",
-    ]
+VIEW_TOKENS = (
+    *("[claim]", "[abstract]", "[independent]", "[object]", "[description]", "[advantage]"),
+    *(f"[ai-{name}]" for name in ("abstract", "features", "claims", "advantages", "object")),
+    "[tac]",
 )
 """Section tokens of the twelve views of :data:`patent_mteb.training.pairs.TWELVE`, in their order."""
 
