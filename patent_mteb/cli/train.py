@@ -95,6 +95,7 @@ def train(
     from patent_mteb.training import jobs
     from patent_mteb.training.corpus import read_corpus
     from patent_mteb.training.preparing import Job
+    from patent_mteb.training.running import IS_MAIN
 
     corpus = read_corpus(data, shares)
     job = Job(
@@ -113,7 +114,7 @@ def train(
         trackers=tracker,
     )
     outcome = jobs.train(job, corpus, quiet=not session.bars)
-    if not jobs.IS_MAIN:
+    if not IS_MAIN:
         return 0
     _show_outcome(outcome)
     reports = _evaluated(job, outcome, tasks, session)

@@ -269,7 +269,7 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
         directions: Any = ("query_to_doc", "doc_to_query") if settings.symmetric else ("query_to_doc",)
         mode: Any = "per_direction" if settings.symmetric else "joint"
         options: dict[str, Any] = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
-        across = {"gather_across_devices": N_PROCESSES > 1}
+        across: dict[str, Any] = {"gather_across_devices": N_PROCESSES > 1}
         options |= across
         if settings.guide and (is_static(model) or settings.layer_dropping or settings.symmetric):
             problem = "a guide supports neither static bases nor dropped layers nor the symmetric loss"

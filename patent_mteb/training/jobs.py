@@ -77,8 +77,8 @@ class Outcome:
 class _WithoutHead(SentenceEvaluator):
     """An evaluator for a model in training, without its projection."""
 
-    def __init__(self, evaluator: SentenceEvaluator) -> None:
-        super().__init__()
+    def __init__(self, evaluator: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
         self.evaluator, self.name, self.primary_metric = evaluator, evaluator.name, "cosine_ndcg@10"
 
     def __call__(

@@ -55,18 +55,29 @@ def trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     set_seeds(seed)
     (one,), settings = prepared.sets, job.settings
     model = open_base(job.base, job)
-    size = {"mini_batch_size": settings.mini_batch}
+    size: dict[str, Any] = {"mini_batch_size": settings.mini_batch}
     loss: Any
     if job.recipe.loss == "sparse":
         ranking = sparse_losses.SparseMultipleNegativesRankingLoss(model, scale=1 / settings.temperature)
-        weights = {"query_regularizer_weight": _QUERY_WEIGHT, "document_regularizer_weight": _DOCUMENT_WEIGHT}
+        weights: dict[str, Any] = {
+            "query_regularizer_weight": _QUERY_WEIGHT,
+            "document_regularizer_weight": _DOCUMENT_WEIGHT,
+        }
         loss = sparse_losses.CachedSpladeLoss(model, ranking, **weights, **size)
-        classes = {"trainer_class": SparseEncoderTrainer, "arguments_class": SparseEncoderTrainingArguments}
+        classes: tuple[type, type] = SparseEncoderTrainer, SparseEncoderTrainingArguments
     else:
         loss = reranker_losses.CachedMultipleNegativesRankingLoss(model, scale=1 / settings.temperature, **size)
-        classes = {"trainer_class": CrossEncoderTrainer, "arguments_class": CrossEncoderTrainingArguments}
+        classes = CrossEncoderTrainer, CrossEncoderTrainingArguments
     deviations = [f"negatives by BM25 from rank {settings.negatives_from}"]
-    return Trainee(model, [one], {one.name: loss}, lambda: open_base(job.base, job), deviations, **classes)
+    return Trainee(
+        model,
+        [one],
+        {one.name: loss},
+        lambda: open_base(job.base, job),
+        deviations,
+        trainer_class=classes[0],
+        arguments_class=classes[1],
+    )
 
 
 def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:

@@ -122,6 +122,8 @@ def mined(
     for row, (_, family, _) in enumerate(documents):
         rows[family].append(row)
     row_of = {key: row for row, (key, _, _) in enumerate(documents)}
+    every: list[Any] = list(range(len(documents)))
+    texts = [text for _, _, text in documents]
     margin, wanted = settings.negatives_margin, settings.negatives_from + settings.hard_negatives
     while block := list(islice(pairs, _AT_ONCE)):
         searcher.anchors = [pair.anchor for pair in block]
@@ -133,13 +135,12 @@ def mined(
         number = wanted * (1 if margin is None else _CANDIDATES) + max(map(len, excluded))
         number = max(1, min(number, len(documents) - 1))
         positives = [row_of[pair.positive_id] for pair in block]
+        rescored: Any = None if reranker is None else _Rescored(reranker, searcher.anchors, texts)
         found = mine_hard_negatives(
             Dataset.from_dict({"anchor": range(len(block)), "positive": positives}),
             searcher,
-            corpus=list(range(len(documents))),
-            cross_encoder=None
-            if reranker is None
-            else _Rescored(reranker, searcher.anchors, [one[2] for one in documents]),
+            corpus=every,
+            cross_encoder=rescored,
             range_max=number,
             num_negatives=number,
             relative_margin=margin,
