@@ -34,6 +34,7 @@ _PANORAMA = "needs PANORAMA; tests/experiments/test_label_audit.py reads its rea
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 _INCLUDED = "tests/cli/test_include.py runs it, in a process that ends with its benchmark"
+_PUBLISHED_MODEL = "tests/training/test_options.py runs it on a checkpoint"
 _TABLES = "tests/data/test_paper_tables.py runs tables on a loopback hub"
 NOT_RUN = {
     "patent-mteb run -t PatentCitationRetrieval -m bm25": ("tests/test_readme.py runs it and compares what it prints"),
@@ -68,6 +69,8 @@ NOT_RUN = {
     "patent-mteb train wipo-r3 pap2pat -m wordllama --out words --split 0.7726,0 --seeds 42,7,13 --set lr=0.01 --set accumulation=1 --set checks=1": (
         _TRAINING
     ),
+    "patent-mteb publish model trained/models/CHECKPOINT --name ORG/NAME": _PUBLISHED_MODEL,
+    "patent-mteb publish model CHECKPOINT --name ORG/NAME": _PUBLISHED_MODEL,
     "patent-mteb --include examples/add_a_benchmark.py run -t KnownAbstractByTitle.sample -m bm25": _INCLUDED,
     "patent-mteb --include examples/add_a_benchmark.py list tasks -b KnownAbstract": _INCLUDED,
     "patent-mteb --include examples/add_a_benchmark.py report results": _INCLUDED,

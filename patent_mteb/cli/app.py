@@ -30,7 +30,7 @@ _IN_GROUPS = {
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",
     "models": "verify",
-    "publish": "results board check anonymous mteb beir",
+    "publish": "model results board check anonymous mteb beir",
     "edition": "build baselines rebuild verify audit",
 }
 COMMANDS: dict[str, tuple[str, ...]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +16,14 @@ from patent_mteb.errors import DataError
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from patent_mteb.experiments.run import Report
     from patent_mteb.training.comparing import Change
     from patent_mteb.training.corpus import Corpus
     from patent_mteb.training.jobs import Outcome
     from patent_mteb.training.preparing import Job
+    from patent_mteb.training.recipes import Recipe
 
 _ROUNDING = 1e-9
 _SEEDS = 2**32
@@ -54,6 +57,7 @@ def train(
     teacher: Annotated[str, Parameter(metavar="MODEL")] = "",
     paraphrases: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     geometry: Annotated[int | None, POSITIVE] = None,
+    tracker: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = (),
     evaluate: Annotated[tuple[str, ...], SEVERAL, Parameter(metavar="NAME...")] = (),
     device: Device = None,
     recipes: bool = False,
@@ -74,14 +78,14 @@ def train(
         teacher: Teacher of colbert-distill, which learns its scores.
         paraphrases: JSON lines of id and text, for patentmap-paraphrase.
         geometry: Measure SSD, uniformity, alignment and P@1 every N steps.
+        tracker: Report to an installed experiment tracker (wandb, trackio, tensorboard, mlflow); repeatable.
         evaluate: Tasks or benchmarks to run before and after.
-        recipes: Only list the recipes: bases, signal, settings, open choices.
+        recipes: Only list the recipes: base, pairs, learning rate, batch, epochs, steps, open choices.
     """
     from patent_mteb.training.recipes import RECIPES, find_recipe, settings_for
 
     if recipes:
-        rows = [(one.name, one.source, one.signal, one.loss, one.bases[0], one.open) for one in RECIPES.values()]
-        common.show(("recipe", "source", "signal", "loss", "base", "left open by the paper"), rows)
+        _show_recipes(RECIPES.values())
         return 0
     assert recipe is not None and data is not None and model is not None and out is not None
     chosen = find_recipe(recipe)
@@ -91,6 +95,7 @@ def train(
     from patent_mteb.training import jobs
     from patent_mteb.training.corpus import read_corpus
     from patent_mteb.training.preparing import Job
+    from patent_mteb.training.running import IS_MAIN
 
     corpus = read_corpus(data, shares)
     job = Job(
@@ -106,14 +111,38 @@ def train(
         teacher=teacher,
         paraphrases=paraphrases,
         geometry=geometry or 0,
+        trackers=tracker,
     )
     outcome = jobs.train(job, corpus, quiet=not session.bars)
+    if not IS_MAIN:
+        return 0
     _show_outcome(outcome)
     reports = _evaluated(job, outcome, tasks, session)
-    _show(chosen.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
+    changes = [*outcome.changes, *_changes(job, corpus, reports, tasks)]
+    jobs.write_scores(outcome.checkpoints, changes)
+    _show(chosen.name, changes)
     if len(numbers) > 1:
         _show_printed(chosen.name)
     return max((report.exit_status for report in reports), default=0)
+
+
+def _show_recipes(recipes: Iterable[Recipe]) -> None:
+    """Print the settings of the recipes, and once what each paper leaves open."""
+    rows, notes = [], dict[str, int]()
+    for one in recipes:
+        settings, note = one.settings, notes.setdefault(one.open, len(notes) + 1)
+        more = f" x {settings.accumulation}" if settings.accumulation > 1 else ""
+        steps = math.ceil(one.pairs / settings.batch) * settings.epochs / settings.accumulation
+        described = (one.name, one.source, one.bases[0], one.signal, one.loss, f"{settings.lr:g}")
+        rows.append(
+            (*described, f"{settings.batch}{more}", f"{settings.epochs:g}", f"{steps:,.0f}" if steps else "", note)
+        )
+    numbers = ("lr", "batch", "epochs", "steps", "note")
+    common.show(("recipe", "source", "base", "signal", "loss", *numbers), rows, right=numbers)
+    common.say(
+        "steps: those of the paper's pairs. A run with other data, base or settings lists the differences in its card."
+    )
+    common.show(("note", "left open by the paper"), [(number, text) for text, number in notes.items()], right=("note",))
 
 
 def _seeds(text: str) -> tuple[int, ...]:
@@ -172,11 +201,16 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
     if not tasks:
         return []
     from patent_mteb.experiments.run import run
+    from patent_mteb.files import write_text
     from patent_mteb.models.loading import load
+    from patent_mteb.report.geometries import TRAINING
+    from patent_mteb.tasks.perquery import path_of
+    from patent_mteb.training.running import HISTORY
 
-    reports = []
-    for place in (job.base, *map(str, outcome.checkpoints)):
-        done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=session.bars)
+    reports, results = [], job.out / "results"
+    histories = [None, *(job.out / f"seed-{seed}" / HISTORY for seed in job.seeds)]
+    for place, history in zip((job.base, *map(str, outcome.checkpoints)), histories, strict=True):
+        done = run(load(place, device=job.device), tasks, results, show_progress=session.bars)
         if done.interrupted:
             raise KeyboardInterrupt
         unscored = (one for one in done.outcomes if one.status != "scored")
@@ -184,6 +218,8 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Sessio
         if done.doubt:
             common.warn(f"{done.model}: the scores cannot be trusted: {done.doubt}")
         reports.append(done)
+        if history and done.meta and (folder := path_of(results / "results", done.meta, "", "").parent).is_dir():
+            write_text(folder / TRAINING, history.read_text("utf-8"))
     return reports
 
 
@@ -237,3 +273,41 @@ def _show_printed(recipe: str) -> None:
         rows.append((f"WIPO-AT Table {one.table}", one.model, measure, score))
     if rows:
         common.show(("printed", "model", "measure", recipe), rows, right=(recipe,))
+
+
+@command("publish model", "patent-mteb publish model trained/models/CHECKPOINT --name ORG/NAME")
+def publish_model(
+    checkpoint: Path,
+    /,
+    *,
+    name: Annotated[str, Parameter(metavar="ORG/NAME")],
+    session: Session = SESSION,
+) -> int:
+    """List the files of a trained checkpoint and the command that uploads them to the Hugging Face hub.
+
+    Args:
+        checkpoint: Checkpoint of 'patent-mteb train'.
+        name: Repository on the hub.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    from patent_mteb.models.loading import RECORD, training_record
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise DataError(f"'{name}' is not the name of a repository", remedy="write --name ORG/NAME") from error
+    record = training_record(checkpoint)
+    if record is None:
+        problem = f"not a checkpoint of 'patent-mteb train' ({RECORD} is missing)"
+        raise DataError(problem, path=checkpoint, remedy="name a folder below OUT/models")
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+    rows = [(path.relative_to(checkpoint), f"{path.stat().st_size / 1e6:,.2f}") for path in files]
+    common.show(("file", "MB"), rows, right=("MB",))
+    common.say(f"{RECORD} and README.md name the data ({record['data']}), and up to five leaking publications.")
+    for phrase in (*record["warnings"], *record["deviations"]):
+        common.say(f"the card says: {phrase}")
+    common.say("Nothing was uploaded. This command uploads it:")
+    common.say(f"  hf upload {name} {shlex.quote(str(checkpoint))} .")
+    return 0

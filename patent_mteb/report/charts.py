@@ -542,5 +542,19 @@ CHARTS = (
         rows=1,
         geometry=True,
     ),
+    Chart(
+        "learning-curve",
+        "learning curve",
+        geometries.learning_curve,
+        "lines",
+        draw.lines,
+        task="",
+        x="step",
+        y="loss",
+        lower=True,
+        facet="measure",
+        split=True,
+        geometry=True,
+    ),
 )
 """In the order of the page."""

@@ -1,10 +1,12 @@
 """Geometries of embeddings (``patent-mteb geometry``) in a report: reading, tables, and the tables of their charts.
 
-A geometry is read from the file next to the result of its task, which gives its data source and the main score.
+A geometry is read from the file next to the result of its task, which gives its data source and the main score. The
+history of a training (``patent-mteb train --evaluate``) is in the folder of the model, as :data:`TRAINING`.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,10 @@ from patent_mteb.tasks import catalogue
 
 SCHEMA: dict[str, Any] = dict.fromkeys(
     ("run", "data_source", "benchmark", "task", "plain", "settings", "measure"), pl.String
-) | {"value": pl.Float64, "score": pl.Float64}
+) | {"value": pl.Float64, "score": pl.Float64, "step": pl.Int64}
+"""Columns of the numbers; ``step`` is that of a training, null for a geometry."""
+TRAINING = "training.csv"
+_CURVE_POINTS = 500
 _PLANE = ("alignment", "uniformity", "ssd")
 TITLES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
 """Measure -> title. Lower is better for each."""
@@ -33,17 +38,45 @@ def read(collected: Collected) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read the geometries of all results: a row for each number, in the columns of :data:`SCHEMA`; and messages."""
     rows: list[dict[str, Any]] = []
     messages: list[str] = []
+    trained: set[tuple[str, Path]] = set()
     for result in collected.results.iter_rows(named=True):
         path = Path(result["path"]).with_name(f"{result['task']}.geometry.jsonl")
+        known = {name: result[name] for name in ("run", "data_source", "benchmark", "task", "plain")}
+        history = path.with_name(TRAINING)
         try:
+            if history.exists() and (result["benchmark"], history) not in trained:
+                trained.add((result["benchmark"], history))
+                rows += [{**known, "settings": "", **row} for row in _losses(history)]
             settings, measures = _of_result(path, result) if path.exists() else ("", {})
         except DataError as error:
             messages.append(str(error))
             continue
-        known = {name: result[name] for name in ("run", "data_source", "benchmark", "task", "plain")}
         known |= {"settings": settings, "score": result["value"]}
         rows += [{**known, "measure": measure, "value": float(value)} for measure, value in measures.items()]
     return pl.DataFrame(rows, schema=SCHEMA), tuple(messages)
+
+
+def _losses(path: Path) -> list[dict[str, Any]]:
+    """Return the losses of a training by step, those of the training steps averaged to at most 500 points."""
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        found: dict[str, list[tuple[int, float]]] = {}
+        for row in rows:
+            for name, text in row.items():
+                if text and (name == "loss" or name.startswith("eval_")):
+                    found.setdefault(name, []).append((int(row["step"]), float(text)))
+    except (OSError, UnicodeDecodeError, KeyError, ValueError, csv.Error) as error:
+        raise DataError(f"not a training history ({error})", path=path, remedy="train again, or delete it") from error
+    losses = []
+    for name, points in found.items():
+        size = -(-len(points) // _CURVE_POINTS)
+        title = name.replace("eval_", "validation_").replace("_", " ")
+        for start in range(0, len(points), size):
+            block = points[start : start + size]
+            value = float(np.mean([loss for _, loss in block]))
+            losses.append({"measure": title, "step": block[-1][0], "value": value})
+    return losses
 
 
 def _of_result(path: Path, result: dict[str, Any]) -> tuple[str, dict[str, float]]:
@@ -74,6 +107,7 @@ def _is_number(value: Any) -> bool:
 def tables(geometries: pl.DataFrame) -> list[Table]:
     """Return a table of models by measure for each data source and task. No value is marked: lower is better."""
     made = []
+    geometries = geometries.filter(pl.col("step").is_null())
     for key, part in geometries.group_by("data_source", "benchmark", "plain", maintain_order=True):
         name, benchmark, plain = map(str, key)
         source = data_source_named(name)
@@ -96,6 +130,11 @@ def tables(geometries: pl.DataFrame) -> list[Table]:
 def _task_title(benchmark: str, task: str) -> str:
     facts = {one.name: one.facts for one in (*catalogue.benchmarks(), *catalogue.own_benchmarks())}
     return short(task, facts[benchmark]) if benchmark in facts else task.removeprefix(benchmark)
+
+
+def learning_curve(geometries: pl.DataFrame) -> pl.DataFrame:
+    """``model, x, value, measure``: losses by step of trained models."""
+    return geometries.drop_nulls("step").select("measure", "value", model="run", x="step")
 
 
 def plane(geometries: pl.DataFrame) -> pl.DataFrame:

@@ -6,8 +6,10 @@ and float16 overflows. fp16 and bf16 mean the trainer's autocast.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +35,11 @@ from patent_mteb.training.recipes import Settings
 logger = logging.getLogger(__name__)
 HEAD = "patent_mteb_head"
 """Name of the projection, which a saved model does not contain."""
+LIKE = "[invention]"
+"""Section token of BERT for Patents whose embedding new ones start with."""
+
+N_PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
+"""Number of training processes, which torchrun and accelerate set."""
 
 Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
 GROUPED: tuple[Kind, ...] = ("triplet", "contrastive")
@@ -151,6 +158,40 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
     return model
 
 
+def add_tokens(model: SentenceTransformer, settings: Settings) -> list[str]:
+    """Make section tokens whole tokens (PatentMap, appendix A; QaECTER §2.2), and return those that are new.
+
+    A new token starts with the embedding of :data:`LIKE`, or with the mean of its pieces if the vocabulary lacks it.
+    """
+    if not settings.section_tokens or is_static(model):
+        return []
+    transformer: Any = model[0]
+    tokenizer, inner = transformer.tokenizer, transformer.model
+    known = tokenizer.get_vocab()
+    new = [token for token in settings.section_tokens if token not in known]
+    pieces = [[known[LIKE]] if LIKE in known else tokenizer(one, add_special_tokens=False)["input_ids"] for one in new]
+    tokenizer.add_tokens(list(settings.section_tokens), special_tokens=True)
+    if new:
+        embeddings = inner.get_input_embeddings().weight
+        start = torch.stack([embeddings[ids].detach().mean(dim=0) for ids in pieces])
+        inner.resize_token_embeddings(max(len(tokenizer), len(embeddings)), mean_resizing=False)
+        with torch.no_grad():
+            inner.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids(new)] = start
+    return new
+
+
+@contextlib.contextmanager
+def headless(model: SentenceTransformer) -> Iterator[SentenceTransformer]:
+    """A model in training, without its projection."""
+    training, head = model.training, model._modules.pop(HEAD, None)
+    try:
+        yield model
+    finally:
+        if head is not None:
+            model._modules[HEAD] = head
+        model.train(training)
+
+
 def add_head(model: SentenceTransformer, settings: Settings) -> None:
     """Add the projection of the recipe, if it has one. Its weights depend on the seed of torch."""
     if settings.head == "none":
@@ -205,11 +246,21 @@ def without_head(model: SentenceTransformer) -> SentenceTransformer:
     return inference.eval()
 
 
+def is_split(settings: Settings) -> bool:
+    """Whether a batch is split into mini-batches, which makes caching of gradients useful."""
+    return settings.mini_batch < settings.batch or settings.mini_batch_tokens is not None
+
+
+def mini_batches(settings: Settings) -> dict[str, Any]:
+    """Options of the cached losses."""
+    return {"mini_batch_size": settings.mini_batch, "mini_batch_num_tokens": settings.mini_batch_tokens}
+
+
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
     """Make the loss of one table of pairs: one of sentence-transformers with the settings of the paper.
 
-    Static embedding models do not support mini-batches, and cached losses do not support dropped layers. Both use the
-    plain ranking loss, which has the same value and gradient.
+    Gradients are cached if the batch is split into mini-batches. Static embedding models do not support mini-batches,
+    and cached losses do not support dropped layers. The plain ranking loss has the same value and gradient.
     """
     if settings.layer_dropping and is_static(model):
         raise DataError("a base without a transformer has no layers to drop", remedy="use --set layer_dropping=false")
@@ -218,11 +269,18 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
         directions: Any = ("query_to_doc", "doc_to_query") if settings.symmetric else ("query_to_doc",)
         mode: Any = "per_direction" if settings.symmetric else "joint"
         options: dict[str, Any] = {"scale": 1 / settings.temperature, "directions": directions, "partition_mode": mode}
-        if is_static(model) or settings.layer_dropping:
+        across: dict[str, Any] = {"gather_across_devices": N_PROCESSES > 1}
+        options |= across
+        if settings.guide and (is_static(model) or settings.layer_dropping or settings.symmetric):
+            problem = "a guide supports neither static bases nor dropped layers nor the symmetric loss"
+            raise DataError(problem, remedy="leave out --set guide=..., or the other setting")
+        if settings.guide:
+            guide = open_model(settings.guide, str(model.device))
+            loss = losses.CachedGISTEmbedLoss(model, guide, settings.temperature, **across, **mini_batches(settings))
+        elif is_static(model) or settings.layer_dropping or not is_split(settings):
             loss = losses.MultipleNegativesRankingLoss(model, **options)
         else:
-            options["mini_batch_size"] = settings.mini_batch
-            loss = losses.CachedMultipleNegativesRankingLoss(model, **options)
+            loss = losses.CachedMultipleNegativesRankingLoss(model, **options, **mini_batches(settings))
     elif kind == "contrastive":  # PatenTEB eq. 2; the online loss sums over the hard pairs of a batch only
         cosine = SiameseDistanceMetric.COSINE_DISTANCE
         loss = losses.OnlineContrastiveLoss(model, distance_metric=cosine, margin=settings.margin)

@@ -10,11 +10,11 @@ from sentence_transformers.evaluation import InformationRetrievalEvaluator
 from patent_mteb.errors import DataError
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.sampling import random_key
-from patent_mteb.training.corpus import read_corpus
+from patent_mteb.training.corpus import Corpus, read_corpus
 
 
 def development_evaluator(
-    data: Path | str, *, queries: int = 200, view: str = "TA", seed: int = 42, batch_size: int = 32
+    data: Path | str | Corpus, *, queries: int = 200, view: str = "TA", seed: int = 42, batch_size: int = 32
 ) -> InformationRetrievalEvaluator:
     """Return sentence-transformers' own evaluator for the search of cited patents, without texts of the test split.
 
@@ -22,7 +22,8 @@ def development_evaluator(
     validation splits, so that a query cannot find its own family. A document is relevant if one family cites the other.
 
     Args:
-        data: ``sample``, a directory of ``patent-mteb data build wipo_at``, or records, as for ``patent-mteb train``.
+        data: ``sample``, a directory of ``patent-mteb data build wipo_at``, or records, as for ``patent-mteb train``;
+            or a corpus that was read from them.
         queries: largest number of queries; a sample by ``seed``.
         view: text of queries and documents, a key of :data:`patent_mteb.patents.views.VIEWS`.
         seed: of the sample of queries.
@@ -37,7 +38,7 @@ def development_evaluator(
         >>> evaluator.name, len(evaluator.queries)
         ('sample-validation', 20)
     """
-    corpus = read_corpus(data)
+    corpus = data if isinstance(data, Corpus) else read_corpus(data)
     text_of, families = dict[str, str](), dict[str, str]()
     for split in ("validation", "train"):
         for patent in corpus.members(split):
@@ -55,7 +56,7 @@ def development_evaluator(
     relevant = {family: linked[family] - chosen for family in sorted(chosen) if linked[family] - chosen}
     if not relevant:
         problem = "no citation connects a family of the validation split with another one"
-        raise DataError(problem, path=data, remedy="add citations")
+        raise DataError(problem, path=corpus.folder or corpus.name, remedy="add citations")
     return InformationRetrievalEvaluator(
         {family: text_of[family] for family in relevant},
         {family: text for family, text in text_of.items() if family not in chosen},

@@ -21,7 +21,7 @@ from patent_mteb.files import replacing, write_text
 from patent_mteb.metrics.embedding_geometry import alignment, spectrum_divergence, uniformity
 from patent_mteb.patents import ipc
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.training.bases import HEAD, vectors_of
+from patent_mteb.training.bases import headless, vectors_of
 from patent_mteb.training.corpus import Corpus
 
 COLUMNS = ("step", "ssd", "uniformity", "alignment", "ipc_p_at_1")
@@ -92,14 +92,8 @@ class GeometryLog(TrainerCallback):
 
     def _encoded(self, texts: list[str], step: int) -> NDArray[np.float32]:
         """Encode without the projection head, and restore the state of the model."""
-        training = self.model.training
-        head = self.model._modules.pop(HEAD, None)
-        try:
-            return vectors_of(self.model, texts, f"the model at step {step} (geometry of the validation split)")
-        finally:
-            if head is not None:
-                self.model._modules[HEAD] = head
-            self.model.train(training)
+        with headless(self.model) as model:
+            return vectors_of(model, texts, f"the model at step {step} (geometry of the validation split)")
 
 
 def _plot(rows: dict[int, tuple[float, ...]], path: Path) -> None:

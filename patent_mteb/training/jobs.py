@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import importlib.util
 import logging
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
@@ -24,11 +26,15 @@ from patent_mteb.identity import content_hash, version
 from patent_mteb.models.loading import RECORD
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
 from patent_mteb.recipes.parameters import written
-from patent_mteb.training import distilling, late, multitask
+from patent_mteb.training import distilling, late, multitask, pairwise
 from patent_mteb.training.bases import (
+    LIKE,
+    N_PROCESSES,
     add_head,
     add_lora,
+    add_tokens,
     check_weights,
+    headless,
     load_base,
     make_loss,
     stored_type,
@@ -36,14 +42,26 @@ from patent_mteb.training.bases import (
 )
 from patent_mteb.training.comparing import Change, HeldOutScores, changes_of, known_item
 from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.development import development_evaluator
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared, open_folder, prepare, read_prepared, record_job
-from patent_mteb.training.running import Run, Trainee, optimiser_of, precision_of, run_seed, set_seeds
+from patent_mteb.training.running import (
+    IS_MAIN,
+    Run,
+    Trainee,
+    is_validation,
+    main_first,
+    optimiser_of,
+    precision_of,
+    run_seed,
+    set_seeds,
+)
 
 logger = logging.getLogger(__name__)
 _AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
 _PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
+TRACKERS = ("wandb", "trackio", "tensorboard", "mlflow")
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
 
@@ -56,6 +74,21 @@ class Outcome:
     changes: tuple[Change, ...]
 
 
+class _WithoutHead(SentenceEvaluator):
+    """An evaluator for a model in training, without its projection."""
+
+    def __init__(self, evaluator: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.evaluator, self.name, self.primary_metric = evaluator, evaluator.name, "cosine_ndcg@10"
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        with headless(model):
+            scores: dict[str, float] = self.evaluator(model, None, epoch, steps)
+        return scores
+
+
 class _RecordJob(TrainerCallback):
     """Records the job in its folder before the first step."""
 
@@ -63,36 +96,52 @@ class _RecordJob(TrainerCallback):
         self.job, self.corpus = job, corpus
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        record_job(self.job, self.corpus)
+        if IS_MAIN:
+            record_job(self.job, self.corpus)
 
 
 def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
     """Train all seeds of a job. Finished seeds are not trained again, interrupted ones are resumed."""
     _check_options(job)
-    with folder_lock(job.out, writer="training"):
-        open_folder(job, corpus)
-        if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
-            late.check_base(job)
-        else:
-            load_base(job.base, job.settings, job.recipe.name, job.device)
-        complete = job.out / "pairs" / "pairs.json"  # is written last
-        prepared = read_prepared(complete)
-        if prepared is None:
-            by_task = job.recipe.loss in ("multitask", "mse")
-            prepared = multitask.prepare(job, corpus) if by_task else prepare(job, corpus)
-            write_json(complete, asdict(prepared))
+    with folder_lock(job.out, writer="training") if IS_MAIN else contextlib.nullcontext():
+        with main_first():
+            prepared = _prepared(job, corpus)
         _, evaluate = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
         all_callbacks = [_RecordJob(job, corpus), *callbacks]
-        before = evaluate(job, prepared, None) if prepared.test else []
+        for phrase in _deviations_of(job) if IS_MAIN else ():
+            logger.info("differs from the recipe: %s", phrase)
+        before = evaluate(job, prepared, None) if prepared.test and IS_MAIN else []
         for one in before:
             logger.info("before the first step: %s, %s %.4f", one.what, one.measure, one.scores.mean())
         checkpoints = [
             _finished(job, seed) or _train_seed(job, corpus, prepared, seed, all_callbacks, quiet) for seed in job.seeds
         ]
+        if not IS_MAIN:
+            return Outcome(tuple(checkpoints), prepared, ())
         after = [evaluate(job, prepared, checkpoint) for checkpoint in checkpoints] if before else []
         changes = changes_of(before, after)
         write_json(job.out / "held_out.json", [asdict(one) for one in changes])
+        write_scores(checkpoints, changes)
     return Outcome(tuple(checkpoints), prepared, changes)
+
+
+def _prepared(job: Job, corpus: Corpus) -> Prepared:
+    """Check the base, and make the tables of pairs, or read them if they are complete."""
+    complete = job.out / "pairs" / "pairs.json"  # is written last
+    if IS_MAIN:
+        open_folder(job, corpus)
+        if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
+            late.check_base(job)
+        elif job.recipe.loss in pairwise.CLASSES:
+            pairwise.open_base(job.base, job)
+        else:
+            load_base(job.base, job.settings, job.recipe.name, job.device)
+    prepared = read_prepared(complete)
+    if prepared is None:
+        by_task = job.recipe.loss in ("multitask", "mse")
+        prepared = multitask.prepare(job, corpus) if by_task else prepare(job, corpus)
+        write_json(complete, asdict(prepared))
+    return prepared
 
 
 def _check_options(job: Job) -> None:
@@ -107,6 +156,10 @@ def _check_options(job: Job) -> None:
     if job.paraphrases and recipe.signal != "paraphrase":
         problem = f"{recipe.name} does not use paraphrases"
         raise DataError(problem, remedy="leave out --paraphrases, or train patentmap-paraphrase")
+    for name in job.trackers:
+        if name not in TRACKERS or importlib.util.find_spec(name) is None:
+            problem = f"the experiment tracker {name} is unknown or not installed"
+            raise DataError(problem, remedy=f"install one of {', '.join(TRACKERS)}, or leave out --tracker")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="set a positive one, such as --set lr=2e-5")
 
@@ -115,29 +168,47 @@ def _train_seed(
     job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
 ) -> Path:
     trainee_of, _ = _METHODS.get(job.recipe.loss, (_trainee, _held_out))
-    trainee = trainee_of(job, corpus, prepared, seed)
+    with main_first():  # writes the tables that a method adds
+        trainee = trainee_of(job, corpus, prepared, seed)
     run = run_seed(job, seed, trainee, callbacks, quiet)
-    model = trainee.inference(trainee.model)
-    return _save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+    with main_first():
+        if IS_MAIN:
+            model = trainee.inference(trainee.model)
+            _save_checkpoint(model, job, corpus, prepared, seed, run, trainee.deviations)
+    done = _finished(job, seed)
+    assert done is not None
+    return done
 
 
 def _trainee(job: Job, corpus: Corpus, prepared: Prepared, seed: int) -> Trainee:
     def fresh() -> SentenceTransformer:
         set_seeds(seed)
         model = load_base(job.base, job.settings, job.recipe.name, job.device)
+        added.extend(add_tokens(model, job.settings))
         if job.lora:
             add_lora(model, job.lora)
         add_head(model, job.settings)
         return model
 
+    added: list[str] = []
     model = fresh()
     losses = {one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets}
     geometry = [GeometryLog(model, corpus, job.out / f"seed-{seed}", job.geometry)] if job.geometry else []
     prompts = ", ".join(name for name, text in model.prompts.items() if text)
     deviations = []
+    if LIKE in added or (added and LIKE not in model.tokenizer.get_vocab()):
+        deviations.append(f"section tokens start as the mean of their pieces, as the base has no {LIKE}")
     if prompts and not any(one.prompts for one in prepared.sets):
         deviations.append(f"training does not use the base's own prompts ({prompts}); the checkpoint keeps them")
-    return Trainee(model, prepared.sets, losses, fresh, deviations, geometry, inference=without_head)
+    evaluator = None
+    if job.settings.criterion == "retrieval":
+        try:
+            evaluator = _WithoutHead(development_evaluator(corpus))
+        except DataError as error:
+            deviations.append(f"the best checkpoint has the lowest validation loss: {error}")
+    return Trainee(
+        model, prepared.sets, losses, fresh, deviations, geometry, inference=without_head, evaluator=evaluator
+    )
 
 
 def _deviations_of(job: Job) -> list[str]:
@@ -147,6 +218,8 @@ def _deviations_of(job: Job) -> list[str]:
         found.append(f"precision {precision}: {job.settings.precision} needs a GPU")
     if (optimiser := optimiser_of(job)) != job.settings.optimiser:
         found.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
+    if N_PROCESSES > 1 and job.recipe.loss != "ranking":
+        found.append(f"{N_PROCESSES} processes: a loss compares the rows of each process only")
     if job.max_steps is not None:
         found.append(f"at most {job.max_steps} steps")
     if job.lora:
@@ -201,7 +274,7 @@ def _record(
 ) -> dict[str, Any]:
     losses: list[dict[str, Any]] = []
     for row in run.history:
-        found = {key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")}
+        found = {key: value for key, value in row.items() if is_validation(key)}
         losses += [{"step": row["step"], **found}] if found else []
     versions = {"patent-mteb": version()}
     for name in _LIBRARIES:
@@ -258,6 +331,26 @@ def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_SCORES = "\n## Scores\n"
+
+
+def write_scores(checkpoints: Sequence[Path], changes: Sequence[Change]) -> None:
+    """Write the scores of each checkpoint, and of its base, to the end of its model card."""
+    for number, checkpoint in enumerate(checkpoints):
+        path = checkpoint / "README.md"
+        rows = [
+            f"| {one.what} | {one.measure} | {one.n_queries} | {one.before:.4f} | {one.seeds[number]:.4f} |"
+            f" {one.difference:+.4f} [{one.low:+.4f}, {one.high:+.4f}] |"
+            for one in changes
+        ]
+        head = [
+            "| data | measure | queries | base | this checkpoint | difference, mean of the seeds |",
+            "|---" * 6 + "|",
+        ]
+        card = path.read_text("utf-8").partition(_SCORES)[0]
+        write_text(path, card + "\n".join([_SCORES, *head, *rows, ""]) if rows else card)
+
+
 def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[HeldOutScores]:
     """Evaluate the base (None) or a checkpoint on the held-out pairs; multi-task training by task, with prompts."""
     if checkpoint is None:
@@ -280,5 +373,7 @@ _METHODS = {
     "mse": (distilling.trainee, distilling.held_out),
     "late": (late.trainee, late.held_out),
     "late-distillation": (late.trainee, late.held_out),
+    "sparse": (pairwise.trainee, pairwise.held_out),
+    "reranker": (pairwise.trainee, pairwise.held_out),
 }
 """Functions that make the model to train, and that evaluate base or checkpoint on held-out data, by loss."""

@@ -8,6 +8,7 @@ of the ranking tasks are held out, and the model is evaluated on them before and
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
 from patent_mteb.recipes.patenteb.tables import CLASSES, complete, released, schema, task_rows
+from patent_mteb.recipes.sampling import random_key
 from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
@@ -52,11 +54,23 @@ def world_of(corpus: Corpus) -> TableData:
     return table_data(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
 
 
-def _rows_of(world: TableData, task: str, split: str) -> list[Row]:
-    """Return the rows of a task in a split; of classes, the share that PatenTEB releases."""
+_OF_KIND = {
+    "all": tuple(TASKS),
+    "no-classification": tuple(task for task in TASKS if task not in CLASSES),
+    "retrieval": tuple(task for task, (kind, _, _) in TASKS.items() if kind == "ranking"),
+}
+"""Tasks of the supervision ablations (§7.1)."""
+
+
+def _rows_of(world: TableData, task: str, split: str, most: int | None = None) -> list[Row]:
+    """Return the rows of a task in a split; of classes, the share that PatenTEB releases; of train at most ``most``."""
     rows, share = task_rows(world, task, split), world.params.released_train
-    kept = released(world, task, rows) if task in CLASSES and split == "train" and share < 1 else rows
-    return list(complete(world, task, kept))
+    if task in CLASSES and split == "train" and share < 1:
+        rows = released(world, task, rows)
+    if split == "train" and most is not None and len(rows) > most:
+        drawn = sorted(random.Random(random_key(42, "samples", task)).sample(range(len(rows)), most))
+        rows = [rows[number] for number in drawn]
+    return list(complete(world, task, rows))
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
@@ -65,17 +79,18 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     world = world_of(corpus)
     sets: list[TrainSet] = []
     left_out: dict[str, dict[str, int]] = {"train": {}, "validation": {}}
-    for task in TASKS:
-        tables = {split: _rows_of(world, task, split) for split in ("train", "validation")}
+    settings = job.settings
+    tasks = _OF_KIND[settings.tasks]
+    for task in tasks:
+        tables = {split: _rows_of(world, task, split, settings.task_samples) for split in ("train", "validation")}
         for split, rows in tables.items():
             if rows:
                 columns = schema(task)
                 table = pa.table({name: [row[name] for row in rows] for name in columns.names}, schema=columns)
                 write_parquet(job.out / "tables" / "datalyes" / task / split / "data.parquet", table)
             write_pairs(folder / f"{task}.{split}.parquet", _pairs(task, rows))
-        sets.append(_train_set(task, tables))
-    ranking = (task for task, (kind, _, _) in TASKS.items() if kind == "ranking")
-    held_out = (pair for task in ranking for pair in _pairs(task, _rows_of(world, task, "test")))
+        sets.append(_train_set(task, tables, settings.prompts))
+    held_out = (pair for task in _OF_KIND["retrieval"] for pair in _pairs(task, _rows_of(world, task, "test")))
     held = write_pairs(folder / "test.parquet", held_out)
     paths = [folder / name for one in sets for name in (one.train, one.validation) if name]
     others, absent = present(corpus)  # the first is the test split of the corpus
@@ -125,11 +140,12 @@ def _pairs(task: str, rows: list[Row]) -> Iterator[Pair]:
         yield Pair(row[first], text, row["q"], other, row["q"], other, task, label=label)
 
 
-def _train_set(task: str, tables: Mapping[str, list[Row]]) -> TrainSet:
+def _train_set(task: str, tables: Mapping[str, list[Row]], prompted: bool) -> TrainSet:
     kind, _, second = TASKS[task]
     columns = ("anchor", "positive") if second else ("anchor",)
     prompt = TABLE_11[task]
-    prompts = {name: prompt.side(role) for name, role in zip(columns, ("query", "document"), strict=False)}
+    sides = zip(columns, ("query", "document"), strict=False)
+    prompts = {name: prompt.side(role) for name, role in sides} if prompted else {}
     labels = tuple(sorted({str(row["label"]) for rows in tables.values() for row in rows})) if kind != "ranking" else ()
     return TrainSet(task, kind, columns, f"{task}.train.parquet", f"{task}.validation.parquet", prompts, labels)
 

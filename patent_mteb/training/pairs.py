@@ -7,9 +7,9 @@ R1 draws one partner for each publication and label. The paper's 99,587 pairs ar
 training documents, whereas all combinations would be many millions. The paper does not state the texts of R1 and R2;
 here they are TAC.
 
-PatentMap pairs title and abstract with a view of the same patent (§4.3, §5.2). Texts have its section tags. The paper
-names ``[abstract]`` and ``[claim]`` only; here every section of the description has ``[invention]``. A view of a patent
-without the section is empty.
+PatentMap pairs title and abstract with a view of the same patent (§4.3, §5.2). Texts have its section tags (appendix
+A). A policy of sections draws one of them or the abstract, whose pair differs by dropout only. Sections of fewer than
+15 words are not drawn.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,11 +32,11 @@ from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.recipes.patentmap_content import SECTION_TAGS, title_and_abstract
+from patent_mteb.recipes.patentmap_content import title_and_abstract
 from patent_mteb.recipes.sampling import random_key
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.recipes import Settings
+from patent_mteb.training.recipes import MAP_SECTIONS, VIEW_TOKENS, Settings
 
 Counts = Counter[str]
 Signal = Callable[[Corpus, str, Counts, Settings], Iterator["Pair"]]
@@ -44,8 +45,13 @@ DEFAULT = Settings()
 _CROP = 0.1
 """Share of the words that a crop removes, as one span (§5.2 iii)."""
 
+_SHORTEST_SECTION = 15
+"""Words of a section at least (appendix A)."""
+
+_CANCELLED = re.compile(r"\W*cancell?ed\W*", re.IGNORECASE)
+_DRAWINGS = re.compile(r"\W*brief description of (?:the |several )*(?:drawings|figures)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
-_TWELVE = (*REPRESENTATIONS.values(), VIEWS["Tacd"])
+TWELVE = (*REPRESENTATIONS.values(), VIEWS["Tacd"])
 """The twelve representations of a patent in Sophia-Bench (§3.3)."""
 
 
@@ -219,8 +225,9 @@ def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -> I
 
 
 def tagged_ta(patent: Patent) -> str:
-    """Title and abstract with PatentMap's section tags, empty without an abstract."""
-    return title_and_abstract(patent.title, patent.abstract, tags=True) if patent.abstract.strip() else ""
+    """Title and abstract with PatentMap's section tag, empty if the abstract has fewer than 15 words (appendix A)."""
+    long = len(patent.abstract.split()) >= _SHORTEST_SECTION
+    return title_and_abstract(patent.title, patent.abstract, tags=True) if long else ""
 
 
 def _sentences_shuffled(text: str, rng: random.Random) -> str:
@@ -246,31 +253,47 @@ def _of_abstract(change: Callable[[str, random.Random], str]) -> _Policy:
     return lambda patent, rng: tagged_ta(replace(patent, abstract=change(patent.abstract, rng)))
 
 
-def _section(tag: str, text_of: Callable[[Patent], str]) -> _Policy:
-    return lambda patent, rng: f"{SECTION_TAGS[tag]} {text}" if (text := text_of(patent).strip()) else ""
+def _shuffled_and_cropped(text: str, rng: random.Random) -> str:
+    return _cropped(_sentences_shuffled(text, rng), rng)
 
 
-_SECTIONS: Mapping[str, _Policy] = {
-    "claims": _section("claim", lambda patent: claims_text(patent.claims)),
-    "summary": _section("invention", lambda patent: patent.description.summary),
-    "background": _section("invention", lambda patent: patent.description.background),
-    "description": _section("invention", lambda patent: patent.description.detailed),
+def _claims(patent: Patent) -> str:
+    return claims_text(claim for claim in patent.claims if not _CANCELLED.fullmatch(claim.text))
+
+
+def _summary(patent: Patent) -> str:
+    """The summary, empty if it is a list of figures (appendix A)."""
+    return "" if _DRAWINGS.match(patent.description.summary) else patent.description.summary
+
+
+_SECTIONS: Mapping[str, tuple[str, Callable[[Patent], str]]] = {
+    "claims": ("[claim]", _claims),
+    "summary": ("[summary]", _summary),
+    "background": ("[invention]", lambda patent: patent.description.background),
+    "drawings": ("[drawing]", lambda patent: patent.description.drawings),
+    "description": ("[description]", lambda patent: patent.description.detailed),
 }
-"""Sections that are paired with title and abstract (Table 2, "Ours")."""
+"""Tag and text of the sections that are paired with title and abstract (appendix A)."""
 
 
-def _mix(patent: Patent, rng: random.Random) -> str:
-    """Draw a section of the patent. TA itself represents the abstract: only dropout varies such a pair (§4.3)."""
-    texts = [tagged_ta(patent), *(policy(patent, rng) for policy in _SECTIONS.values())]
-    return rng.choice([text for text in texts if text] or [""])
+def _one_of(sections: Sequence[str]) -> _Policy:
+    """Draw the abstract or one of the sections that a patent has (§4.3)."""
+
+    def draw(patent: Patent, rng: random.Random) -> str:
+        texts = [(tag, text_of(patent).strip()) for tag, text_of in map(_SECTIONS.__getitem__, sections)]
+        long = [f"{tag} {text}" for tag, text in texts if len(text.split()) >= _SHORTEST_SECTION]
+        return rng.choice([tagged_ta(patent), *long])
+
+    return draw
 
 
 POLICIES: Mapping[str, _Policy] = {
     "dropout": lambda patent, rng: tagged_ta(patent),
     "shuffle": _of_abstract(_sentences_shuffled),
     "crop": _of_abstract(_cropped),
-    **_SECTIONS,
-    "mix": _mix,
+    "shuffle-crop": _of_abstract(_shuffled_and_cropped),
+    **{name: _one_of([name]) for name in MAP_SECTIONS},
+    **{"-".join(both): _one_of(both) for both in combinations(MAP_SECTIONS, 2)},
 }
 """Views of a patent by policy. Paraphrases come from a file, and IPC matches from another patent."""
 
@@ -286,8 +309,8 @@ def two_views(
     for patent in corpus.members(split):
         rng = random.Random(random_key(settings.pair_seed, "view", policy, patent.publication_number))
         first, second = POLICIES[policy](patent, rng), tagged_ta(patent)
-        if not (first.strip() and second.strip()):
-            left_out[f"publications without TA or the view {policy}"] += 1
+        if not second:
+            left_out["publications without an abstract of 15 words"] += 1
             continue
         if settings.swap and rng.random() < 0.5:
             first, second = second, first
@@ -316,7 +339,7 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
     """PatentMap §5.2 vi: pair TA with the TA of another family with exactly the same IPC subgroups."""
     seed = settings.pair_seed
     groups: dict[str, list[Patent]] = defaultdict(list)
-    for patent in _with_text(corpus, split, tagged_ta, "abstract", left_out):
+    for patent in _with_text(corpus, split, tagged_ta, "an abstract of 15 words", left_out):
         codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
         if codes:
             groups[" ".join(codes)].append(patent)
@@ -343,7 +366,8 @@ def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed
     while made < number and members and fruitless < len(members):
         patent = members[turn % len(members)]
         rng = random.Random(random_key(seed, "self", patent.publication_number, str(turn)))
-        views = [text for text_of in _TWELVE if (text := text_of(patent)).strip()]
+        texts = zip(VIEW_TOKENS, TWELVE, strict=True)
+        views = [f"{token} {text}" for token, text_of in texts if (text := text_of(patent)).strip()]
         turn += 1
         if len(views) < 2:
             fruitless += 1

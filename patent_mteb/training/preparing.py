@@ -7,9 +7,9 @@ A run directory::
     OUT/seed-42/                 checkpoints, history, geometry
     OUT/models/NAME/             finished checkpoints, named after their content
 
-Hard negatives are texts that rank high for an anchor (by the base, or by BM25 for late interaction). The families of
-anchor and positive are excluded, and so are all families linked to either by a citation, in both directions: a near and
-cited text is probably an unlabelled positive (PatenTEB §3).
+Hard negatives are texts that rank high for an anchor, by the base, or by BM25 for other models than encoders. The
+families of anchor and positive are excluded, and so are all families linked to either by a citation, in both
+directions: a near and cited text is probably an unlabelled positive (PatenTEB §3).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -26,8 +26,11 @@ from typing import Any
 import bm25s
 import numpy as np
 import pyarrow.parquet as pq
+import torch
+from datasets import Dataset
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.util import cos_sim, mine_hard_negatives, pairwise_cos_sim
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import file_hash, load_json, read_json, write_json
@@ -40,61 +43,120 @@ from patent_mteb.training.leaks import LeakRecord, check_pairs
 from patent_mteb.training.pairs import Pair, pairs_of, read_pairs, write_pairs
 from patent_mteb.training.recipes import Recipe, Settings
 
-Matrix = NDArray[np.float32]
-Scorer = Callable[[Sequence[str]], Matrix]
-"""Scores documents for anchors: [anchors, documents]."""
-
-_AT_ONCE = 64
+_AT_ONCE = 4_096
+_CANDIDATES = 10
+"""Candidates per negative for a margin, which excludes some of them."""
 
 
-def by_vectors(model: SentenceTransformer, texts: Sequence[str]) -> Scorer:
-    """Score texts by the cosine of a model's vectors."""
-    matrix = unit(vectors_of(model, texts, "the base (documents for hard negatives)"))
-    return lambda anchors: unit(vectors_of(model, anchors, "the base (anchors for hard negatives)")) @ matrix.T
+class Dense:
+    """Lets :func:`mine_hard_negatives` search rows of texts by a model's vectors, so that its results are small."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, model: SentenceTransformer, documents: Sequence[str]) -> None:
+        self._model, self.anchors = model, list[str]()
+        self._documents = unit(vectors_of(model, documents, "the base (documents for hard negatives)"))
+        self.similarity, self.similarity_pairwise = cos_sim, pairwise_cos_sim
+        self.get_embedding_dimension = model.get_embedding_dimension
+
+    def encode_document(self, rows: list[int], **options: Any) -> NDArray[Any]:
+        return self._documents[rows]
+
+    def encode_query(self, rows: list[int], **options: Any) -> NDArray[Any]:
+        texts = [self.anchors[row] for row in rows]
+        return unit(vectors_of(self._model, texts, "the base (anchors for hard negatives)"))
 
 
-def by_words(texts: Sequence[str]) -> Scorer:
-    """Score texts by BM25 (bm25s, its defaults, English stop words)."""
-    index = bm25s.BM25()
-    index.index(bm25s.tokenize(list(texts), stopwords="en", show_progress=False), show_progress=False)
+class Lexical:
+    """The same by BM25 (bm25s, its defaults, English stop words): the vectors are rows, the similarities scores."""
 
-    def score(anchors: Sequence[str]) -> Matrix:
-        tokens = bm25s.tokenize(list(anchors), stopwords="en", return_ids=False, show_progress=False)
-        return np.stack([index.get_scores(words) if words else np.zeros(len(texts), np.float32) for words in tokens])
+    device = torch.device("cpu")
 
-    return score
+    def __init__(self, documents: Sequence[str]) -> None:
+        self._index, self._size, self.anchors = bm25s.BM25(), len(documents), list[str]()
+        self._index.index(bm25s.tokenize(list(documents), stopwords="en", show_progress=False), show_progress=False)
+
+    def encode_document(self, rows: list[int], **options: Any) -> NDArray[Any]:
+        return np.asarray(rows)
+
+    encode_query = encode_document
+
+    def similarity(self, anchors: NDArray[Any], documents: Any) -> torch.Tensor:
+        texts = [self.anchors[row] for row in anchors]
+        tokens = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+        scores = [self._index.get_scores(one) if one else np.zeros(self._size, np.float32) for one in tokens]
+        return torch.from_numpy(np.stack(scores))[:, np.asarray(documents)]
+
+    def similarity_pairwise(self, anchors: NDArray[Any], documents: Any) -> torch.Tensor:
+        scores = (self.similarity(anchors[row : row + 1], [one]) for row, one in enumerate(documents))
+        return torch.cat([one[0] for one in scores])
+
+
+class _Rescored:
+    """A cross-encoder on rows of texts."""
+
+    def __init__(self, model: Any, anchors: Sequence[str], documents: Sequence[str]) -> None:
+        self._model, self._anchors, self._documents = model, anchors, documents
+
+    def predict(self, pairs: list[tuple[int, int]], **options: Any) -> Any:
+        texts = [(self._anchors[anchor], self._documents[document]) for anchor, document in pairs]
+        return self._model.predict(texts, show_progress_bar=False, **options)
 
 
 def mined(
     pairs: Iterator[Pair],
-    scorer: Scorer,
+    searcher: Any,
     documents: list[tuple[str, str, str]],
     graph: FamilyGraph,
     settings: Settings,
     left_out: Counter[str],
+    reranker: Any = None,
 ) -> Iterator[Pair]:
-    """Yield each pair with each of its negatives among ``documents``, given as (publication, family, text)."""
+    """Yield each pair with each of its negatives among ``documents``, given as (publication, family, text).
+
+    sentence-transformers mines; ranks are counted without the excluded families. A margin compares with the score of
+    the positive's publication, and applies to the first :data:`_CANDIDATES` candidates per negative. Equal scores have
+    no defined order.
+    """
     rows: dict[str, list[int]] = defaultdict(list)
     for row, (_, family, _) in enumerate(documents):
         rows[family].append(row)
+    row_of = {key: row for row, (key, _, _) in enumerate(documents)}
+    every: list[Any] = list(range(len(documents)))
+    texts = [text for _, _, text in documents]
+    margin, wanted = settings.negatives_margin, settings.negatives_from + settings.hard_negatives
     while block := list(islice(pairs, _AT_ONCE)):
-        for pair, scores in zip(block, scorer([pair.anchor for pair in block]), strict=True):
+        searcher.anchors = [pair.anchor for pair in block]
+        excluded: list[set[int]] = []
+        for pair in block:
             families = {pair.anchor_family, pair.positive_family}
-            excluded = families | graph.linked(pair.anchor_family) | graph.linked(pair.positive_family)
-            scores[[row for family in excluded for row in rows.get(family, ())]] = -np.inf
-            chosen = _top(scores, settings.negatives_from + settings.hard_negatives)[settings.negatives_from :]
-            if not len(chosen):
-                left_out["pairs without a hard negative"] += 1
+            families |= graph.linked(pair.anchor_family) | graph.linked(pair.positive_family)
+            excluded.append({row for family in families for row in rows.get(family, ())})
+        number = wanted * (1 if margin is None else _CANDIDATES) + max(map(len, excluded))
+        number = max(1, min(number, len(documents) - 1))
+        positives = [row_of[pair.positive_id] for pair in block]
+        rescored: Any = None if reranker is None else _Rescored(reranker, searcher.anchors, texts)
+        found = mine_hard_negatives(
+            Dataset.from_dict({"anchor": range(len(block)), "positive": positives}),
+            searcher,
+            corpus=every,
+            cross_encoder=rescored,
+            range_max=number,
+            num_negatives=number,
+            relative_margin=margin,
+            use_faiss=settings.negatives_faiss,
+            verbose=False,
+        )
+        nearest: dict[int, list[int]] = defaultdict(list)
+        for anchor, negative in zip(found["anchor"], found["negative"], strict=True):
+            if negative not in excluded[anchor]:
+                nearest[anchor].append(negative)
+        for number, pair in enumerate(block):
+            chosen = nearest[number][settings.negatives_from : wanted]
+            left_out["pairs without a hard negative"] += not chosen
             for row in chosen:
                 key, family, text = documents[row]
                 yield replace(pair, negative=text, negative_id=key, negative_family=family)
-
-
-def _top(scores: NDArray[np.floating[Any]], number: int) -> NDArray[np.intp]:
-    """Indices of the ``number`` highest scores, ties in their order, without excluded ones."""
-    least = np.partition(scores, -number)[-number] if number < len(scores) else -np.inf
-    found = np.flatnonzero((scores >= least) & (scores > -np.inf))
-    return found[np.argsort(-scores[found], kind="stable")[:number]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +175,7 @@ class Job:
     teacher: str = ""  # model for the distillation of late interaction
     paraphrases: Path | None = None  # file for patentmap-paraphrase
     geometry: int = 0  # steps between two measurements of the geometry; 0 for none
+    trackers: tuple[str, ...] = ()  # experiment trackers of transformers; they do not change the weights
 
     def identity(self, corpus: Corpus) -> dict[str, Any]:
         """All settings of a job except for its seeds, which may be added later."""
@@ -133,6 +196,8 @@ class Job:
             "drop_leaks": self.drop_leaks,
             "teacher": self.teacher,
             "teacher_revision": revision(self.teacher),
+            "guide_revision": revision(self.settings.guide),
+            "reranker_revision": revision(self.settings.negatives_reranker),
             "paraphrases": file_hash(self.paraphrases) if self.paraphrases and self.paraphrases.is_file() else "",
             "geometry": self.geometry,
         }
@@ -203,10 +268,12 @@ def _with_negatives(job: Job, corpus: Corpus, split: str) -> dict[str, int]:
     graph = family_graph(corpus.citations, {patent.publication_number: patent.family_id for patent in corpus.patents})
     left_out = Counter[str]()
     texts = [text for _, _, text in documents]
-    late = job.recipe.loss.startswith("late")
-    scorer = by_words(texts) if late else by_vectors(open_model(job.base, job.device), texts)
-    write_pairs(path, mined(read_pairs(path), scorer, documents, graph, job.settings, left_out))
-    return left_out
+    dense = job.recipe.loss == "ranking"
+    searcher = Dense(open_model(job.base, job.device), texts) if dense else Lexical(texts)
+    name = job.settings.negatives_reranker
+    reranker = open_model(name, job.device, kind=CrossEncoder, what="cross-encoder") if name else None
+    write_pairs(path, mined(read_pairs(path), searcher, documents, graph, job.settings, left_out, reranker))
+    return +left_out
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:

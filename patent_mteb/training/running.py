@@ -4,40 +4,67 @@ An interrupted run resumes from its last checkpoint and ends with the same weigh
 validation loss is computed before the first step too: if no checkpoint is better, the base's weights are kept. A
 checkpoint is complete once its marker file exists. It contains the trainer's files and the weights of the loss (such as
 a classifier that is trained along with the model).
+
+``history.csv`` holds loss, rate and gradient norm of each step, and the validation losses.
 """
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import datetime as dt
+import io
 import logging
 import math
+import os
 import random
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from accelerate import PartialState
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import GroupByLabelBatchSampler, NoDuplicatesBatchSampler
 from torch import nn
-from transformers import TrainerCallback
+from tqdm import tqdm
+from transformers import EarlyStoppingCallback, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.files import write_json, write_text
-from patent_mteb.training.bases import GROUPED
+from patent_mteb.files import write_text
+from patent_mteb.training.bases import GROUPED, N_PROCESSES
 from patent_mteb.training.preparing import Job, TrainSet
 
 logger = logging.getLogger(__name__)
 MARKER = "whole"
 """File that marks a complete checkpoint."""
 _LOSS = "loss.pt"
+HISTORY = "history.csv"
+_SAID_EVERY = 5.0
+"""Seconds between two lines of progress, and between two versions of the history."""
 _FEW_STEPS = 50
 _OVERFLOWS = 20
 """Consecutive steps whose gradients may overflow in fp16. Each halves the loss scale, which starts at 65,536."""
+
+
+IS_MAIN = N_PROCESSES == 1 or os.environ.get("RANK") == "0"
+"""Whether this process writes the files. Under torchrun or accelerate, each process has a rank."""
+
+
+@contextlib.contextmanager
+def main_first() -> Iterator[None]:
+    """Let the main process run the block before the others do."""
+    state = PartialState(cpu=not torch.cuda.is_available(), timeout=dt.timedelta(days=7)) if N_PROCESSES > 1 else None
+    with state.main_process_first() if state else contextlib.nullcontext():
+        yield
+    if state:
+        state.wait_for_everyone()
 
 
 @dataclass(frozen=True)
@@ -53,6 +80,7 @@ class Trainee:
     trainer_class: type = SentenceTransformerTrainer
     arguments_class: type = SentenceTransformerTrainingArguments
     inference: Callable[[Any], Any] = nn.Module.eval  # makes the model to save
+    evaluator: Any = None  # of sentence-transformers, whose measure chooses the best checkpoint
 
 
 @dataclass(frozen=True)
@@ -61,7 +89,7 @@ class Run:
 
     history: list[dict[str, Any]]  # losses by step
     steps: int  # optimiser steps
-    best: int | None  # step of the saved weights, 0 for the base's own; None for the last, without a validation loss
+    best: int | None  # step of the saved weights, 0 for the base's own; None for the last
     warnings: tuple[str, ...]  # for the training record
 
 
@@ -160,7 +188,8 @@ class _StopIfNotFinite(TrainerCallback):
             if value is not None:
                 state.best_metric, state.best_global_step = value, 0
         if value is not None:
-            logger.info("step %d of %d: validation loss %.4f", state.global_step, state.max_steps, value)
+            shown = (state.global_step, state.max_steps, measure_name(self.metric), value)
+            logger.info("step %d of %d: %s %.4f", *shown)
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         gradients = [weight.grad for weight in kwargs["model"].parameters() if weight.grad is not None]
@@ -170,7 +199,9 @@ class _StopIfNotFinite(TrainerCallback):
         if self.overflows > (_OVERFLOWS if args.fp16 else 0):
             self._stop("norm of the gradient", math.nan, state.global_step + 1)
 
-    def _check_loss(self, module: nn.Module, inputs: Any, value: torch.Tensor) -> None:
+    def _check_loss(self, module: nn.Module, inputs: Any, value: Any) -> None:
+        if isinstance(value, dict):  # its parts
+            value = torch.stack(list(value.values())).sum()
         if not bool(value.isfinite().all()):
             trained = torch.is_grad_enabled()
             what = "training loss" if trained else "validation loss"
@@ -196,9 +227,73 @@ class _CompleteCheckpoint(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        with main_first():  # each process has written its part before the marker is
+            pass
+        if not state.is_world_process_zero:
+            return
         without_model = {name: value for name, value in self.loss.state_dict().items() if ".model." not in name}
         torch.save(without_model, folder / _LOSS)
         write_text(folder / MARKER, "")
+
+
+class _Progress(TrainerCallback):
+    """Shows step, loss, rate and time left: a bar on a terminal, else a line every few seconds. Writes the history."""
+
+    def __init__(self, path: Path, name: str, bar: bool) -> None:
+        self.path, self.name = path, name
+        self.bar: Any = tqdm(desc=name, unit="step", disable=not (bar and IS_MAIN), dynamic_ncols=True)
+        self.began = self.said = time.monotonic()
+        self.first = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.began, self.first = time.monotonic(), state.global_step
+        self.bar.reset(state.max_steps)
+        self.bar.update(state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        step, now = state.global_step, time.monotonic()
+        if "loss" not in logs or not state.is_world_process_zero:
+            return
+        self.bar.set_postfix(loss=f"{logs['loss']:.4f}", rate=f"{logs['learning_rate']:.2e}", refresh=False)
+        self.bar.update(step - self.bar.n)
+        if now - self.said < _SAID_EVERY and step not in (self.first + 1, state.max_steps):
+            return
+        self.said = now
+        left = dt.timedelta(seconds=round((now - self.began) / (step - self.first) * (state.max_steps - step)))
+        if self.bar.disable:
+            shown = (self.name, step, state.max_steps, logs["loss"], logs["learning_rate"], left)
+            logger.info("%s, step %d of %d: loss %.4f, rate %.2e, %s left", *shown)
+        self._write(state.log_history)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.bar.close()
+        if state.is_world_process_zero:
+            self._write(state.log_history)
+
+    def _write(self, history: Sequence[Mapping[str, Any]]) -> None:
+        """Write one row a step. Evaluations add their losses to the row of their step."""
+        rows: dict[int, dict[str, Any]] = {}
+        for entry in history:
+            rows.setdefault(int(entry["step"]), {}).update(entry)
+        further = sorted({name for entry in history for name in entry if is_validation(name)})
+        text = io.StringIO()
+        table = csv.DictWriter(text, [*_HISTORY_COLUMNS, *further], extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows.values())
+        write_text(self.path, text.getvalue())
+
+
+_HISTORY_COLUMNS = ("step", "epoch", "loss", "learning_rate", "grad_norm")
+
+
+def measure_name(metric: str) -> str:
+    """Name the metric for the best checkpoint in a message."""
+    return "validation loss" if metric.endswith("_loss") else "nDCG@10 of the validation split"
+
+
+def is_validation(name: str) -> bool:
+    """Whether a value of the history is a validation loss, or a measure of the validation split."""
+    return name.startswith("eval_") and not name.endswith(("_runtime", "_per_second", "_total"))
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -207,7 +302,7 @@ def last_checkpoint(folder: Path) -> Path | None:
     for path in folder.glob("checkpoint-*"):
         if (path / MARKER).is_file():
             complete[int(path.name.rpartition("-")[2])] = path
-        else:
+        elif IS_MAIN:
             shutil.rmtree(path, ignore_errors=True)
     return complete[max(complete)] if complete else None
 
@@ -227,13 +322,18 @@ def run_seed(
     train, validation = _datasets_of(sets, job, "train"), _datasets_of(sets, job, "validation")
     rows = [one.rows for one in sets]
     steps, few = _steps_of(rows, job), _too_few(rows, job)
-    every = max(1, steps // settings.checks)
+    every = min(steps, settings.check_steps or max(1, steps // settings.checks))
     if few and seed == job.seeds[0]:
         logger.warning(few)
     single = len(train) == 1
-    metric = _metric(sets, validation)
+    prompts: dict[str, Any] = {one.name: dict(one.prompts) for one in sets if one.prompts}
+    evaluator, metric = trainee.evaluator, _metric(sets, validation)
+    if evaluator is not None:
+        metric = f"eval_{evaluator.name}_{evaluator.primary_metric}"
+    chosen = bool(metric) and settings.checkpoint == "best"
     precision = precision_of(job)
-    resumed = last_checkpoint(work)
+    with main_first():
+        resumed = last_checkpoint(work)
     try:
         arguments = trainee.arguments_class(
             output_dir=str(work),
@@ -254,31 +354,39 @@ def run_seed(
             use_cpu=_on_cpu(job),
             batch_sampler=_batches,
             multi_dataset_batch_sampler=settings.sampling,
-            prompts={one.name: dict(one.prompts) for one in sets if one.prompts} or None,
+            prompts=prompts.get(next(iter(train))) if single else prompts or None,
             eval_strategy="steps" if metric else "no",
             eval_on_start=bool(metric) and resumed is None,
             eval_steps=every,
             save_strategy="steps",
             save_steps=every,
             save_total_limit=2,
-            load_best_model_at_end=bool(metric),
-            metric_for_best_model=metric or None,
-            greater_is_better=False if metric else None,
-            logging_steps=every,
-            report_to="none",
-            disable_tqdm=quiet,
+            load_best_model_at_end=chosen,
+            metric_for_best_model=metric if chosen else None,
+            greater_is_better=evaluator is not None if chosen else None,
+            logging_steps=1,
+            report_to=list(job.trackers) or "none",
+            run_name=f"{job.recipe.name}-{seed}",
+            disable_tqdm=True,
+            **({"gradient_checkpointing": True} if settings.gradient_checkpointing else {}),
+            restore_callback_states_from_checkpoint=True,  # the patience that is left
+            accelerator_config={"split_batches": True},  # several processes share one batch
         )
     except ImportError as error:
         raise DataError(f"training needs accelerate ({error})", remedy="pip install -e '.[train]'") from error
     loss: Any = next(iter(losses.values())) if single else dict(losses)
     first, last = _CompleteCheckpoint(nn.ModuleDict(losses)), _StopIfNotFinite(job, work, losses, metric)
-    trainer: Any = trainee.trainer_class(
+    progress = _Progress(work / HISTORY, f"seed {seed}", not quiet)
+    without_card = {"add_model_card_callback": lambda self, default: None}  # it reads the data; jobs.py writes the card
+    stop = [EarlyStoppingCallback(settings.patience)] if settings.patience and chosen else []
+    trainer: Any = type("Trainer", (trainee.trainer_class,), without_card)(
         model=trainee.model,
         args=arguments,
         train_dataset=next(iter(train.values())) if single else train,
         eval_dataset=(next(iter(validation.values()), None) if single else validation) if metric else None,
         loss=loss,
-        callbacks=[first, *callbacks, *trainee.callbacks, last],
+        evaluator=evaluator,
+        callbacks=[first, progress, *stop, *callbacks, *trainee.callbacks, last],
     )
     trainer.remove_callback(PrinterCallback)
     if resumed is not None:
@@ -287,16 +395,16 @@ def run_seed(
         nn.ModuleDict(losses).load_state_dict(state, strict=False)
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
     history: list[dict[str, Any]] = list(trainer.state.log_history)
-    write_json(work / "history.json", history)
-    best: int | None = trainer.state.best_global_step if metric else None
+    best: int | None = trainer.state.best_global_step if chosen else None
     warnings = [few] if few else []
     if best == 0:
         trainee.model.load_state_dict(trainee.fresh().state_dict())
         start = "untrained student" if job.recipe.loss == "mse" else "base"
         first, *later = [row[metric] for row in history if metric in row]
+        after = (min if evaluator is None else max)(later, default=math.nan)
         warnings.append(
-            f"no checkpoint is better than the {start}: validation loss {first:.4f} before the first step, "
-            f"at best {min(later, default=math.nan):.4f} after; the weights are the {start}'s"
+            f"no checkpoint is better than the {start}: {measure_name(metric)} {first:.4f} before the first step, "
+            f"at best {after:.4f} after; the weights are the {start}'s"
         )
         logger.warning("seed %d: %s", seed, warnings[-1])
     return Run(history, trainer.state.global_step, best, tuple(warnings))

@@ -92,6 +92,7 @@ REQUIRED = {
     "store prune": ["--damaged"],
     "store merge": ["other"],
     "models verify": ["x"],
+    "publish model": ["c", "--name", "o/n"],
     "publish results": ["r", "o"],
     "publish board": ["r", "o"],
     "publish check": ["b"],

@@ -13,7 +13,14 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertModel,
+    PreTrainedTokenizerFast,
+)
 
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.sample import generate
@@ -77,6 +84,29 @@ def write_late(folder, **options):
     transformer = SentenceTransformer(str(folder.with_name(f"{folder.name}-dense-bare")), device="cpu")[0]
     modules = [transformer, MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
     MultiVectorEncoder(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
+def write_sparse(folder, **options):
+    """A SPLADE model: a BERT with the head of a language model, and max pooling over its logits."""
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+
+    bare = folder.with_name(f"{folder.name}-dense-bare")
+    write_bert(folder.with_name(f"{folder.name}-dense"), **options)
+    torch.manual_seed(0)
+    BertForMaskedLM.from_pretrained(bare).save_pretrained(folder.with_name(f"{folder.name}-masked"))
+    AutoTokenizer.from_pretrained(bare).save_pretrained(folder.with_name(f"{folder.name}-masked"))
+    modules = [MLMTransformer(str(folder.with_name(f"{folder.name}-masked"))), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
+def write_reranker(folder, bare):
+    """A cross-encoder with one score, from a bare transformer of :func:`write_bert`."""
+    torch.manual_seed(0)
+    BertForSequenceClassification.from_pretrained(bare, num_labels=1).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(bare).save_pretrained(folder)
     return folder
 
 

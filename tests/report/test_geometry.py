@@ -134,3 +134,24 @@ def test_a_report_shows_them(two, tmp_path):
     tabs = payload_of((tmp_path / "page" / "index.html").read_text())["tabs"]
     assert any("geometry of the embeddings" in table["title"] for tab in tabs for table in tab.get("further", ()))
     assert not [message for message in outcome.messages if "geometry" in message]
+
+
+def test_the_learning_curve_of_a_trained_model(tmp_path):
+    """Losses of each step are averaged in blocks of three here (1,203 steps, at most 500 points)."""
+    folder = model_folder(tmp_path, "local/trained")
+    add(folder, TASK, 0.5)
+    losses = np.linspace(3, 1, 1203)
+    rows = [f"{step},{step / 100},{loss:.6f},," for step, loss in enumerate(losses, start=1)]
+    rows[600] += "2.25"
+    (folder / geometries.TRAINING).write_text("\n".join(["step,epoch,loss,grad_norm,eval_loss", *rows]))
+    frame, messages = geometries.read(collect(tmp_path))
+    curve = geometries.learning_curve(frame)
+    training = curve.filter(measure="loss")
+    assert training["x"].to_list() == list(range(3, 1204, 3)) and not messages
+    assert np.allclose(training["value"], losses.reshape(-1, 3).mean(axis=1), atol=1e-6)
+    assert curve.filter(measure="validation loss").rows() == [("validation loss", 2.25, "local/trained", 601)]
+    assert not geometries.tables(frame), "losses are not geometries"
+    drawn = [plot for plot in figures.draw(collect(tmp_path), frame) if "learning-curve" in plot.name]
+    assert [len(plot.figure.axes[0].lines[0].get_xdata()) for plot in drawn] == [401], "a curve needs two points"
+    (folder / geometries.TRAINING).write_text("step,loss\none,2\n")
+    assert "not a training history" in geometries.read(collect(tmp_path))[1][0]

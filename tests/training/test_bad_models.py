@@ -23,7 +23,7 @@ from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.jobs import train
 from patent_mteb.training.late import _open
-from patent_mteb.training.preparing import by_vectors
+from patent_mteb.training.preparing import Dense
 from patent_mteb.training.recipes import Settings
 from patent_mteb.training.running import _StopIfNotFinite
 
@@ -111,7 +111,7 @@ def test_every_evaluation_refuses_broken_vectors(corpus, bert, tmp_path):
     with pytest.raises(ModelError, match=rf"^m {said}"):
         vectors_of(Encoder(BROKEN), TEXTS, "m")
     with pytest.raises(ModelError, match=rf"^the base \(documents for hard negatives\) {said}"):
-        by_vectors(Encoder(BROKEN), TEXTS)
+        Dense(Encoder(BROKEN), TEXTS)
     model = load_base(str(bert), Settings(), "wipo-r3", "cpu")
     watch = GeometryLog(model, corpus, tmp_path, 1)
     with torch.no_grad():

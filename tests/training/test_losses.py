@@ -50,6 +50,56 @@ def test_ranking(model, temperature, symmetric):
     assert of_batch(loss, model, [ANCHORS, POSITIVES]) == pytest.approx(np.mean(log_z - np.diag(scores)), abs=1e-5)
 
 
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return write_bert(tmp_path_factory.mktemp("bases") / "bert")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"mini_batch": 3}, {"mini_batch_tokens": 9}, {"mini_batch": 2, "symmetric": True}]
+)
+def test_mini_batches_give_the_gradient_of_the_whole_batch(bert, settings):
+    def gradients(**options):
+        model = SentenceTransformer(str(bert), device="cpu").eval()
+        loss = make_loss("ranking", model, Settings(batch=4, **{"mini_batch": 4, **options}))
+        value = loss([model.preprocess(texts) for texts in (ANCHORS, POSITIVES)], None)
+        value.backward()
+        name = type(loss).__name__
+        return (
+            name,
+            value.item(),
+            torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None]),
+        )
+
+    plain, cached = gradients(symmetric=settings.get("symmetric", False)), gradients(**settings)
+    assert (plain[0], cached[0]) == ("MultipleNegativesRankingLoss", "CachedMultipleNegativesRankingLoss")
+    assert plain[1] == pytest.approx(cached[1], abs=1e-6)
+    np.testing.assert_allclose(plain[2], cached[2], atol=1e-5)
+
+
+def test_a_guide_excludes_false_negatives(bert, tmp_path):
+    """GIST: candidates that the guide scores above the positive are excluded; queries and documents are candidates too."""
+    guide_folder = write_bert(tmp_path / "guide", seed=3, spread=0.5)
+    model, guide = (SentenceTransformer(str(one), device="cpu").eval() for one in (bert, guide_folder))
+    mine = [vectors(model, texts) for texts in (ANCHORS, POSITIVES)]
+    its = [vectors(guide, texts) for texts in (ANCHORS, POSITIVES)]
+    positive = np.diag(cosines(*its))[:, None]
+    parts, excluded = [], 0
+    for first, second in ((0, 1), (0, 0), (1, 1)):
+        scores, guided = cosines(mine[first], mine[second]), cosines(its[first], its[second])
+        hidden = guided > positive + 1e-6
+        if first == second:
+            hidden |= np.eye(4, dtype=bool)
+        excluded += hidden.sum()
+        parts.append(np.where(hidden, -np.inf, scores / 0.05))
+    every = np.hstack(parts)
+    expected = np.mean(np.log(np.exp(every).sum(axis=1)) - np.diag(parts[0]))
+    with pytest.raises(DataError, match="a guide supports neither"):
+        make_loss("ranking", model, Settings(guide=str(guide_folder), symmetric=True))
+    loss = make_loss("ranking", model, Settings(guide=str(guide_folder), mini_batch=2))
+    assert excluded > 8 and of_batch(loss, model, [ANCHORS, POSITIVES]) == pytest.approx(expected, abs=1e-4)
+
+
 def test_contrastive_takes_the_hard_pairs(model):
     """PatenTEB eq. 2, of the pairs that the online variant keeps: positives farther than the nearest negative, and the
     reverse.
@@ -146,4 +196,4 @@ def test_the_table_of_recipes():
         settings = find_recipe(name).settings
         assert {key: getattr(settings, key) for key in numbers} == numbers, name
     assert all(settings_for(recipe) == recipe.settings and recipe.open for recipe in RECIPES.values())
-    assert len(RECIPES) == 34
+    assert len(RECIPES) == 64

@@ -9,7 +9,7 @@ from pair_counts import naive_counts
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import degree
-from patent_mteb.patents.records import Citation, Claim, Label, Patent
+from patent_mteb.patents.records import Citation, Claim, Description, Label, Patent
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.training import pairs
 from patent_mteb.training.corpus import Corpus, read_corpus
@@ -63,25 +63,71 @@ def test_pairs_are_written_as_they_come_with_their_provenance(corpus, tmp_path):
     assert all(pair.anchor == VIEWS["TAC"](records[pair.anchor_id]) for pair in back)
 
 
+TAGGED = {
+    "claims": ("[claim]", lambda patent: " ".join(f"{one.number}. {one.text}" for one in patent.claims)),
+    "summary": ("[summary]", lambda patent: patent.description.summary),
+    "background": ("[invention]", lambda patent: patent.description.background),
+    "drawings": ("[drawing]", lambda patent: patent.description.drawings),
+    "description": ("[description]", lambda patent: patent.description.detailed),
+}
+"""Sections and tags of PatentMap, appendix A."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_views_of_patentmap(corpus, policy):
     alone = list(pairs.two_views(corpus, "train", Counter(), Settings(swap=False), policy=policy))
     turned = list(pairs.two_views(corpus, "train", Counter(), Settings(swap=True), policy=policy))
-    assert len(alone) == len(turned) == sum(bool(patent.abstract) for patent in corpus.members("train"))
+    members = {patent.publication_number: patent for patent in corpus.members("train")}
+    assert len(alone) == len(turned) == sum(len(patent.abstract.split()) >= 15 for patent in members.values())
     assert all("[abstract]" in pair.positive for pair in alone), "negatives are TA"
     swapped = sum(pair.anchor != other.anchor for pair, other in zip(alone, turned, strict=True))
     same = sum(pair.anchor == pair.positive for pair in alone)
     assert abs(swapped - (len(alone) - same) / 2) < 0.1 * len(alone)
+    sections = [name for name in TAGGED if name in policy.split("-")]
     if policy == "dropout":
         assert same == len(alone)
-    elif policy == "crop":
-        words = [(len(pair.anchor.split()), len(pair.positive.split())) for pair in alone]
-        titles = {patent.publication_number: patent for patent in corpus.members("train")}
-        for (cut, whole), pair in zip(words, alone, strict=True):
-            assert whole - cut == max(1, round(0.1 * len(titles[pair.anchor_id].abstract.split())))
+    elif "crop" in policy:
+        for pair in alone:
+            cut, whole = len(pair.anchor.split()), len(pair.positive.split())
+            assert whole - cut == max(1, round(0.1 * len(members[pair.anchor_id].abstract.split())))
     elif policy == "shuffle":
         assert all(sorted(pair.anchor.split()) == sorted(pair.positive.split()) for pair in alone)
+    else:
+        expected = 0.0
+        for pair in alone:
+            texts = [(tag, text_of(members[pair.anchor_id]).strip()) for tag, text_of in map(TAGGED.get, sections)]
+            allowed = {f"{tag} {text}" for tag, text in texts if len(text.split()) >= 15}
+            assert pair.anchor in {pair.positive} | allowed
+            expected += 1 / (1 + len(allowed))
+        assert abs(same - expected) < 3 * len(alone) ** 0.5, "the abstract and each section have equal shares"
+
+
+def test_sections_of_patentmap_without_what_appendix_a_removes():
+    """Cancelled claims, summaries that list figures, sections and abstracts of fewer than 15 words."""
+    import random
+    from dataclasses import replace
+
+    words = " ".join(f"word{number}" for number in range(15))
+    claims = (Claim(1, "(canceled)"), Claim(2, words))
+    patent = Patent("US1A1", "F", "A title", words, claims, description=Description(summary=words, background="short"))
+    ta = f"A title [SEP] [abstract] {words}"
+    for policy, own, view in (
+        ("claims", patent, {ta, f"[claim] 2. {words}"}),
+        ("summary", patent, {ta, f"[summary] {words}"}),
+        ("background", patent, {ta}),
+        ("claims-summary", patent, {ta, f"[claim] 2. {words}", f"[summary] {words}"}),
+        (
+            "summary",
+            replace(patent, description=Description(summary=f"BRIEF DESCRIPTION OF THE DRAWINGS {words}")),
+            {ta},
+        ),
+    ):
+        assert {POLICIES[policy](own, random.Random(seed)) for seed in range(40)} == view
+    left_out = Counter()
+    few = Corpus("few", [replace(patent, abstract=words[:-7])], [], {"F": "train"})
+    assert not list(pairs.two_views(few, "train", left_out, policy="claims"))
+    assert left_out == {"publications without an abstract of 15 words": 1}
 
 
 def test_ipc_match_shares_the_very_list(corpus):

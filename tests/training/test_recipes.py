@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pair_counts import naive_counts
-from sentence_transformers import SentenceTransformer
-from small_bases import write_bert
+from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder
+from small_bases import write_bert, write_reranker, write_sparse
 from tiny_colbert import write_checkpoint
 
 from patent_mteb.cli import main
@@ -52,7 +52,10 @@ def bases(tmp_path_factory):
     write_bert(folder / "small", hidden=16, length=16)
     write_bert(folder / "deep", hidden=16, layers=24, length=16)
     late = write_checkpoint(folder / "late", "pylate")
-    return {"mse": folder / "deep-bare", "late": late, "late-distillation": late, "": folder / "small-bare"}
+    transformers = {"mse": folder / "deep-bare", "": folder / "small-bare"}
+    sparse = write_sparse(folder / "sparse", length=16)
+    reranker = write_reranker(folder / "reranker", folder / "small-bare")
+    return {**transformers, "late": late, "late-distillation": late, "sparse": sparse, "reranker": reranker}
 
 
 @pytest.fixture(scope="module")
@@ -110,16 +113,27 @@ def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, t
     modules = json.loads((checkpoint / "modules.json").read_text())
     assert all(one["type"].startswith("sentence_transformers.") for one in modules)
     texts = ["a pump with a rotor", "the user and the signal"]
+    assert recipe.settings.checkpoint == "best" or record["best_step"] is None, "PatentMap §6.2: the final checkpoint"
     if recipe.loss.startswith("late"):
         from sentence_transformers.multi_vector_encoder.model import MultiVectorEncoder
 
         vectors = MultiVectorEncoder(str(checkpoint), device="cpu").encode_document(texts)
         assert all(np.isfinite(np.asarray(one)).all() for one in vectors)
         return
+    if recipe.loss == "reranker":
+        scores = CrossEncoder(str(checkpoint), device="cpu").predict([("a pump", text) for text in texts])
+        assert scores.shape == (2,) and np.isfinite(scores).all()
+        return
+    if recipe.loss == "sparse":
+        vectors = SparseEncoder(str(checkpoint), device="cpu").encode(texts, convert_to_sparse_tensor=False)
+        assert vectors.shape[0] == 2 and (vectors >= 0).all()
+        return
     model = SentenceTransformer(str(checkpoint), device="cpu")
     kinds = [type(module).__name__ for module in model]
     assert kinds == ["Transformer", "Pooling", *(["Dense"] if recipe.loss == "mse" else [])]
     assert model[1].pooling_mode == (recipe.settings.pooling if recipe.settings.pooling != "any" else "mean")
+    tokenizer = model.tokenizer
+    assert all(tokenizer.tokenize(f"a {token} pump")[1] == token for token in recipe.settings.section_tokens)
     vectors = model.encode(texts)
     assert vectors.shape == (2, 8 if recipe.loss == "mse" else 16) and np.isfinite(vectors).all()
     if recipe.loss == "mse":

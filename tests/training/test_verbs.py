@@ -4,7 +4,7 @@ a step.
 
 from __future__ import annotations
 
-import json
+import csv
 import logging
 import os
 import re
@@ -64,12 +64,11 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
     assert "wipo-r3" in card and corpus.revision in card and "sentence-transformers" in card
     steps = [int(line.split(",")[0]) for line in (tmp_path / "run/seed-42/geometry.csv").read_text().splitlines()[1:]]
     assert steps == [0, 6, 12, 18]
-    losses = [
-        row["eval_loss"]
-        for row in json.loads((tmp_path / "run/seed-42/history.json").read_text())
-        if "eval_loss" in row
-    ]
-    assert losses[-1] < losses[0]
+    rows = list(csv.DictReader((tmp_path / "run/seed-42/history.csv").open()))
+    assert [int(row["step"]) for row in rows] == list(range(19)) and all(float(row["loss"]) > 0 for row in rows[1:])
+    losses = [(int(row["step"]), float(row["eval_loss"])) for row in rows if row["eval_loss"]]
+    assert losses[-1][1] < losses[0][1]
+    assert losses == [(row["step"], pytest.approx(row["eval_loss"])) for row in record["validation"]]
     again = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
     assert again.checkpoints == done.checkpoints and again.changes == done.changes
     with pytest.raises(DataError, match=r"holds another run \(other settings\)"):

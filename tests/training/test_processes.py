@@ -1,0 +1,86 @@
+"""Two processes under torchrun give the weights of one with the same global batch, also after one of them was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from small_bases import write_bert
+from transformers import BertConfig
+
+RUN = """
+import os, signal, sys
+from pathlib import Path
+from transformers import TrainerCallback
+from small_jobs import job, small
+from patent_mteb.training.jobs import train
+
+class Kill(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 5 and os.environ["RANK"] == "1" and {kill}:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+asked = job("wipo-r3", {base!r}, Path({out!r}), "max_length=24", "batch=32", "mini_batch={mini}", "lr=0.001",
+            "checks=4", max_steps=8)
+train(asked, small(), callbacks=[Kill()], quiet=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """Without dropout, whose masks two processes draw for half a batch each."""
+    folder = write_bert(tmp_path_factory.mktemp("bases") / "bert")
+    config = folder / "config.json"
+    BertConfig.from_json_file(config).__class__(
+        **{
+            **BertConfig.from_json_file(config).to_dict(),
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        }
+    ).to_json_file(config)
+    return folder
+
+
+def run(base, out, *, processes, kill=False, mini=32):
+    script = out.with_suffix(".py")
+    script.write_text(RUN.format(base=str(base), out=str(out), kill=kill, mini=mini))
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    helpers = [str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).parents[2])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(helpers), "RANK": "0", "OMP_NUM_THREADS": "1"}
+    command = [*torchrun, str(script)] if processes > 1 else [sys.executable, str(script)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+
+
+def weights(out):
+    (folder,) = (out / "models").iterdir()
+    return load_file(folder / "model.safetensors")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mini", [32, 8], ids=["plain", "cached"])
+def test_two_processes_equal_one(base, tmp_path, mini):
+    for number in (1, 2):
+        done = run(base, tmp_path / str(number), processes=number, mini=mini)
+        assert done.returncode == 0, done.stderr[-3000:]
+    one, two, before = weights(tmp_path / "1"), weights(tmp_path / "2"), load_file(base / "model.safetensors")
+    moved = max(np.abs(one[name] - before[name]).max() for name in one)
+    apart = max(np.abs(one[name] - two[name]).max() for name in one)
+    assert apart < 2e-4 < 2e-3 < moved
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_run_which_resumes(base, tmp_path):
+    killed = run(base, tmp_path / "killed", processes=2, kill=True)
+    assert killed.returncode != 0 and f"{-signal.SIGKILL}" in killed.stderr
+    assert not (tmp_path / "killed" / "seed-42" / "done.json").exists()
+    resumed = run(base, tmp_path / "killed", processes=2)
+    whole = run(base, tmp_path / "whole", processes=2)
+    assert resumed.returncode == whole.returncode == 0, resumed.stderr[-3000:]
+    first, second = weights(tmp_path / "killed"), weights(tmp_path / "whole")
+    assert all(np.array_equal(first[name], second[name]) for name in first)
