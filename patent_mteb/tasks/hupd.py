@@ -21,7 +21,6 @@ import re
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,14 @@ from patent_mteb.readers.values import day, text_in
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.labelled import ProbedRows, Row, spec_of
+from patent_mteb.tasks.labelled import ProbedRows, Row
+from patent_mteb.tasks.patenteb import Spec
 
 DATA = DataSet("HUPD/hupd", "", "main")
 ARCHIVE = "data/sample-jan-2016.tar.gz"
 LAST_OF_TRAINING = dt.date(2016, 1, 21)
 _FIELDS = ("application_number", "filing_date", "decision", "main_ipcr_label", "title", "abstract", "claims")
+_DECISIONS = ("ACCEPTED", "REJECTED")
 _SUBCLASS = re.compile(r"[A-H]\d\d[A-Z]")
 
 FACTS = Facts(
@@ -65,35 +66,29 @@ TASKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Application:
-    """The fields of an application that the tasks read."""
-
-    number: str
-    filed: dt.date
-    decision: str
-    subclass: str
-    text: str
-    claims: str
-
-
 @lru_cache(maxsize=1)
-def read_applications(source: Source) -> tuple[Application, ...]:
-    """Read the archive once for both tasks; a document without number or filing date is skipped and counted."""
+def read_applications(source: Source) -> tuple[tuple[dt.date, dict[str, Row]], ...]:
+    """Return filing date and the row of each kind of text of every application; one without number or date is skipped.
+
+    The archive is read once for both tasks.
+    """
     path = source.path(ARCHIVE)
     counts: Counter[str] = Counter()
-    found: dict[str, Application] = {}
-    for row in tqdm(_documents(path, counts), desc="Reading HUPD", unit=" applications", disable=None):
-        number, filed = text_in(row, "application_number"), day(text_in(row, "filing_date"))
+    found: dict[str, tuple[dt.date, dict[str, Row]]] = {}
+    for one in tqdm(_documents(path, counts), desc="Reading HUPD", unit=" applications", disable=None):
+        number, filed = text_in(one, "application_number"), day(text_in(one, "filing_date"))
         if not number or not filed:
             counts["documents without a number or a filing date (skipped)"] += 1
         elif number in found:
             counts["documents that repeat an application (skipped)"] += 1
         else:
-            label = _SUBCLASS.match(text_in(row, "main_ipcr_label"))
-            title, abstract, claims = (clean(text_in(row, name), boilerplate=False) for name in _FIELDS[4:])
-            decision, subclass = text_in(row, "decision"), label[0] if label else ""
-            found[number] = Application(number, filed, decision, subclass, f"{title} {abstract}".strip(), claims)
+            title, abstract, claims = (clean(text_in(one, name), boilerplate=False) for name in _FIELDS[4:])
+            subclass, decision = _SUBCLASS.match(text_in(one, "main_ipcr_label")), text_in(one, "decision")
+            rows: dict[str, Row] = {
+                "claims": (number, decision if decision in _DECISIONS else "", (claims,)),
+                "text": (number, subclass[0] if subclass else "", (f"{title} {abstract}".strip(),)),
+            }
+            found[number] = filed, rows
     log_counts(path, counts)
     return tuple(found.values())
 
@@ -126,13 +121,13 @@ class HUPDClassification(ProbedRows):
     def read_rows(self) -> tuple[Path, dict[str, list[Row]]]:
         path, counts = self.source.path(ARCHIVE), Counter[str]()
         parts: dict[str, list[Row]] = {"train": [], "test": []}
-        (column,) = self.spec.texts
-        for one in read_applications(self.source):
-            label, text = (one.decision, one.claims) if column == "claims" else (one.subclass, one.text)
-            if not text or (column == "claims" and label not in ("ACCEPTED", "REJECTED")) or not label:
-                counts[f"applications without a {'text' if not text else 'label of the task'} (skipped)"] += 1
+        for filed, rows in read_applications(self.source):
+            row = rows[self.spec.texts[0]]
+            _, label, (text,) = row
+            if not text or not label:
+                counts[f"applications without a {'label of the task' if text else 'text'} (skipped)"] += 1
             else:
-                parts["train" if one.filed <= LAST_OF_TRAINING else "test"].append((one.number, label, (text,)))
+                parts["train" if filed <= LAST_OF_TRAINING else "test"].append(row)
         log_counts(path, counts)
         return path, parts
 
@@ -140,7 +135,9 @@ class HUPDClassification(ProbedRows):
 def _task(kind: str, column: str, description: str) -> type[HUPDClassification]:
     name = f"HUPD{kind}Classification"
     metadata = task_metadata(FACTS, DATA, name, "Classification", description, "macro_f1")
-    return make_task(HUPDClassification, __name__, metadata, data=DATA, facts=FACTS, spec=spec_of(name, column))
+    return make_task(
+        HUPDClassification, __name__, metadata, data=DATA, facts=FACTS, spec=Spec(name, "", texts=(column,))
+    )
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Classification": tuple(_task(kind, *words) for kind, words in TASKS.items())})

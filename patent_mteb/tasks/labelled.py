@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from patent_mteb.tasks import checks
-from patent_mteb.tasks.patenteb import Classification, LabelledRows, Spec
+from patent_mteb.tasks.patenteb import Classification, LabelledRows
 
 _ROLES = ("query", "document")
 
@@ -34,8 +34,3 @@ class ProbedRows(Classification):
         checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
         paired = ((f"{split} {name}", role) for split in parts for name, role in zip(columns, _ROLES, strict=False))
         return LabelledRows(texts, labels, dict(paired) if len(columns) > 1 else {})
-
-
-def spec_of(name: str, *texts: str) -> Spec:
-    """Return the specification of a task on these texts."""
-    return Spec(name, "", texts=texts)

@@ -31,7 +31,8 @@ from patent_mteb.tasks import panorama
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts
-from patent_mteb.tasks.labelled import ProbedRows, Row, spec_of
+from patent_mteb.tasks.labelled import ProbedRows, Row
+from patent_mteb.tasks.patenteb import Spec
 
 CODES = ("ALLOW", "102", "103")
 _COLUMNS = ("application_number", "claim_number", "context", "prior_art_specifications", "answer")
@@ -117,6 +118,6 @@ _TASK = make_task(
     _METADATA,
     data=panorama.DATA,
     facts=FACTS,
-    spec=spec_of(_NAME, "claim", "prior art"),
+    spec=Spec(_NAME, "", texts=("claim", "prior art")),
 )
 BENCHMARK = PatentBenchmark(FACTS, {"Classification": (_TASK,)})
