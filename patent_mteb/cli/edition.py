@@ -38,14 +38,15 @@ def build(
         records: Records directory of 'patent-mteb data import'.
         root: Directory of the edition, for PATENT_MTEB_DATA.
         window: Office actions (open-ep: search reports) of this time: 2026, 2026Q3, 2026-07 or DAY:DAY.
-        licence: Licence of the tables.
+        licence: Licence of the tables; without it that of the source files, if their publishers state one.
     """
-    from patent_mteb.experiments import editions
+    from patent_mteb.experiments import datasheet, editions
     from patent_mteb.patents.collection import read_collection
 
     editions.window_of(window)  # refuses an invalid window before the records are read
     root = root.resolve()
     collection, sources = read_collection(records), editions.sources_of(records)
+    licence = licence or datasheet.licence_of(sources)
     log, name = editions.build(collection, root, window, benchmark, list(settings), licence, sources)
     common.show_steps(log)
     common.say(

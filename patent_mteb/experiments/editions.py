@@ -3,7 +3,9 @@
 An edition is a data set (``dataset.json``) that is named after its benchmark and window, as are its tasks. It is its
 rows: which library wrote a table does not matter. Its manifest has no texts and may be published:
 
-* ``edition.json``: the rules, the hashes of the tables' rows, and notes: source files, versions, counts of each step;
+* ``edition.json``: the rules, the hashes of the tables' rows, and notes: source files, versions, counts, and the
+  smallest difference that the queries can show; ``datasheet.md`` is the same for a reader
+  (:mod:`patent_mteb.experiments.datasheet`);
 * ``texts.tsv``: the hash, dates and family of every text; ``judgements.tsv``: the grades;
 * ``patents.parquet`` and ``citations.parquet``: the records of the edition, with :data:`OMITTED` in place of each text.
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +28,7 @@ import pyarrow
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
+from patent_mteb.experiments import datasheet
 from patent_mteb.files import (
     file_hash,
     folder_lock,
@@ -35,6 +39,7 @@ from patent_mteb.files import (
     write_json,
     write_lines,
 )
+from patent_mteb.metrics.significance import smallest_difference
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.families import with_families
 from patent_mteb.patents.matching import match
@@ -128,6 +133,7 @@ def build(
         _write_records(place, collection, manifest)
         manifest.head["notes"]["sources"] = list(sources)
         write_json(place / "edition.json", manifest.head)
+        datasheet.describe(root, MANIFEST, module.NAME, manifest.head)
     return log, name
 
 
@@ -286,14 +292,29 @@ def _manifest_of(root: Path) -> _Manifest:
     head = {
         "schema": _SCHEMA,
         "edition": record.name,
+        "benchmark": edition_folder(root).name,
         "recipe": recipe,
         "window": record.version,
         "licence": record.licence,
         "rules": dict(sorted(built.settings.items())),
         "tables": {path: _table_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
-        "notes": {"versions": versions, "counts": dict(built.counts)},
+        "notes": {
+            "versions": versions,
+            "counts": dict(built.counts),
+            "texts": dict(Counter(part for part, _ in texts)),
+            "judgements": {part: _judged(judgements, part) for part in dict.fromkeys(part for part, *_ in judgements)},
+        },
     }
     return _Manifest(head, texts, judgements)
+
+
+def _judged(judgements: Mapping[tuple[str, str, str], tuple[str, ...]], part: str) -> dict[str, Any]:
+    """Return the numbers of queries, judged and relevant pairs, and the smallest difference that the queries show."""
+    pairs = {key: int(gain) for key, (gain,) in judgements.items() if key[0] == part}
+    relevant = [key for key, gain in pairs.items() if gain > 0]
+    n = len({query for _, query, _ in relevant})
+    smallest = round(smallest_difference(n, datasheet.SPREAD), 4) if n > 1 else None
+    return {"queries": n, "judged": len(pairs), "relevant": len(relevant), "smallest_difference": smallest}
 
 
 def _table_hash(path: Path) -> str:

@@ -326,8 +326,6 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     It is the sum of the t quantiles of 1 - alpha and of power, in standard errors of a difference, the median over all
     pairs of models. None for fewer than two models or queries.
     """
-    from scipy import stats
-
     values = checked_scores(scores)
     n, m = values.shape
     if n < 2 or m < 2:
@@ -336,8 +334,15 @@ def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) ->
     variance = np.diag(covariance)
     pairs = np.triu_indices(m, 1)
     spread = np.sqrt(np.maximum(variance[pairs[0]] + variance[pairs[1]] - 2 * covariance[pairs], 0))
+    return smallest_difference(n, float(np.median(spread)), alpha=alpha, power=power)
+
+
+def smallest_difference(n: int, spread: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
+    """As :func:`detectable`, for ``n`` queries whose differences have the standard deviation ``spread``."""
+    from scipy import stats
+
     quantiles = stats.t.ppf(1 - alpha, n - 1) + stats.t.ppf(power, n - 1)
-    return float(quantiles * np.median(spread) / np.sqrt(n))
+    return float(quantiles * spread / np.sqrt(n))
 
 
 MARK = "†"  # marks a score on too few items, and a mean without such scores

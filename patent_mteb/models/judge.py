@@ -67,7 +67,7 @@ class Judge:
         self.chat, self.characters = chat, characters
         self.unreadable: Counter[str] = Counter()
         self._answers: dict[str, Answer] = {}
-        settings = {**chat.identity, "characters": characters, "prompt": digest(_INSTRUCTION)}
+        settings = {**chat.identity, "characters": characters, "cut": "word", "prompt": digest(_INSTRUCTION)}
         facts = {"revision": digest(settings), "experiment_kwargs": settings, "model_type": ["cross-encoder"]}
         name = f"chat/{re.sub(r'[^A-Za-z0-9._-]+', '-', chat.model)}"
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "use_instructions": True, **facts})
@@ -123,7 +123,16 @@ class Judge:
         return np.array(grades, np.float64)
 
     def _message(self, goal: str, query: str, document: str) -> str:
-        return f"SEARCH: {goal}\n\nQUERY:\n{query[: self.characters]}\n\nDOCUMENT:\n{document[: self.characters]}"
+        query, document = (_shortened(text, self.characters) for text in (query, document))
+        return f"SEARCH: {goal}\n\nQUERY:\n{query}\n\nDOCUMENT:\n{document}"
+
+
+def _shortened(text: str, characters: int) -> str:
+    """Cut a text at the end of its last whole word, or in a word that is longer than the limit."""
+    if len(text) <= characters:
+        return text
+    end = max(text.rfind(blank, 0, characters + 1) for blank in " \n\t")
+    return text[: end if end > 0 else characters].rstrip()
 
 
 def _texts(batches: Iterable[dict[str, Any]]) -> Iterator[str]:

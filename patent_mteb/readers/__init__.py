@@ -12,7 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto, uspto_json
+from patent_mteb.readers import (
+    enriched,
+    epo,
+    hupd,
+    lens,
+    office_actions,
+    ops,
+    patentsview,
+    patstat,
+    tables,
+    uspto,
+    uspto_json,
+)
 from patent_mteb.readers.columns import read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 
@@ -24,6 +36,7 @@ _ALL = (
     *epo.READERS,
     ops.READER,
     enriched.READER,
+    office_actions.READER,
     patentsview.READER,
     patstat.READER,
     lens.READER,

@@ -119,6 +119,9 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
 
 
 def _centre(record: Mapping[str, Any]) -> str:
-    """The technology centre, or else that of the art unit (art unit 2853 belongs to centre 2800)."""
-    unit = text_in(record, "groupArtUnitNumber")
-    return text_in(record, "techCenter") or (f"{unit[:2]}00" if len(unit) == 4 and unit.isdecimal() else "")
+    return text_in(record, "techCenter") or technology_centre(text_in(record, "groupArtUnitNumber"))
+
+
+def technology_centre(unit: str) -> str:
+    """Return the technology centre of an art unit (2853 belongs to 2800), empty if it is not one."""
+    return f"{unit[:2]}00" if len(unit) == 4 and unit.isdecimal() else ""

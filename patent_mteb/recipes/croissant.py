@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,13 @@ _CONTEXT = {
 }
 
 
-def croissant(root: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of all tables under a folder; ``about`` are properties of schema.org, such as ``license``."""
-    paths = [path for path in sorted(root.rglob("*")) if path.is_file() and path.suffix in _FORMATS]
+def croissant(root: Path, about: Mapping[str, Any], folders: Sequence[str] = (".",)) -> dict[str, Any]:
+    """Return the metadata of all tables in folders of a root.
+
+    ``about`` are properties of schema.org, such as ``license``.
+    """
+    found = (path for folder in folders for path in sorted((root / folder).rglob("*")))
+    paths = [path for path in found if path.is_file() and path.suffix in _FORMATS]
     files = {path.relative_to(root).as_posix(): path for path in paths if path.name != FILE}
     tables = {name: list(_fields(name, path)) for name, path in files.items() if path.suffix != ".json"}
     return {
@@ -83,7 +87,8 @@ def _columns(path: Path) -> Iterator[tuple[str, str, bool]]:
         for one in parquet_schema(path):
             repeated = pa.types.is_list(one.type) or pa.types.is_large_list(one.type)
             value = one.type.value_type if repeated else one.type
-            yield one.name, next((kind for kind, fits in _KINDS.items() if fits(value)), "Text"), repeated
+            if not pa.types.is_struct(value):  # no type of schema.org
+                yield one.name, next((kind for kind, fits in _KINDS.items() if fits(value)), "Text"), repeated
     elif path.suffix == ".jsonl":
         _, first = next(json_lines(path), (0, {}))
         yield from ((name, "Text", isinstance(value, list)) for name, value in first.items())

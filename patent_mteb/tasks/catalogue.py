@@ -18,6 +18,8 @@ from patent_mteb.models import prompts
 from patent_mteb.tasks import (
     clef_ip,
     dapfam,
+    hupd,
+    noc4pc,
     novelty,
     open_ep,
     open_us,
@@ -26,6 +28,7 @@ from patent_mteb.tasks import (
     patenteb,
     patentmap,
     patentmatch,
+    phrases,
     sophia,
     wipo_at,
 )
@@ -50,6 +53,7 @@ logger = logging.getLogger(__name__)
 
 _MTEB_TASKS: Mapping[str, Sequence[str]] = {
     "BigPatent": ("BigPatentClustering.v2",),
+    "Patent classes": ("PatentClassification.v2",),
     "Swedish CPC": ("SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"),
 }
 """Tasks of mteb by their group in ``PatentMTEB+``."""
@@ -220,7 +224,7 @@ def get_tasks(
 
 _PAPERS = tuple(module.BENCHMARK for module in (wipo_at, dapfam, patenteb, sophia, patentmap))
 _OPEN = (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK)
-_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
+_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip, noc4pc, phrases, hupd))
 for _benchmark in (*_PAPERS, *_OPEN, *_PUBLIC):
     add(_benchmark)
 _make_sample_tasks(dapfam.MTEB_TASKS)

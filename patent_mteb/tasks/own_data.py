@@ -59,7 +59,7 @@ def _facts(facts: Facts, own: Own) -> Facts:
         description=_origin(own),
         reference=None,
         bibtex="",
-        license=own.licence.lower() if own.licence.lower() in get_args(Licenses) else None,  # as mteb spells it
+        license=_license(own.licence),
         prefix=renamed(facts.prefix),
         headline=renamed(facts.headline) if facts.headline else "",
         short_names={renamed(task): short for task, short in facts.short_names.items()},
@@ -72,6 +72,12 @@ def _facts(facts: Facts, own: Own) -> Facts:
         paper="",
         paper_queries=0,
     )
+
+
+def _license(text: str) -> Any:
+    """Return a licence as mteb spells it, or its address; None for any other."""
+    word = text.lower().replace(" ", "-")
+    return word if word in get_args(Licenses) else text if text.startswith("https://") else None
 
 
 @cache

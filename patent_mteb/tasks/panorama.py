@@ -19,8 +19,9 @@ column                           content
                                  not read
 ===============================  =======================================================================================
 
-Fields and values are those of the authors' sample files. The parquet files were not available to us: nested fields may
-be structures or JSON texts, and answers lists or texts with commas. Anything else is an error that names the row.
+Fields and values are those of the authors' sample files. Nested fields are structures or JSON texts, and answers are
+lists or texts with commas. Anything else is an error that names the row. The third task is
+:mod:`patent_mteb.tasks.noc4pc`.
 
 The authors' evaluation expects sets of letters or one paragraph. In a ranking these are the first ranks: as many as
 there are gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where they are the gold
@@ -54,7 +55,7 @@ from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
 GOLD, SILVER = 2, 1
-_REMEDY = "download the file again; if it is complete, its layout has changed: open an issue"
+REMEDY = "download the file again; if it is complete, its layout has changed: open an issue"
 _NUMBERED = re.compile(r"\s*(?:claim\s*)?(\d+)\s*[.):]\s*", re.IGNORECASE)
 
 FACTS = Facts(
@@ -91,15 +92,21 @@ TASKS = {
 """Description and instruction of each task by its folder."""
 
 
-def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
+def parsed(value: Any) -> Any:
+    """Return the value of a JSON text, None if it is invalid; other values are unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
+
+
+def nested(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
     """Return a nested field, a structure or JSON; empty fields of a structure belong to other rows."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            value = None
+    value = parsed(value)
     if not isinstance(value, Mapping):
-        raise DataError(f"'{column}' is neither a structure nor JSON of one", path=path, row=row, remedy=_REMEDY)
+        raise DataError(f"'{column}' is neither a structure nor JSON of one", path=path, row=row, remedy=REMEDY)
     return {str(key): item for key, item in value.items() if item is not None}
 
 
@@ -125,6 +132,12 @@ def claim_of(claims: Sequence[str], number: int) -> str:
     return claim_in_full([Claim(one, found[one], referred_claims(found[one], one, known)) for one in known], number)
 
 
+def claim_in(context: Any, claim: str, path: Path, row: int) -> str:
+    """Return a claim of the application in a ``context``, as :func:`claim_of`."""
+    claims = _strings(nested(context, "context", path, row).get("claims"), "context.claims", path, row)
+    return claim_of(claims, int(claim)) if claim.isdigit() else ""
+
+
 _Option = tuple[str, str, str]
 """Key, document id and text."""
 
@@ -136,7 +149,7 @@ def _text(*parts: str) -> str:
 def _strings(value: Any, what: str, path: Path, row: int) -> list[str]:
     if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value):
         return list(value)
-    raise DataError(f"{what} is not a list of texts", path=path, row=row, remedy=_REMEDY)
+    raise DataError(f"{what} is not a list of texts", path=path, row=row, remedy=REMEDY)
 
 
 def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row: int) -> Iterator[_Option]:
@@ -144,12 +157,12 @@ def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row:
         option = given[key]
         if folder == "PI4PC":
             if not isinstance(option, str):
-                raise DataError(f"option '{key}' is not a text", path=path, row=row, remedy=_REMEDY)
+                raise DataError(f"option '{key}' is not a text", path=path, row=row, remedy=REMEDY)
             yield key, f"{query}/{key}", _text(option)
             continue
-        document = _mapping(option, f"options.{key}", path, row)
+        document = nested(option, f"options.{key}", path, row)
         if missing := [name for name in ("patent_id", "title", "abstract", "claims") if name not in document]:
-            raise DataError(f"option '{key}' has no {missing[0]}", path=path, row=row, remedy=_REMEDY)
+            raise DataError(f"option '{key}' has no {missing[0]}", path=path, row=row, remedy=REMEDY)
         claims = _strings(document["claims"], f"claims of option '{key}'", path, row)
         yield key, str(document["patent_id"]), _text(document["title"], document["abstract"], *claims)
 
@@ -166,13 +179,11 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[tuple[str, 
         query = f"{application}#{claim}"
         repeated[query] += 1
         query += f".{repeated[query]}" if repeated[query] > 1 else ""
-        context = _mapping(fields["context"], "context", path, row)
-        claims = _strings(context.get("claims"), "context.claims", path, row)
-        text = claim_of(claims, int(claim)) if claim.isdigit() else ""
+        text = claim_in(fields["context"], claim, path, row)
         if not text:
             counts["questions whose claim the application does not have (skipped)"] += 1
             continue
-        options = list(_options(folder, _mapping(fields["options"], "options", path, row), query, path, row))
+        options = list(_options(folder, nested(fields["options"], "options", path, row), query, path, row))
         grades: dict[str, int] = {}
         for column, grade in answers.items():
             for key in keys_of(fields[column]):
@@ -180,7 +191,7 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[tuple[str, 
         keys = [key for key, _, _ in options]
         if unknown := sorted(set(grades) - set(keys)):
             problem = f"the answer '{unknown[0]}' is not among the options {', '.join(keys)}"
-            raise DataError(problem, path=path, row=row, remedy=_REMEDY)
+            raise DataError(problem, path=path, row=row, remedy=REMEDY)
         counts["options that no answer names (taken as not relevant)"] += len(set(keys) - set(grades))
         if GOLD not in grades.values():
             counts["questions without a gold answer (skipped)"] += 1

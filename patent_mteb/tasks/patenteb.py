@@ -345,6 +345,7 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     """
 
     scoring = "similarity 1"
+    group = "ipc3"
     spec: Spec
     min_score = 0
     max_score = 1
@@ -371,7 +372,7 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
             pairs = list(zip(checks.ids_of(table, "q", path), checks.ids_of(table, "t", path), strict=True))
             checks.refuse_contradictions(pairs, labels, path, "pair")
         first, second = checks.texts_of(table, "text1", path), checks.texts_of(table, "text2", path)
-        self._ipc3 = np.array(_ipc3_of(table))
+        self._groups = np.array(_ipc3_of(table))
         return Dataset.from_dict({"sentence1": first, "sentence2": second, "score": [float(label) for label in labels]})
 
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:
@@ -380,11 +381,11 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
         of_pairs, cosines = np.array(labels), np.array(scores["cosine_scores"], dtype=float)
         found |= limits("cosine_pearson", pearson_interval(of_pairs, cosines))
         found |= {"n_test": len(labels), "n_classes": len(set(labels))}
-        for code in sorted(set(self._ipc3.tolist()) - {""}):
-            rows = self._ipc3 == code
+        for code in sorted(set(self._groups.tolist()) - {""}):
+            rows = self._groups == code
             if of_pairs[rows].std() and cosines[rows].std():
-                found[f"ipc3_{code}_cosine_pearson"] = float(np.corrcoef(of_pairs[rows], cosines[rows])[0, 1])
-                found[f"ipc3_{code}_n_pairs"] = int(rows.sum())
+                found[f"{self.group}_{code}_cosine_pearson"] = float(np.corrcoef(of_pairs[rows], cosines[rows])[0, 1])
+                found[f"{self.group}_{code}_n_pairs"] = int(rows.sum())
         return found
 
 

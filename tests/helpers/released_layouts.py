@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tarfile
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,8 @@ from patent_mteb.data.hub import is_commit, is_short
 from patent_mteb.tasks import catalogue
 
 DAPFAM, PATENTMAP, PANORAMA = "datalyes/DAPFAM_patent", "ZoeYou/downstream", "LG-AI-Research/PANORAMA"
+PHRASES, HUPD = "tasksource/patent-phrase-similarity", "HUPD/hupd"
+PHRASES_FILE = "data/test-00000-of-00001-c5556affccbcc71f.parquet"
 _TRIPLET = "q neg pos pos_link_type neg_computed_domain objective q_text pos_text neg_text"
 PATENTEB = {
     "retrieval_IN": _TRIPLET,
@@ -248,10 +251,102 @@ def panorama(questions=6, seed=0, nested=str):
     return rows
 
 
+def noc4pc(split, applications=8, claims=4, nested=str):
+    """The rows of NOC4PC: a row a claim; all claims of an application have one list of documents."""
+    draw = np.random.default_rng([5, split == "test"])
+
+    def own(value):
+        return json.dumps(value) if nested is str else value
+
+    rows = []
+    for number in range(applications):
+        texts = [f"1. A {text(draw, 8)}.", *(f"{one}. The {text(draw, 4)} of claim 1." for one in range(2, claims + 1))]
+        documents = [
+            {
+                "patent_id": f"US{7000000 + place}B2",
+                "title": text(draw, 3),
+                "abstract": text(draw),
+                "claims": [f"1. A {text(draw, 4)}."],
+                "paragraphs": [{"key": key, "content": text(draw, 10)} for key in (8, 9)] if place else [],
+            }
+            for place in range(2)
+        ]
+        rows += [
+            {
+                "application_number": f"15{split == 'test':d}{number:05}",
+                "claim_number": claim,
+                "context": own({"title": text(draw, 4), "abstract": text(draw), "claims": texts}),
+                "prior_art_specifications": own(documents),
+                "answer": own({"reason": text(draw, 5), "code": ("102", "103", "ALLOW")[(number + claim) % 3]}),
+            }
+            for claim in range(1, claims + 1)
+        ]
+    return rows
+
+
+def table_of(rows):
+    return parquet({column: [row[column] for row in rows] for column in rows[0]})
+
+
 def panorama_files(**folders):
-    rows = panorama() | folders
-    tables = {name: parquet({column: [row[column] for row in own] for column in own[0]}) for name, own in rows.items()}
-    return {"README.md": b"# PANORAMA", **{f"{name}/test.parquet": content for name, content in tables.items()}}
+    rows = panorama() | {"NOC4PC": noc4pc("test")} | folders
+    tables = {f"{name}/test.parquet": table_of(own) for name, own in rows.items()}
+    return {"README.md": b"# PANORAMA", "NOC4PC/train.parquet": table_of(noc4pc("train")), **tables}
+
+
+def phrases(rows=60, seed=0):
+    """The columns of the phrases' test split."""
+    draw = np.random.default_rng(seed)
+    return {
+        "anchor": [text(draw, 2) for _ in range(rows)],
+        "target": [text(draw, 2) for _ in range(rows)],
+        "context": [("H04", "A61", "G06", "B01")[row % 4] for row in range(rows)],
+        "score": [float(value) for value in draw.choice([0, 0.25, 0.5, 0.75, 1], rows)],
+        "label": ["2b"] * rows,
+    }
+
+
+def phrases_files(**columns):
+    return {"README.md": b"# phrases", PHRASES_FILE: parquet(phrases() | columns)}
+
+
+def hupd(rows=40, seed=0):
+    """The documents of HUPD's sample, with every field of the card."""
+    draw = np.random.default_rng(seed)
+    words = "date_produced main_cpc_label patent_number patent_issue_date abandon_date uspc_class uspc_subclass"
+    words += " examiner_id examiner_name_last examiner_name_first examiner_name_middle background summary"
+    decisions = ("ACCEPTED", "REJECTED", "ACCEPTED", "PENDING", "REJECTED")
+    return [
+        dict.fromkeys(words.split(), "")
+        | {
+            "application_number": f"149{row:05}",
+            "publication_number": f"US2016{row:07}A1-20160707",
+            "title": text(draw, 4),
+            "decision": decisions[row % 5],
+            "date_published": "20160707",
+            "filing_date": f"201601{1 + row % 31:02}",
+            "cpc_labels": ["G06F1730"],
+            "main_ipcr_label": ("G06F1730", "A61F202", "H04L1228")[row % 3],
+            "ipcr_labels": ["G06F1730"],
+            "inventor_list": [],
+            "abstract": text(draw),
+            "claims": f"1. A {text(draw, 8)}. 2. The {text(draw, 3)} of claim 1.",
+            "full_description": text(draw, 30),
+        }
+        for row in range(rows)
+    ]
+
+
+def hupd_files(documents=None):
+    """The archive of the sample; a document that is a text is written as it is."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for number, document in enumerate(hupd() if documents is None else documents):
+            content = (document if isinstance(document, str) else json.dumps(document)).encode()
+            member = tarfile.TarInfo(f"sample/2016/149{number:05}.json")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return {"README.md": b"# HUPD", "data/sample-jan-2016.tar.gz": out.getvalue()}
 
 
 def released():
@@ -262,8 +357,9 @@ def released():
 def files_of(key):
     if key == DAPFAM:
         return dapfam_files()
-    if key == PANORAMA:
-        return panorama_files()
+    others = {PANORAMA: panorama_files, PHRASES: phrases_files, HUPD: hupd_files}
+    if key in others:
+        return others[key]()
     return patentmap_files() if key == PATENTMAP else patenteb_files(key.partition("/")[2])
 
 

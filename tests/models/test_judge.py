@@ -158,6 +158,23 @@ def test_its_texts_and_instruction_are_its_identity():
     assert len({(one.mteb_model_meta.name, one.mteb_model_meta.revision) for one in chats}) == len(chats)
 
 
+@pytest.mark.parametrize(
+    ("query", "characters", "read"),
+    [
+        ("a rotor blade", 13, "a rotor blade"),
+        ("a rotor blade", 12, "a rotor"),
+        ("a rotor blade", 7, "a rotor"),
+        ("a rotor blade", 6, "a"),
+        ("a rotor\nblade", 9, "a rotor"),
+        ("rotorblade", 5, "rotor"),  # one word, or a script without blanks
+    ],
+)
+def test_long_texts_are_cut_at_the_end_of_a_word(query, characters, read):
+    with chat_server(lambda body: "3") as (url, server):
+        ranked(Reranked(First(), judge(url, characters=characters), k=1), CORPUS, {"q": query})
+        assert f"QUERY:\n{read}\n\nDOCUMENT:" in server.bodies[0]["messages"][1]["content"]
+
+
 def test_what_a_name_answers_now_is_compared_with_what_it_answered_then():
     names = iter(["llm-2026-01"] * 8 + ["llm-2026-06"] * 4)
 

@@ -36,6 +36,9 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
         "PatentMatch",
         "PatSnapNovelty",
         "CLEF-IP-2013",
+        "NOC4PC",
+        "PatentPhrases",
+        "HUPD",
         "PatentOpenEP",
         "PatentOpenEP(retrieval)",
         "PatentMTEB+",
@@ -79,21 +82,23 @@ def test_the_macro_average_counts_every_benchmark_once():
 
 def test_patentmteb_plus_is_patentmteb_and_each_further_public_set_once():
     plus, total = mteb.get_benchmark("PatentMTEB+"), mteb.get_benchmark("PatentMTEB")
-    further = ("PANORAMA", "PatentMatch", "PatSnapNovelty", "CLEF-IP-2013", "BigPatent", "Swedish CPC")
-    assert list(plus.columns) == [*total.groups, *further]
+    further = ("PANORAMA", "PatentMatch", "PatSnapNovelty", "CLEF-IP-2013", "NOC4PC", "PatentPhrases", "HUPD")
+    others = ("BigPatent", "Patent classes", "Swedish CPC")
+    assert list(plus.columns) == [*total.groups, *further, *others]
     names = [task.metadata.name for task in plus.tasks]
     assert names[: len(total.tasks)] == [task.metadata.name for task in total.tasks]
-    theirs = ["BigPatentClustering.v2", "SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"]
-    assert names[-3:] == theirs
-    assert [type(task).__module__.partition(".")[0] for task in plus.tasks[-3:]] == ["mteb"] * 3
+    theirs = ["BigPatentClustering.v2", "PatentClassification.v2"]
+    theirs += ["SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"]
+    assert names[-4:] == theirs
+    assert [type(task).__module__.partition(".")[0] for task in plus.tasks[-4:]] == ["mteb"] * 4
     scores = {
         name: float(place)
         for place, group in enumerate(plus.columns.values())
         for name in (one.metadata.name for one in group)
     }
-    assert summary(plus, scores) == {"Overall": pytest.approx(5.0)}
+    assert summary(plus, scores) == {"Overall": pytest.approx(7.0)}
     assert summary(plus, {name: score for name, score in scores.items() if name not in theirs}) == {"Overall": None}
-    assert group_means(plus, scores)["Swedish CPC"] == 10.0
+    assert group_means(plus, scores)["Swedish CPC"] == 14.0
     labels = {label for aggregation in plus.aggregations for label in aggregation.task_to_label.values()}
     assert labels == set(plus.columns)
     assert all(one.facts.license and one.facts.bibtex and one.facts.reference for one in benchmarks())

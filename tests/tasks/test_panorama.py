@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import released_layouts
 from mteb.models.model_meta import ModelMeta
+from paths import SHARED
 from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import DataError
@@ -29,6 +30,7 @@ class Cross:
         return np.array([-float(len(text)) for batch in inputs2 for text in batch["text"]])
 
 
+ROWS = SHARED / "office-actions" / "benchmark"
 TASKS = ("PanoramaPAR4PCReranking", "PanoramaPI4PCReranking")
 
 
@@ -184,3 +186,21 @@ def test_claims_of_the_published_samples_kind():
         "",
     ]
     assert claim_of(["A pump.", "The pump of claim 1, in red."], 2) == "A pump. The pump of claim 1, in red."
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ROWS.is_dir(), reason="the rows of PANORAMA's repository are not in ../shared/data")
+@pytest.mark.parametrize("name", TASKS)
+def test_the_real_rows_are_read(hub, name):
+    """Ten published rows a task, nested fields as JSON texts, as the authors' script writes them."""
+    folder = name.removeprefix("Panorama").removesuffix("Reranking")
+    rows = [json.loads(path.read_text("utf-8")) for path in sorted((ROWS / folder.lower()).glob("*.json"))]
+    nested = ("context", "options", "prior_art_specification")
+    written = [{key: json.dumps(value) if key in nested else value for key, value in row.items()} for row in rows]
+    released_layouts.publish(hub, released_layouts.PANORAMA, released_layouts.panorama_files(**{folder: written}))
+    task = mteb.get_task(name)
+    task.load_data()
+    assert len(rows) == 10
+    for row, (query, judged) in zip(rows, task.tables.qrels.items(), strict=True):
+        assert query.startswith(f"{row['application_number']}#{row['claim_number']}")
+        assert list(judged.values()).count(2) == len(row["gold_answers"]) and len(judged) == len(row["options"])
