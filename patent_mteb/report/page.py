@@ -428,6 +428,7 @@ _SCRIPTS = (
     "benchmark.js",
     "explorer.js",
     "tabs.js",
+    "print.js",
 )
 """In the order of their execution: each uses those before it."""
 

@@ -203,6 +203,7 @@ function folded(title, content, open = false, key = "") {
     build();
     if (key && box.isConnected) keep(key, box.open ? "open" : "", open ? "open" : "");
   });
+  box.build = build;
   build();
   return box;
 }
