@@ -106,7 +106,7 @@ class Column:
     """A column: ``key`` is its header in csv, ``title`` elsewhere.
 
     ``marked`` columns show best and second (higher is better). ``further`` are additional columns of csv
-    (:data:`patent_mteb.report.rendering.FURTHER`).
+    (:data:`patent_mteb.report.rendering.FURTHER`). ``folded`` columns are not on a terminal, which names them.
     """
 
     key: str
@@ -114,6 +114,7 @@ class Column:
     numeric: bool = True
     marked: bool = True
     further: tuple[str, ...] = ()
+    folded: bool = False
 
 
 def text_columns(**titles: str) -> list[Column]:

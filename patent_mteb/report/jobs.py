@@ -154,10 +154,11 @@ def table(source: DataSourceView, statistics: Statistics) -> Table:
     other = statistics.baseline or "BM25"
     columns = (
         *text_columns(job="Job", task="Task", measure="Measure", best="Best models"),
-        *number_columns(models="Models"),
+        Column("models", "Models", marked=False, folded=True),
         Column("score", "Score", marked=False, further=("too_small", "low", "high", "n")),
         Column("gap", f"Gap to {names.get(other, other)}", marked=False, further=("interval_low", "interval_high")),
-        *number_columns(helped="Helps", hurt="Hurts", queries="Searches"),
+        *number_columns(helped="Helps", hurt="Hurts"),
+        Column("queries", "Searches", marked=False, folded=True),
         *number_columns(cpu_hours="CPU hours", gpu_hours="GPU hours", gigabytes="GB"),
         *text_columns(gap_of="Gap of", cheapest="Cheapest"),
     )

@@ -306,7 +306,8 @@ def ranking(
         *text_columns(model="Model"),
         *_rank_columns(ranked),
         Column("overall", "Overall", further=("low", "high")),
-        *(Column(slug(label), label) for label in (*benchmark.groups, *(one.name for one in further))),
+        *(Column(slug(label), label) for label in benchmark.groups),
+        *(Column(slug(one.name), one.name, folded=True) for one in further),
         *text_columns(tasks="Tasks"),
     )
     if further:
