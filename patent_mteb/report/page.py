@@ -130,8 +130,9 @@ def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]
         cells = [row[place] for row in table.rows]
         shape = {"key": column.key, "title": column.title, "marked": column.marked, "digits": _digits(cells)}
         values = {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
-        more = {"without": [cell.small for cell in cells], "intervals": [_ends(cell.score) for cell in cells]}
-        found.append(shape | values | more | {"sure": [supported_digits(ends) for ends in more["intervals"]]})
+        ends = [_ends(cell.score) for cell in cells]
+        more = {"without": [cell.small for cell in cells], "intervals": ends, "sure": [*map(supported_digits, ends)]}
+        found.append(shape | values | more)
     return found
 
 
