@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.report.words import visible
+from patent_mteb.report.words import by_reason, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,11 +105,12 @@ def run(
     rows_of_papers, notes = tables_with_measured_rows(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in rows_of_papers]
     comparison = reproduced.messages if "real" in collected.data_sources else ()
-    messages = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
+    every = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
+    messages = by_reason(every)
     drawn = figures.draw(collected, by_task) if plots else []
     frames = tables.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
-    document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], messages) if as_json else None
+    document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], every) if as_json else None
     if folder:
         files += [path for plot in drawn for path in figures.save(plot.figure, folder / "plots" / plot.name)]
     if html:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from math import floor, inf, log10
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.data.loading import plain_name
@@ -51,6 +52,7 @@ COLUMNS: dict[str, Callable[[Score], Any]] = {
 }
 """The columns of files, in this order."""
 
+_DIGITS = 4
 MISSING = "–"
 TIED = "≈"
 """Follows a score that is not significantly different from the best of its task."""
@@ -67,7 +69,7 @@ class Cell:
     """One value."""
 
     value: float | str | None = None  # None if it was not measured
-    digits: int = 4
+    digits: int = _DIGITS
     unit: str = ""  # follows the number
     mark: str = ""  # best, second or empty
     letters: str = ""  # superscript
@@ -88,7 +90,7 @@ class Cell:
     def behind(self) -> str:
         """The suffix of a number: marks (small, tied, untested) and the interval."""
         tied = f"\N{NO-BREAK SPACE}{TIED}" if self.tied and self.mark != "best" else ""
-        ends = [f"{end:.{min(self.digits, 2)}f}" for end in self.interval or ()]
+        ends = [f"{end:.{2 if self.digits == _DIGITS else self.digits}f}" for end in self.interval or ()]
         within = f"\N{NO-BREAK SPACE}[{ends[0]},\N{NO-BREAK SPACE}{ends[1]}]" if ends else ""
         return (MARK if self.small else "") + tied + (UNTESTED if self.untested else "") + within
 
@@ -104,7 +106,7 @@ class Column:
     """A column: ``key`` is its header in csv, ``title`` elsewhere.
 
     ``marked`` columns show best and second (higher is better). ``further`` are additional columns of csv
-    (:data:`patent_mteb.report.rendering.FURTHER`).
+    (:data:`patent_mteb.report.rendering.FURTHER`). ``folded`` columns are not on a terminal, which names them.
     """
 
     key: str
@@ -112,6 +114,7 @@ class Column:
     numeric: bool = True
     marked: bool = True
     further: tuple[str, ...] = ()
+    folded: bool = False
 
 
 def text_columns(**titles: str) -> list[Column]:
@@ -200,6 +203,12 @@ def mark(cells: Sequence[Cell]) -> list[str]:
     order = sorted(set(known), reverse=True) if len(known) > 1 else []
     names = dict(zip(order, ("best", "second"), strict=False))
     return ["" if value is None else names.get(value, "") for value in shown]
+
+
+def supported_digits(interval: tuple[float, float] | None) -> int:
+    """Return the decimals that an interval supports: down to the first digit of half its width, 1 to 4."""
+    low, high = interval or (0, 0)
+    return min(_DIGITS, max(1, -floor(log10((high - low) / 2)))) if 0 < high - low < inf else 2
 
 
 def mean_cell(value: float | None, tasks: Collection[str], small: Collection[str]) -> Cell:

@@ -454,7 +454,7 @@ CHARTS = (
         "WIPO-AT 19",
         "",
         y="Spearman's ρ",
-        models=3,
+        models=draw.ENOUGH,
     ),
     Chart("distribution", "scores of single queries", distribution, "", draw.distributions, "WIPO-AT 20, 21"),
     Chart(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from patent_mteb.metrics.significance import MARK, too_small
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS
 from patent_mteb.report.collect import ReportError
 from patent_mteb.report.style import (
@@ -44,6 +45,8 @@ _TILTED = 5
 _LEVEL = 4
 """Ticks that fit next to each other without rotation."""
 _BINS = 20
+ENOUGH = 8
+"""Models below which no fit and no correlation is drawn: they would be of any value by chance."""
 _MOST_GROUPS = 50
 _IN_CELL: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
 _BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
@@ -207,14 +210,15 @@ def heatmap(
         image = _heat(axes, values, (-most, most), DIFFERENCES, lambda value: _signed(value, 3))
     else:
         image = _heat(axes, values, limits)
-    names = [f"{group}\nn {sizes[group]:,}" if sizes.get(group) else str(group) for group in groups]
+    marks = {group: MARK if too_small({"n_queries": n}) else "" for group, n in sizes.items()}
+    names = [f"{group}{marks[group]}\nn {sizes[group]:,}" if sizes.get(group) else str(group) for group in groups]
     tilted = max(map(len, groups)) > _TILTED
     if tilted:
         _tilt(axes, names)
     else:
         axes.set_xticks(range(len(groups)), names)
     axes.set_yticks(range(len(models)), models)
-    axes.set_xlabel(label)
+    axes.set_xlabel(f"{label} ({MARK}: too few queries)" if any(marks.values()) else label)
     figure.colorbar(image, ax=axes, label=measure)
     return _finished(figure, title, (0.5 if tilted else 0.62) * len(groups), max(1.0, 0.28 * len(models)))
 
@@ -247,7 +251,7 @@ def rank_summary(frame: pl.DataFrame, *, measure: str = "rank", title: str = "")
 def scale_scatter(
     frame: pl.DataFrame, *, measure: str = "mean main score", title: str = "", label: str = "parameters"
 ) -> Figure:
-    """Score against the number of parameters, one panel a group of tasks, with a log-linear fit for three models or
+    """Score against the number of parameters, one panel a group of tasks, with a log-linear fit for eight models or
     more (WIPO-AT Fig. 1). Within families of models a fit explains more (WIPO-AT, section 4.1).
     """
     require(frame, "model", "x", "value", "group")
@@ -259,7 +263,7 @@ def scale_scatter(
         xs, ys = _xy(points)
         axes.plot(xs, ys, "o", color=COLOURS[0], markersize=7)
         axes.margins(x=0.12, y=0.15)
-        if len(points) > 2 and np.ptp(np.log10(xs)):
+        if len(points) >= ENOUGH and np.ptp(np.log10(xs)):
             slope, base = np.polyfit(np.log10(xs), ys, 1)
             explained = float(np.corrcoef(np.log10(xs), ys)[0, 1] ** 2) if np.ptp(ys) else 0.0
             ends = np.array([xs.min(), xs.max()])

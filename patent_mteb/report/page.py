@@ -1,4 +1,4 @@
-"""The leaderboard as one self-contained HTML page, without network access.
+"""The report as one self-contained HTML page, without network access.
 
 The page consists of the files in ``site``, DataTables as the package itables ships it, and a JSON payload. A content
 security policy forbids every request, and names reach the document as text nodes only: no model name can run code.
@@ -11,7 +11,6 @@ import gzip
 import html
 import json
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -25,13 +24,14 @@ from patent_mteb.errors import PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.identity import version
 from patent_mteb.metrics.significance import MARK, explained
-from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table, slug, text_columns
+from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table, slug, supported_digits, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
 from patent_mteb.report.figures import on_page
+from patent_mteb.report.jobs import is_bm25
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.records import state_of_data
-from patent_mteb.report.series import brief_names, without_organisation
+from patent_mteb.report.series import short_names, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
@@ -91,7 +91,9 @@ def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
     return shared["plain"].n_unique(), dict(means.iter_rows())
 
 
-def front(source: DataSourceView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
+def front(
+    source: DataSourceView, jobs: Table, overall: Table, statistics: Statistics, numbers: Mapping[str, int]
+) -> dict[str, Any]:
     runs = [str(row[0].value) for row in overall.rows]
     heads = [(view, view.headline or view.tasks[0]) for view in source.benchmarks]
     common = _common(source, runs) if any(row[1].value is None for row in overall.rows) else []
@@ -107,7 +109,16 @@ def front(source: DataSourceView, overall: Table, statistics: Statistics, number
         "coverage": coverage,
         "common": common,
         "means": means_of(overall),
+        "jobs": _jobs(jobs),
     }
+
+
+def _jobs(table: Table) -> dict[str, Any]:
+    """Return the table of jobs with the keys of its columns, and the intervals of its numbers in full."""
+    keys = [column.key for column in table.columns]
+    ends = [{key: cell.interval for key, cell in zip(keys, row, strict=True) if cell.interval} for row in table.rows]
+    gap = table.columns[keys.index("gap")].title
+    return _table(table) | {"keys": keys, "ends": ends, "gap": gap}
 
 
 def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -119,7 +130,9 @@ def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]
         cells = [row[place] for row in table.rows]
         shape = {"key": column.key, "title": column.title, "marked": column.marked, "digits": _digits(cells)}
         values = {"values": [cell.value for cell in cells], "behind": [cell.behind for cell in cells]}
-        found.append(shape | values | {"without": [cell.small for cell in cells]})
+        ends = [_ends(cell.score) for cell in cells]
+        more = {"without": [cell.small for cell in cells], "intervals": ends, "sure": [*map(supported_digits, ends)]}
+        found.append(shape | values | more)
     return found
 
 
@@ -139,12 +152,14 @@ def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, r
         "small": [cell.small for cell in cells],
         "tied": [score and score.tied for score in scores],
         "intervals": [_ends(score) for score in scores],
+        "digits": [supported_digits(_ends(score)) for score in scores],
     }
 
 
-def _ends(score: Score | None) -> list[float] | None:
-    ends = [] if score is None else [score.low, score.high]
-    return [round(end, 5) for end in ends] if ends and all(map(math.isfinite, ends)) else None
+def _ends(score: Score | None) -> tuple[float, float] | None:
+    if score is None or not (math.isfinite(score.low) and math.isfinite(score.high)):
+        return None
+    return round(score.low, 5), round(score.high, 5)
 
 
 def _common(source: DataSourceView, runs: Sequence[str]) -> list[dict[str, Any]]:
@@ -285,7 +300,6 @@ def _found(view: BenchmarkView, texts: Texts) -> Cells:
     return found
 
 
-TITLE = "Patent embedding leaderboard"
 _FURTHER = ("query-types", "statistics", "detectable", "delta-dwpi", "geometry")
 """Tables of a benchmark that the page shows unchanged."""
 
@@ -309,9 +323,9 @@ def payload(
     explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
     tabs: list[dict[str, Any]] = []
     for name, source in collected.data_sources.items():
-        overall = by_name[slug(name, "overall")]
+        jobs, overall = (by_name[slug(name, kind)] for kind in ("jobs", "overall"))
         paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
-        tab, made = _tab(overall, source.data_source, "front"), front(source, overall, statistics, numbers)
+        tab, made = _tab(overall, source.data_source, "front"), front(source, jobs, overall, statistics, numbers)
         tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
         for view in source.benchmarks:
             summary = by_name[slug(name, view.name)]
@@ -327,15 +341,13 @@ def payload(
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"
     until = f", the newest of {dates[-1][:10]}" if dates else ""
     models = {run: visible(model) for run, model in collected.results.select("run", "model").unique().iter_rows()}
-    tails = Counter(map(without_organisation, collected.runs))
-    short = {run: without_organisation(run) for run in collected.runs}
-    short = brief_names({run: tail if tails[tail] == 1 else run for run, tail in short.items()})
+    short = short_names(collected.runs)
     excluded = [
         f"{explorer.excluded} tasks are not shown query by query: the page holds the headlines and as many others as"
         " fit."
     ] * bool(explorer.excluded)
     return {
-        "title": TITLE,
+        "title": title_of([*models.values()]),
         "about": f"{counts}{until}. Made by patent-mteb {version()}.",
         "small": explained(),
         "messages": list(map(visible, (*messages, *explorer.messages, *excluded))),
@@ -346,6 +358,15 @@ def payload(
         "tabs": tabs,
         "texts": said.all,
     }
+
+
+def title_of(models: Sequence[str]) -> str:
+    """Return the title of the page: one or two models are no leaderboard."""
+    if len(models) > 2:
+        return "Patent embedding leaderboard"
+    names = [visible("BM25" if is_bm25(model) else without_organisation(model)) for model in models]
+    find, sort = ("finds", "sorts") if len(names) == 1 else ("find", "sort")
+    return f"How well {' and '.join(names)} {find} and {sort} patents"
 
 
 def _run(run: str, model: str, short: str, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -370,7 +391,7 @@ def _cell(cell: Cell) -> Any:
     value = visible(cell.value) if isinstance(cell.value, str) else cell.value
     if isinstance(value, float) and not math.isfinite(value):
         value = None
-    title = "" if value is None or isinstance(value, str) else cell.title
+    title = "" if value is None else visible(cell.title)
     more = cell.rank or cell.behind or not cell.ranked or title
     return [value, cell.rank, cell.behind, cell.ranked, title] if more else value
 
@@ -398,7 +419,18 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 _STYLES = ("page.css", "table.css")
-_SCRIPTS = ("base.js", "models.js", "tables.js", "charts.js", "front.js", "benchmark.js", "explorer.js", "tabs.js")
+_SCRIPTS = (
+    "state.js",
+    "base.js",
+    "models.js",
+    "tables.js",
+    "charts.js",
+    "front.js",
+    "benchmark.js",
+    "explorer.js",
+    "tabs.js",
+    "print.js",
+)
 """In the order of their execution: each uses those before it."""
 
 
@@ -416,7 +448,7 @@ def page(
     shown = payload(collected, statistics, tables, published, messages, texts=texts, geometries=geometries)
     bundle = files("itables").joinpath("html")  # DataTables with its extensions as an ES module, and its style sheet
     parts = {
-        "TITLE": html.escape(TITLE),
+        "TITLE": html.escape(shown["title"]),
         "STYLE": "".join(map(_own, _STYLES)),
         "SCRIPT": "".join(map(_own, _SCRIPTS)),
         "LIBRARY": _packed(bundle.joinpath("dt_bundle.js").read_text("utf-8")),

@@ -11,6 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.report.cells import COLUMNS, Cell, Column, Score, Table
@@ -27,13 +28,18 @@ _TERMINAL_ROWS = 60
 def as_terminal(table: Table) -> RenderableType:
     """Return a table for a rich console.
 
-    A long table is cut, with a note; a wide one is stacked (:mod:`patent_mteb.report.terminal`).
+    A long table is cut, and columns are folded, with notes; a wide one is stacked
+    (:mod:`patent_mteb.report.terminal`).
     """
     from rich.console import Group
     from rich.text import Text
 
     from patent_mteb.report.terminal import Sheet
 
+    if folded := [visible(column.title) for column in table.columns if column.folded]:
+        places = [place for place, column in enumerate(table.columns) if not column.folded]
+        note = f"In the other formats: {', '.join(folded)}."
+        table = replace(table.with_columns(places), notes=(*table.notes, note), at_once=table.at_once)
     shown: list[RenderableType] = [Text(visible(table.banner), "bold yellow")] if table.banner else []
     for part in table.parts():
         right = {place for place, column in enumerate(part.columns) if column.numeric}

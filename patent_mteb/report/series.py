@@ -48,6 +48,13 @@ def model_names(runs: Iterable[str]) -> dict[str, str]:
     return brief_names(names)
 
 
+def short_names(runs: Iterable[str]) -> dict[str, str]:
+    """Name runs without the organisation, where no other run has the same name; settings stay."""
+    tails = {run: without_organisation(run) for run in runs}
+    counts = Counter(tails.values())
+    return brief_names({run: tail if counts[tail] == 1 else run for run, tail in tails.items()})
+
+
 def brief_names(names: Mapping[str, str]) -> dict[str, str]:
     """Shorten names that are too long for a chart, and number those that become the same."""
     brief = {run: shortened(name, _LONGEST_NAME) for run, name in names.items()}
@@ -201,9 +208,9 @@ def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     path = Path(row["path"])
     result, meta = _document(path), _document(path.with_name(META))
     entry = _entry_of(result, row["split"], row["subset"])
-    recorded, documents = _recorded(entry, COST), _recorded(entry, "texts", "document").get("n")
+    recorded, documents = _recorded(entry, COST), _documents(entry)
     index = recorded.get("index_mb")
-    if not is_amount(index) and is_amount(documents) and documents and row["dims"]:
+    if not is_amount(index) and documents and row["dims"]:
         index = documents * row["dims"] * _BYTES_PER_DIMENSION / 1e6
     found = {
         "seconds of the evaluation": result.get("evaluation_time") or None,
@@ -230,6 +237,44 @@ def _encoding_hours(results: pl.DataFrame) -> Iterator[tuple[str, float]]:
         yield f"{device}-hours a million texts", float(seconds / texts * 1e6 / 3600)
         if tokens:
             yield f"{device}-hours a billion tokens", float(timed / tokens * 1e9 / 3600)
+
+
+def _documents(entry: Mapping[str, Any]) -> float:
+    """Return the number of distinct documents that were encoded or searched; 0 if it is not recorded."""
+    count = _recorded(entry, "texts", "document").get("n")
+    return count if is_amount(count) else 0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a million patents cost a run, extrapolated from the texts of a benchmark's tasks; None if not measured.
+
+    Hours are those of encoding, or of an index of words, by device. Gigabytes are those of the index, else of vectors
+    in single precision. For passages and other compositions, whose texts are not patents, nothing is known.
+    """
+
+    hours: Mapping[str, float] = field(default_factory=dict)  # device (CPU, GPU) -> hours
+    gigabytes: float | None = None
+
+
+def cost_of_a_million(results: pl.DataFrame) -> Cost:
+    """Return the cost of one run by its results on a benchmark."""
+    settings = json.loads(results["settings"][0])
+    if "kind" in settings:
+        return Cost()
+    hours = {what[:3]: value for what, value in _encoding_hours(results) if what.endswith("million texts")}
+    indexed, megabytes, documents = 0.0, 0.0, 0.0
+    for path, split, subset in results.select("path", "split", "subset").iter_rows():
+        entry = _entry_of(_document(Path(path)), split, subset)
+        size, seconds = _recorded(entry, COST).get("index_mb"), _recorded(entry, COST, "phases").get("index")
+        if is_amount(size) and _documents(entry):
+            megabytes, documents = megabytes + size, documents + _documents(entry)
+            indexed += seconds if is_amount(seconds) else 0
+    if indexed and not hours:
+        hours = {"CPU": indexed / documents * 1e6 / 3600}
+    dims = settings.get("dims") or results["dims"].drop_nulls().first()
+    size = megabytes / documents * 1e3 if documents else dims * _BYTES_PER_DIMENSION / 1e3 if is_amount(dims) else None
+    return Cost(hours, size)
 
 
 def _document(path: Path) -> dict[str, Any]:

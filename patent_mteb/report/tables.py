@@ -21,7 +21,19 @@ from scipy.stats import rankdata
 
 from patent_mteb.identity import version
 from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text
-from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, number_columns, slug, text_columns
+from patent_mteb.report import jobs
+from patent_mteb.report.cells import (
+    MISSING,
+    Cell,
+    Column,
+    Score,
+    Table,
+    mark,
+    mean_cell,
+    number_columns,
+    slug,
+    text_columns,
+)
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.records import state_of_data
 from patent_mteb.report.rendering import COMPARED
@@ -160,6 +172,7 @@ class Ranking:
     scores: Mapping[str, float] = field(default_factory=dict)
     ranks: Mapping[str, int] = field(default_factory=dict)
     intervals: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # 95%; empty if nothing can be resampled
+    ends: Mapping[str, Score] = field(default_factory=dict)  # 95% interval of the scores, from the same resamples
 
 
 def rank_runs(
@@ -194,14 +207,16 @@ def rank_runs(
     means = _macro([np.concatenate([values[name] for name in group]).mean(axis=0) for group in groups.values()])
     ranks = _ranks(means[None])[0]
     resampled = {name: _resampled(values[name], runs, pairs.get(name)) for name in most[0]}
-    intervals = {}
+    intervals, ends = {}, {}
     if len(runs) > 1 and any(len(group) > 1 or len(resampled[group[0]]) > 1 for group in groups.values()):
         rng = np.random.default_rng(SEED)
-        drawn = _ranks(_macro([_drawn([resampled[name] for name in group], rng) for group in groups.values()]))
-        low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
+        drawn = _macro([_drawn([resampled[name] for name in group], rng) for group in groups.values()])
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+        ends = {run: Score(float(low[at]), float(high[at])) for at, run in enumerate(runs)}
+        low, high = np.quantile(_ranks(drawn), [0.025, 0.975], axis=0, method="inverted_cdf")
         intervals = {run: (int(min(low[at], ranks[at])), int(max(high[at], ranks[at]))) for at, run in enumerate(runs)}
     by_run = dict(zip(runs, means.tolist(), strict=True)), dict(zip(runs, ranks.tolist(), strict=True))
-    return Ranking(len(most[0]), most[1] == names.keys(), *by_run, intervals)
+    return Ranking(len(most[0]), most[1] == names.keys(), *by_run, intervals, ends)
 
 
 def _macro(means: Sequence[Floats]) -> Floats:
@@ -251,7 +266,7 @@ def build(collected: Collected, statistics: Statistics) -> list[Table]:
     """Return all tables: for each data source one over all benchmarks, and several a benchmark."""
     tables: list[Table] = []
     for source in collected.data_sources.values():
-        tables.append(replace(_overall(source, statistics), summary=True))
+        tables += [jobs.table(source, statistics), replace(_overall(source, statistics), summary=True)]
         for view in source.benchmarks:
             tables += _of_benchmark(view, statistics)
     return [table.marked() for table in tables]
@@ -284,13 +299,15 @@ def ranking(
         def overall(one: PatentBenchmark, own: Any = own, excluded: Any = excluded) -> Cell:
             return mean_cell(summary(one, own, excluded)["Overall"], _tasks(one), excluded)
 
-        means = (overall(benchmark), *_means(benchmark, own, excluded), *map(overall, further))
+        whole = replace(overall(benchmark), score=ranked.ends.get(label) if ranked.complete else None)
+        means = (whole, *_means(benchmark, own, excluded), *map(overall, further))
         rows.append((Cell(label), *_rank_cells(ranked, label), *means, Cell(f"{len(own)} of {len(tasks)}")))
     columns = (
         *text_columns(model="Model"),
         *_rank_columns(ranked),
-        Column("overall", "Overall"),
-        *(Column(slug(label), label) for label in (*benchmark.groups, *(one.name for one in further))),
+        Column("overall", "Overall", further=("low", "high")),
+        *(Column(slug(label), label) for label in benchmark.groups),
+        *(Column(slug(one.name), one.name, folded=True) for one in further),
         *text_columns(tasks="Tasks"),
     )
     if further:
@@ -308,14 +325,15 @@ def _order(ranked: Ranking, scores: Mapping[str, Mapping[str, float]]) -> list[s
 def _rank_cells(ranked: Ranking, run: str) -> list[Cell]:
     """Return the rank with its interval, and its score if that is not the overall score."""
     rank = Cell(ranked.ranks.get(run), 0, interval=ranked.intervals.get(run), ranked=False)
-    return [rank] if ranked.complete or not ranked.tasks else [rank, Cell(ranked.scores.get(run))]
+    score = Cell(ranked.scores.get(run), score=ranked.ends.get(run))
+    return [rank] if ranked.complete or not ranked.tasks else [rank, score]
 
 
 def _rank_columns(ranked: Ranking) -> list[Column]:
     rank = Column("rank", "Rank", marked=False, further=("interval_low", "interval_high"))
     if ranked.complete or not ranked.tasks:
         return [rank]
-    return [rank, Column("score", f"Score, {ranked.tasks} task{'s' * (ranked.tasks > 1)}")]
+    return [rank, Column("score", f"Score, {ranked.tasks} task{'s' * (ranked.tasks > 1)}", further=("low", "high"))]
 
 
 def _rank_notes(ranked: Ranking, runs: int, by_query: bool) -> list[str]:

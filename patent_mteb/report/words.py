@@ -5,7 +5,9 @@ Names from files are shown so that nothing in them is invisible or acts on a ter
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's controls (escape sequences and line breaks among them), formats (bidirectional controls), surrogates,
@@ -30,6 +32,23 @@ def visible(text: str, *, lines: bool = False) -> str:
 def inert(text: str) -> str:
     """Return a text as a cell of a csv file: visible, with an apostrophe before a formula."""
     return ("'" if text.startswith(_FORMULA) else "") + visible(text)
+
+
+_OF_FILE = re.compile(r"(.+?/[^/:]+\.(?:json|parquet|run|qrels|quarantined)): (.+)", re.DOTALL)
+
+
+def by_reason(messages: Iterable[str]) -> list[str]:
+    """Say each reason once: messages that differ only in the file before it become one, with the number of files."""
+    sharing: dict[str, list[str]] = {}
+    for message in messages:
+        named = _OF_FILE.fullmatch(message)
+        path, reason = named.groups() if named else ("", message)
+        sharing.setdefault(reason, []).append(path)
+    found = []
+    for reason, (first, *others) in sharing.items():
+        more = f" and {len(others)} more file{'s' * (len(others) > 1)}" if others else ""
+        found.append(f"{first}{more}: {reason}" if first else reason)
+    return found
 
 
 def shortened(text: str, length: int) -> str:

@@ -33,6 +33,16 @@ logger = logging.getLogger(__name__)
 __all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "score_table", "summary"]
 _Item = TypeVar("_Item")
 
+PRIOR_ART = "Find prior art"
+SAME_FIELD = "Find prior art in the same field"
+OTHER_FIELDS = "Find prior art in other fields"
+ONE_CLAIM = "Find prior art from one claim"
+SUMMARY = "Find prior art from a machine summary"
+SORTING = "Sort patents into classes"
+LANDSCAPE = "Map a landscape"
+JOBS = (PRIOR_ART, SAME_FIELD, OTHER_FIELDS, ONE_CLAIM, SUMMARY, SORTING, LANDSCAPE)
+"""Jobs of people who work with patents, in the order of reports. A benchmark may have others."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -51,6 +61,7 @@ class Facts:
         spread: whether to report the largest minus the smallest task score.
         prefix: prefix of the task names, which reports omit within the benchmark.
         headline: the main retrieval task.
+        jobs: the task and the slice of it (empty for all judgements) that stand for a job (:data:`JOBS`).
         short_names: short task names that do not follow from the prefix.
         domain_tasks: tasks for citations inside and outside the domain: mixed task -> ``{"in": task, "out": task}``.
         lacking: suffix of tasks that lack certain texts; reports compare them with the same task without the suffix.
@@ -79,6 +90,7 @@ class Facts:
     spread: bool = False
     prefix: str = ""
     headline: str = ""
+    jobs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     short_names: Mapping[str, str] = field(default_factory=dict)
     domain_tasks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     lacking: str = ""

@@ -34,7 +34,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.base import document_text
 from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import ONE_CLAIM, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, is_text, log_counts, read_unique, refuse_truncated, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
 
@@ -63,6 +63,12 @@ FACTS = Facts(
     split="train",
     prefix="PatentDAPFAM",
     headline="PatentDAPFAMTACToTACRetrieval",
+    jobs={
+        PRIOR_ART: ("PatentDAPFAMTACToTACRetrieval", ""),
+        SAME_FIELD: ("PatentDAPFAMTACToTACRetrieval", "in"),
+        OTHER_FIELDS: ("PatentDAPFAMTACToTACRetrieval", "out"),
+        ONE_CLAIM: ("PatentDAPFAMClaim1ToClaim1Retrieval", ""),
+    },
     prompt_rows=((r"PatentDAPFAM\w+Retrieval(\.mteb)?", "retrieval_MIXED"),),
     paper="dapfam",
 )

@@ -31,7 +31,7 @@ from patent_mteb.recipes.novelty import FAMILIES, NAME, TRUTH
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -59,6 +59,9 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatSnapNovelty",
     headline="PatSnapNoveltyTACToTACRetrieval",
+    jobs={
+        PRIOR_ART: ("PatSnapNoveltyTACToTACRetrieval", ""),
+    },
     prompt_rows=((r"PatSnapNovelty\w+Retrieval", "retrieval_MIXED"),),
     replaced=("PatSnap",),
     known_by=(TRUTH,),

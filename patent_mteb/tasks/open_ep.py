@@ -23,7 +23,7 @@ from patent_mteb.recipes import open_ep as recipe
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.tasks.base import make_task, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import ONE_CLAIM, PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.open_us import CLAIM_SCORING, INSTRUCTIONS, PARTS, OpenRetrieval, Spec, names_in, open_tasks
 from patent_mteb.tasks.retrieval import RetrievalTables
@@ -80,6 +80,10 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatentOpenEP",
     headline="PatentOpenEPClaimToClaimsRetrieval",
+    jobs={
+        PRIOR_ART: ("PatentOpenEPTACToTACRetrieval", ""),
+        ONE_CLAIM: ("PatentOpenEPClaimToTACRetrieval", ""),
+    },
     short_names={"PatentOpenEPClaimToClaimsRetrieval": "Claim→Claims"},
     prompt_rows=((r"PatentOpenEP\w+Retrieval", "retrieval_MIXED"),),
     replaced=("Patent",),

@@ -30,7 +30,7 @@ from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import ONE_CLAIM, PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables
 
@@ -221,6 +221,10 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatentOpenUS",
     headline="PatentOpenUSTACToTACRetrieval",
+    jobs={
+        PRIOR_ART: ("PatentOpenUSTACToTACRetrieval", ""),
+        ONE_CLAIM: ("PatentOpenUSClaimToTACRetrieval", ""),
+    },
     short_names={"PatentOpenUSTACToTACRetrieval": "TAC→TAC"},
     prompt_rows=((r"PatentOpenUS(Grants)?(TAC|Abstract|Claims|Claim)To\w+Retrieval", "retrieval_MIXED"),),
     section_grid={spec.name("PatentOpenUS"): (spec.query, spec.document) for spec in SPECS},
@@ -237,6 +241,7 @@ GRANTS_FACTS = replace(
     ),
     prefix="PatentOpenUSGrants",
     headline="PatentOpenUSGrantsTACToTACRetrieval",
+    jobs={PRIOR_ART: ("PatentOpenUSGrantsTACToTACRetrieval", "")},
     short_names={"PatentOpenUSGrantsTACToTACRetrieval": "TAC→TAC"},
     prompt_rows=(),
     section_grid={spec.name("PatentOpenUSGrants"): (spec.query, spec.document) for spec in SPECS[:3]},

@@ -62,6 +62,7 @@ def _facts(facts: Facts, own: Own) -> Facts:
         license=_license(own.licence),
         prefix=renamed(facts.prefix),
         headline=renamed(facts.headline) if facts.headline else "",
+        jobs={job: (renamed(task), part) for job, (task, part) in facts.jobs.items()},
         short_names={renamed(task): short for task, short in facts.short_names.items()},
         domain_tasks={
             renamed(task): {side: renamed(part) for side, part in sides.items()}

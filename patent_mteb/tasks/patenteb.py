@@ -34,7 +34,7 @@ from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import LANDSCAPE, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
@@ -164,6 +164,13 @@ FACTS = Facts(
     date=("1980-01-01", "2023-06-20"),
     prefix="PatenTEB",
     headline="PatenTEBRetrievalMIXED",
+    jobs={
+        PRIOR_ART: ("PatenTEBRetrievalMIXED", ""),
+        SAME_FIELD: ("PatenTEBRetrievalIN", ""),
+        OTHER_FIELDS: ("PatenTEBRetrievalOUT", ""),
+        SORTING: ("PatenTEBText2IPC3", ""),
+        LANDSCAPE: ("PatenTEBFullIPCClustering", ""),
+    },
     domain_tasks={"PatenTEBRetrievalMIXED": {"in": "PatenTEBRetrievalIN", "out": "PatenTEBRetrievalOUT"}},
     prompt_rows=tuple(TASK_PROMPTS.items()),
     paper="patenteb",

@@ -50,7 +50,7 @@ from patent_mteb.search.passages import BestSection
 from patent_mteb.search.run import Run
 from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import make_task, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import PRIOR_ART, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
 
@@ -431,6 +431,10 @@ FACTS = Facts(
     license="not specified",
     date=("2005-01-01", "2022-12-31"),
     prefix="PatentMap",
+    jobs={
+        PRIOR_ART: ("PatentMapAbsToAbsRetrieval", ""),
+        SORTING: ("PatentMapIPCClassification", ""),
+    },
     prompt_rows=((r"PatentMap\w+Retrieval", "retrieval_MIXED"), (r"PatentMap\w+Classification", "class_text2ipc3")),
     paper="patentmap",
 )

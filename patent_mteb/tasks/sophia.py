@@ -29,7 +29,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import PRIOR_ART, SUMMARY, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PAPER_PREFIX, Folder, PatentRetrieval, RetrievalTables
 
@@ -54,6 +54,10 @@ FACTS = Facts(
     spread=True,
     prefix="Sophia",
     headline="SophiaTacdRetrieval",
+    jobs={
+        PRIOR_ART: ("SophiaTacdRetrieval", ""),
+        SUMMARY: ("SophiaAiAbRetrieval", ""),
+    },
     prompt_rows=((r"Sophia\w+Retrieval", "retrieval_MIXED"),),
     paper="sophia",
     paper_queries=10_000,  # §3.2

@@ -40,7 +40,16 @@ from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.recipes.label_sets import LABEL_SETS, SPLITS, LabelSet
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, check
 from patent_mteb.tasks.base import PatentTask, make_task, sections_of, task_metadata
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import (
+    LANDSCAPE,
+    ONE_CLAIM,
+    OTHER_FIELDS,
+    PRIOR_ART,
+    SAME_FIELD,
+    SORTING,
+    Facts,
+    PatentBenchmark,
+)
 from patent_mteb.tasks.checks import check_unseen_labels, log_counts, refuse_constant, refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
 from patent_mteb.tasks.frozen import FrozenTask
@@ -320,6 +329,14 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="WIPOAT",
     headline="PatentCitationRetrieval",
+    jobs={
+        PRIOR_ART: ("PatentCitationRetrieval", ""),
+        SAME_FIELD: ("PatentCitationRetrieval", "in"),
+        OTHER_FIELDS: ("PatentCitationRetrieval", "out"),
+        ONE_CLAIM: ("WIPOATClaim1ToTACRetrieval", ""),
+        SORTING: ("WIPOATEmergingClassification", ""),
+        LANDSCAPE: ("WIPOATEmergingClustering", ""),
+    },
     short_names={"PatentCitationRetrieval": "TAC→TAC"},
     lacking=".NoDWPI",  # §3.6
     prompt_rows=(

@@ -53,7 +53,7 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
     label = f"{task.name}.sample" if kind == "sample" else task.name
     by_query = queries and (task.name == HEADLINE or task.benchmark == "Sophia")
     per_query = np.clip(rng.normal(0.25 + 0.015 * number, 0.2, queries), 0, 1) if by_query else None
-    parts = _parts(per_query) if by_query and task.benchmark == "Sophia" else {}
+    parts = (_parts if task.benchmark == "Sophia" else _domains)(per_query) if by_query else {}
     value = round(float(rng.normal(0.3 + 0.012 * number, 0.02) if per_query is None else per_query.mean()), 5)
     main = task.main_score
     scores = {
@@ -113,6 +113,12 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
 
 def subset_of(task, revision):
     return Source(task.data, "hub", revision).subset
+
+
+def _domains(scores):
+    """IN of all queries, OUT of every second one."""
+    known = list(map(float, scores))
+    return {"in": known, "out": [score if place % 2 else None for place, score in enumerate(known)]}
 
 
 def _parts(scores):

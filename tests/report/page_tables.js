@@ -72,18 +72,30 @@ async function collectBySlice(frame, tab, seen) {
   box.remove(); // its last table was read
 }
 
+// The table of jobs: a row as texts by their keys, with the digits that an interval supports and with four.
+function readJobs(frame, tab, jobs) {
+  for (const row of all(frame, ".jobs tbody tr")) {
+    jobs.push([tab, Object.fromEntries([...row.querySelectorAll("[data-key]")].map((node) => [node.dataset.key, node.textContent]))]);
+  }
+}
+
 watch(async (frame) => {
-  const [tables, cards] = [[], {}];
+  const [tables, jobs] = [[], []];
   for (const button of all(frame, "[role=tab]")) {
     button.click();
     await settle(100);
     const tab = button.textContent;
-    for (const card of all(frame, ".card")) cards[card.querySelector("h3").textContent] = card.lastElementChild.textContent;
+    readJobs(frame, tab, jobs);
+    if (all(frame, ".jobs").length) {
+      await click(frame, "four, with intervals", ".switch button");
+      readJobs(frame, tab, jobs);
+      await click(frame, "as sure", ".switch button");
+    }
     await collectSlices(frame, tab, tables);
     await collectBySlice(frame, tab, tables);
     for (const box of all(frame, "details.part")) if (box.querySelector("summary").textContent !== "Charts") box.open = true;
     await settle(100);
     await collectTables(frame, tab, tables);
   }
-  return { tables, cards, problems: frame.contentWindow.problems };
+  return { tables, jobs, problems: frame.contentWindow.problems };
 });

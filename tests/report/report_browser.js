@@ -29,7 +29,7 @@ function collectNumbers(frame, label, seen) {
 }
 
 function lookForKnown(frame, seen) {
-  const numbers = all(frame, "main td.number, main .headline").filter((node) => /\d/.test(node.textContent));
+  const numbers = all(frame, "main td.number").filter((node) => /\d/.test(node.textContent));
   seen.said += numbers.filter((node) => node.known).length;
   seen.unsaid.push(...numbers.filter((node) => !node.known || !node.known.lines().length).map((node) => node.outerHTML));
 }
@@ -43,7 +43,7 @@ async function openEveryTab(frame, seen) {
       heading: one(frame, "h2").textContent,
       banner: one(frame, ".banner")?.textContent ?? "",
       charts: all(frame, "main figure svg").length,
-      cards: all(frame, ".card h3").map((node) => node.textContent),
+      jobs: all(frame, ".jobs tbody th a").map((node) => node.textContent),
       selected: all(frame, "[role=tab][aria-selected=true]").map((tab) => tab.textContent),
       hash: frame.contentWindow.location.hash,
     };
@@ -70,6 +70,8 @@ async function sortAndFilter(frame, seen, place) {
   headCells(frame)[place].click();
   await settle();
   seen.ascending = column(frame, place);
+  headCells(frame)[place].click(); // the order stays in the slices
+  await settle();
   await set(frame, "#filter", "ACME  small", "input");
   seen.filtered = column(frame, 0);
   await set(frame, "#filter", "nothing fits this", "input");
@@ -109,9 +111,9 @@ async function switchSlices(frame, seen) {
   const made = box.querySelector("table");
   const place = headCells(frame, made).findIndex((head) => head.textContent.endsWith("RU"));
   seen.bySlice = Object.fromEntries(rows(frame, made).map((row) => [row.cells[0].textContent, row.cells[place].firstChild.textContent]));
-  await click(frame, "± shown", ".switch button");
+  await click(frame, "four, with intervals", ".switch button");
   seen.withInterval = table(frame).innerText;
-  await click(frame, "hidden", ".switch button");
+  await click(frame, "as sure", ".switch button");
 }
 
 async function lookBehindNumbers(frame, seen, place) {

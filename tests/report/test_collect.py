@@ -9,6 +9,7 @@ from report_folders import DATE, HEADLINE, add, attest, data_revision, model_fol
 
 from patent_mteb.errors import DataError
 from patent_mteb.report.collect import collect
+from patent_mteb.report.words import by_reason
 from patent_mteb.tasks.suite import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
@@ -327,3 +328,16 @@ def test_prompts_are_those_that_the_result_recorded(tmp_path):
         0.5: 'query: "find: "',
     }
     assert "prompts" not in set(collected.scores["measure"])
+
+
+def test_a_reason_is_said_once_with_the_number_of_files():
+    paths = [f"r/org__m{number}/r1/{task}.json" for number in (1, 2) for task in ("A", "B")]
+    messages = [f"{path}: measured on another revision: c1; left out. Remedy: run it again." for path in paths]
+    messages += ["r/org__m1/r1/C.json: damaged. Remedy: delete it.", "3 results have no scores by query."]
+    assert by_reason(messages) == [
+        f"{paths[0]} and 3 more files: measured on another revision: c1; left out. Remedy: run it again.",
+        "r/org__m1/r1/C.json: damaged. Remedy: delete it.",
+        "3 results have no scores by query.",
+    ]
+    assert by_reason(messages[:2])[0].startswith(f"{paths[0]} and 1 more file: ")
+    assert by_reason([]) == []

@@ -24,6 +24,7 @@ from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.suite import suite_tasks
 
 EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
+SORTED = ["Sort patents into classes", "Map a landscape"]
 TABS = ["All benchmarks", "DAPFAM", "All benchmarks (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
 
 
@@ -262,6 +263,24 @@ def seen(request, observed):
     return frame
 
 
+@pytest.mark.slow
+def test_a_link_restores_what_was_chosen(browser, made, tmp_path):
+    seen = observe(browser, made.read_text(), "report_state.js", tmp_path, widths={"wide": 1280, "again": 1280})
+    for frame in ("wide", "again"):
+        assert "failed" not in seen[frame], seen[frame]
+        assert seen[frame]["problems"] == []
+    assert seen["again"]["defaults"] == "#real-overall"  # no choice is written that is the default
+    link = seen["wide"]["link"]
+    assert link.startswith("#sample-wipo-at?") and seen["again"]["link"] == link
+    keys = {"filter", "digits", "show", "slice", "sort", "columns", "slices", "queries", "task", "first", "second"}
+    assert {pair.partition("=")[0] for pair in link.partition("?")[2].split("&")} == {*keys, "query"}
+    state = seen["wide"]["state"]
+    assert seen["again"]["state"] == state
+    assert state["fields"] == ["acme", "model 1", "jurisdiction_jp", "1", "2", "0"]
+    assert "descending" in state["sorted"] and len(state["rows"]) == 2
+    assert state["open"][:2] == ["By slice", "Query by query"]
+
+
 def main_scores(world, part=""):
     scores = {}
     for path in (world / "results").glob(f"*/r1/{HEADLINE}.sample.json"):
@@ -285,7 +304,8 @@ def test_every_tab_opens(seen):
         assert tab["banner"].startswith("Built-in sample") == ("sample" in label)
         assert tab["hash"].startswith("#sample" if "sample" in label else "#real")
     assert seen["WIPO-AT (sample)"]["charts"] == 5
-    assert seen["All benchmarks (sample)"]["cards"] == ["WIPO-AT", "PatenTEB"]
+    jobs = ["", " in the same field", " in other fields"]
+    assert seen["All benchmarks (sample)"]["jobs"] == [*(f"Find prior art{job}" for job in jobs), *SORTED]
     assert seen["published"]["folded"]
     assert "acme/large" in seen["published"]["text"]
     assert "measured here" in seen["published"]["text"]

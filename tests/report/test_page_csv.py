@@ -93,6 +93,30 @@ class Files:
         return (self.runs[run][FACTS[title]], "") if title in FACTS else None
 
 
+def of_jobs(files, observed):
+    """(key, job, shown, wanted) of the tables of jobs; a group is compared by the names that it shows."""
+    short = {run["label"]: run["short"] for run in files.content["runs"]}
+    fronts = {tab["label"]: tab["data_source"] for tab in files.content["tabs"] if tab["kind"] == "front"}
+    for label, cells in observed["jobs"]:
+        (row,) = [row for row in files.tables[f"{fronts[label]}-jobs"] if row["job"] == cells["job"]]
+        for key, shown in cells.items():
+            wanted = row[key]
+            if key in ("helped", "hurt"):
+                wanted = f"{100 * int(wanted) / int(row['queries']):.0f} of 100"
+            elif key == "measure":
+                wanted = measure_title(wanted)
+            elif key == "best" and wanted:
+                names = [short[run] for run in wanted.split("; ")]
+                wanted = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+                shown = re.sub(r" \(\d+ not compared\)$", "", shown)
+            elif key == "best":
+                assert shown.startswith(("not compared; highest: ", "not ranked: ")) or "(the only model)" in shown
+                continue
+            elif key == "cheapest" and wanted:
+                shown, wanted = shown.partition(" (by ")[0], short[wanted]
+            yield key, cells["job"], shown, wanted
+
+
 def of_runs(files, tab, seen):
     """(column, row, shown, wanted) of a table with a run in each row."""
     for (run, _), *cells in seen["rows"]:
@@ -150,10 +174,8 @@ def test_a_run_is_named_with_its_settings_and_few_queries_are_neither_tied_nor_t
     text = (tmp_path / "out" / "index.html").read_text("utf-8")
     observed = observe(browser, text, "page_tables.js", tmp_path, widths={"wide": 1280})["wide"]
     assert observed["problems"] == []
-    assert observed["cards"] == {
-        "WIPO-AT": "No model has a score on enough queries.",
-        "PatentMap": "best of 2 models, statistically tied with 1",
-    }
+    best = {row["job"]: row["best"] for _, row in observed["jobs"]}
+    assert best["Find prior art"] == "not ranked: 25 queries"
     tabs = ("All benchmarks (sample)", "WIPO-AT (sample)")
     front, scores = (seen for seen in observed["tables"] if seen["tab"] in tabs and not seen["part"])
     assert sorted(row[0][0] for row in front["rows"]) == sorted(row[0][0] for row in scores["rows"]) == labels
@@ -184,7 +206,12 @@ def test_every_column_of_every_table_is_that_of_the_csv_files(browser, tmp_path,
             if not same(shown, wanted) or state != mark:
                 where = seen["tab"], seen["part"], seen.get("slice", ""), column, row
                 wrong.append((*where, (shown, state), (wanted, mark)))
+    for key, job, shown, wanted in of_jobs(files, observed):
+        checked += 1
+        wrong += [] if same(shown, wanted) else [(job, key, shown, wanted)]
     assert wrong == []
+    fronts = [tab for tab in files.content["tabs"] if tab["kind"] == "front"]
+    assert len(observed["jobs"]) == 2 * sum(len(tab["jobs"]["rows"]) for tab in fronts) > 0
     assert len(files.content["tabs"]) == len({seen["tab"] for seen in observed["tables"]})
     assert columns >= {"Rank", "Overall", "Tasks", "Dimensions", "TAC→TAC"}
     assert count == 1 or columns >= {"Tied with", "Holm p", "#"}

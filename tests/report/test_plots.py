@@ -143,15 +143,27 @@ def test_lines():
     ]
 
 
-def test_scale_scatter_with_a_log_linear_fit():
-    sizes = [1e7, 1e8, 1e9]
-    frame = pl.DataFrame({"model": ["a", "b", "c"], "x": sizes, "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
+def test_scale_scatter_has_a_log_linear_fit_from_eight_models_on():
+    sizes = [10.0**power for power in range(2, 10)]
+    values = [power / 20 for power in range(2, 10)]
+    frame = pl.DataFrame({"model": list("abcdefgh"), "x": sizes, "group": ["R"] * 8, "value": values})
     (axes,) = drawing.scale_scatter(frame).axes
     points, fit = axes.lines
-    assert (list(points.get_xdata()), list(points.get_ydata())) == (sizes, [0.1, 0.2, 0.3])
-    assert list(fit.get_ydata()) == pytest.approx([0.1, 0.3])
-    assert texts(axes) == ["a", "b", "c"]
-    assert axes.get_legend().get_texts()[0].get_text() == "log-linear fit, R² 1.00, n 3"
+    assert (list(points.get_xdata()), list(points.get_ydata())) == (sizes, values)
+    assert list(fit.get_ydata()) == pytest.approx([0.1, 0.45])
+    assert texts(axes) == list("abcdefgh")
+    assert axes.get_legend().get_texts()[0].get_text() == "log-linear fit, R² 1.00, n 8"
+    (axes,) = drawing.scale_scatter(frame[:7]).axes
+    assert len(axes.lines) == 1
+
+
+def test_a_slice_of_few_queries_has_a_dagger_in_a_heatmap():
+    groups = {"CN": 400, "DE": 49}
+    rows = [(model, group, 0.5, n) for model in ("a", "b") for group, n in groups.items()]
+    frame = pl.DataFrame(rows, schema=["model", "group", "value", "n"], orient="row")
+    axes = drawing.heatmap(frame, label="filing jurisdiction").axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["CN\nn 400", "DE†\nn 49"]
+    assert axes.get_xlabel() == "filing jurisdiction (†: too few queries)"
 
 
 def test_sizes_within_a_power_of_ten_have_ticks_too():

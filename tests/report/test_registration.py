@@ -95,7 +95,7 @@ def test_its_results_are_unknown_before_and_known_after(fresh_catalogue, tmp_pat
 def test_it_has_tables_of_its_own(measured):
     tables = built_tables(measured, "acme/small")
     assert set(tables) == {
-        *("sample-overall", "sample-wipo-at", "sample-wipo-at-tasks"),
+        *("sample-jobs", "sample-overall", "sample-wipo-at", "sample-wipo-at-tasks"),
         *("sample-known-items", "sample-known-items-tasks", "sample-known-items-domains"),
         *("sample-known-items-statistics", "sample-known-items-detectable"),
     }

@@ -4,10 +4,12 @@ import io
 import re
 
 import pytest
-from many_models import names
+from many_models import many_models, names
+from report_folders import built_tables
 from rich.console import Console
 from rich.text import Text
 
+from patent_mteb.report.rendering import as_csv, as_markdown, as_terminal
 from patent_mteb.report.terminal import Sheet, folded
 
 MODELS = names(5)
@@ -80,3 +82,16 @@ def test_names_are_broken_after_separators_and_stay_whole():
             assert "".join(lines) == model
             assert all(re.search(r"[/_.=,@+\-]$", line) for line in lines[:-1])
     assert folded(MODELS[0], 200) == MODELS[0]
+
+
+@pytest.mark.slow
+def test_the_front_table_fits_80_columns_in_two_lines_a_model(tmp_path):
+    """Benchmarks that do not count towards the score are named as columns of the other formats."""
+    root = many_models(tmp_path, 2)
+    front = next(table for name, table in built_tables(root).items() if name == "sample-overall")
+    lines = shown(as_terminal(front), 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    start = next(at for at, line in enumerate(lines) if line.startswith("organisation-1"))
+    assert lines[start + 1].split()[-3:] == ["172", "of", "172"]
+    assert any(line.startswith("In the other formats: PatentOpenUS, PatentOpenUSGrants.") for line in lines)
+    assert "patentopenus" in as_csv(front).partition("\n")[0] and "PatentOpenUS" in as_markdown(front)

@@ -48,15 +48,18 @@ function labelled(id, label, control, wide = false) {
   return make("div", { class: wide ? "wide" : null }, make("label", { for: id }, label), control);
 }
 
-function choice(options, chosen, change) {
-  const select = make("select", { onchange: () => change(select.value) }, ...options.map(([value, label]) => make("option", { value }, label)));
-  select.value = chosen;
+/** A list to choose from, whose choice is in the address under a key. */
+function choice(key, options, start, change) {
+  const choose = () => { keep(key, select.value, start); change(select.value); };
+  const select = make("select", { onchange: choose }, ...options.map(([value, label]) => make("option", { value }, label)));
+  select.value = kept(key, start);
+  if (select.selectedIndex < 0) select.value = start;
   return select;
 }
 
-function switches(label, options, chosen, change) {
+function switches(label, options, start, change) {
   const buttons = options.map(([value, title]) =>
-    make("button", { type: "button", "data-value": value, "aria-pressed": String(value === chosen), onclick: () => choose(value) }, title));
+    make("button", { type: "button", "data-value": value, "aria-pressed": String(value === start), onclick: () => choose(value) }, title));
   function choose(value) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.value === value));
     change(value);

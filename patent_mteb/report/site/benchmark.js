@@ -72,7 +72,8 @@ function scoreCell(tab, slice, place, task) {
 }
 
 function scores(tab) {
-  const state = { slice: "", group: "" };
+  const state = { slice: kept("slice"), group: kept("group") };
+  if (!(state.slice in tab.values)) state.slice = "";
   const holder = make("div");
 
   function paint() {
@@ -100,14 +101,14 @@ function scores(tab) {
   const judged = Object.keys(SLICES).filter((slice) => slice in tab.values);
   const others = Object.keys(tab.values).filter((slice) => !(slice in SLICES));
   const groups = [...new Set(tab.tasks.map((task) => task.group))];
-  const slices = others.length ? choice([["", "all judgements"], ...others.map((slice) => [slice, `${FAMILIES[familyOf(slice)] ?? familyOf(slice)}: ${sliceTitle(slice)}`])], "", (value) => { state.slice = value; paint(); press(value); }) : null;
-  const sides = judged.length > 1 ? switches("Judgements", judged.map((slice) => [slice, SLICES[slice]]), "", (value) => { state.slice = value; if (slices) slices.value = ""; paint(); }) : null;
+  const slices = others.length ? choice("slice", [["", "all judgements"], ...others.map((slice) => [slice, `${FAMILIES[familyOf(slice)] ?? familyOf(slice)}: ${sliceTitle(slice)}`])], "", (value) => { state.slice = value; paint(); press(value); }) : null;
+  const sides = judged.length > 1 ? switches("Judgements", judged.map((slice) => [slice, SLICES[slice]]), state.slice, (value) => { keep("slice", value); state.slice = value; if (slices) slices.value = ""; paint(); }) : null;
   const press = (value) => { for (const button of sides?.querySelectorAll("button") ?? []) button.setAttribute("aria-pressed", String(button.dataset.value === value)); };
   const controls = make("div", { class: "controls" },
     sides,
     sureSwitch(paint),
     slices ? labelled("slice", "Slice", slices) : null,
-    groups.length > 1 ? labelled("group", "Tasks", choice([["", "all"], ...groups.map((group) => [group, group])], "", (value) => { state.group = value; paint(); })) : null,
+    groups.length > 1 ? labelled("group", "Tasks", choice("group", [["", "all"], ...groups.map((group) => [group, group])], "", (value) => { state.group = value; paint(); })) : null,
   );
   paint();
   return [make("div", { class: "bars" }, filterBar, controls), holder];
@@ -117,10 +118,12 @@ function scores(tab) {
 
 function bySlice(tab) {
   const families = Map.groupBy(Object.keys(tab.values).filter((slice) => !(slice in SLICES)), familyOf);
-  const state = { family: [...families.keys()][0], about: "task 0" };
+  const state = { family: kept("by", [...families.keys()][0]) };
   const holder = make("div");
   const measured = tab.tasks.map((_, task) => task).filter((task) => [...families.values()].flat().some((slice) => tab.values[slice].some((row) => row[task] !== null)));
-  state.about = `task ${measured[0]}`;
+  const firstTask = `task ${measured[0]}`;
+  state.about = kept("show", firstTask);
+  if (!families.has(state.family)) [state.family] = families.keys();
 
   function paint() {
     const [kind, number] = state.about.split(" ");
@@ -140,19 +143,22 @@ function bySlice(tab) {
         return { ...cell, behind, above: "", shade: isNumber(cell.value) ? (cell.value - low) / (high - low || 1) : null };
       })],
     }));
-    replace(holder, table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat" }).holder);
+    replace(holder, table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat", key: "-slices" }).holder);
   }
 
   const about = [...measured.map((task) => [`task ${task}`, `models on ${tab.tasks[task].short}`]), ...tab.runs.map((run, place) => [`model ${place}`, `tasks of ${runs[run].label}`])];
   const controls = make("div", { class: "controls" },
-    labelled("about", "Show", choice(about, state.about, (value) => { state.about = value; paint(); })),
-    families.size > 1 ? labelled("family", "By", choice([...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), state.family, (value) => { state.family = value; paint(); })) : null);
+    labelled("about", "Show", choice("show", about, firstTask, (value) => { state.about = value; paint(); })),
+    families.size > 1 ? labelled("family", "By", choice("by", [...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), [...families.keys()][0], (value) => { state.family = value; paint(); })) : null);
   paint();
   return [make("p", { class: "soft" }, "Here the colour is the score. ≈: statistically tied with the best model."), controls, holder];
 }
 
-function termsOf(tab) {
-  const words = new Set([...tab.tasks.flatMap((task) => [...task.short.split(/[^\w@]+/), task.measure, ...task.name.split(/(?=DWPI)|\W/).filter((part) => part.startsWith("DWPI"))]), ...Object.keys(tab.values).map(sliceTitle), ...tab.further.flatMap((spec) => spec.columns.map((column) => column.title.split(" ")[0].toUpperCase()))]);
+function wordsOf(tab) {
+  return new Set([...tab.tasks.flatMap((task) => [...task.short.split(/[^\w@]+/), task.measure, ...task.name.split(/(?=DWPI)|\W/).filter((part) => part.startsWith("DWPI"))]), ...Object.keys(tab.values).map(sliceTitle), ...tab.further.flatMap((spec) => spec.columns.map((column) => column.title.split(" ")[0].toUpperCase()))]);
+}
+
+function termsOf(words) {
   const found = Object.entries(data.terms).filter(([term]) => words.has(term));
   if (!found.length) return null;
   return make("dl", { class: "terms", "aria-label": "What the words mean" }, ...found.map(([term, meaning]) => make("div", {}, make("dt", {}, term), make("dd", {}, meaning))));
@@ -160,18 +166,18 @@ function termsOf(tab) {
 
 function benchmark(tab) {
   const other = Object.keys(tab.values).some((slice) => !(slice in SLICES));
-  const box = { node: tab.explorers.length ? folded("Query by query", () => explorer(tab)) : null };
+  const box = { node: tab.explorers.length ? folded("Query by query", () => explorer(tab), false, "queries") : null };
   const scored = make("div", {}, ...scores(tab));
   if (box.node) explorable(tab, box)(scored);
   return [
     make("p", {}, `${tab.about} `, tab.reference ? make("a", { href: tab.reference, rel: "noreferrer" }, "Paper") : null, make("span", { class: "soft" }, ` Licence of the data: ${tab.licence}.`)),
     scored,
-    termsOf(tab),
+    termsOf(wordsOf(tab)),
     ...notes(tab.notes),
-    other ? folded("By slice", () => bySlice(tab)) : null,
+    other ? folded("By slice", () => bySlice(tab), false, "slices") : null,
     box.node,
-    tab.charts.length ? folded("Charts", () => [make("div", { class: "figures" }, ...tab.charts.map(chart))], true) : null,
-    ...tab.further.map((spec) => folded(spec.title, () => [plain(spec).holder, ...notes(spec.notes)])),
-    ...tab.published.map((spec, place) => folded(spec.title, () => [...searchable(plain(spec), `rows-${place}`, "Filter rows"), ...notes(spec.notes)])),
+    tab.charts.length ? folded("Charts", () => [make("div", { class: "figures" }, ...tab.charts.map(chart))], true, "charts") : null,
+    ...tab.further.map((spec, at) => folded(spec.title, () => [plain(spec, `-more${at}`).holder, ...notes(spec.notes)], false, `more${at}`)),
+    ...tab.published.map((spec, at) => folded(spec.title, () => [...searchable(plain(spec, `-paper${at}`), `rows-${at}`, "Filter rows"), ...notes(spec.notes)], false, `paper${at}`)),
   ];
 }

@@ -247,8 +247,8 @@ function chart(spec) {
   const holder = make("div", { class: "canvas", role: "group", "aria-label": spec.title });
   const caption = make("figcaption", {}, spec.title);
   const facets = spec.facet ? [...new Set(spec.rows.map((row) => row[3]))] : [];
-  const control = facets.length > 1 ? make("label", { class: "facet" }, `${spec.facet === "what" ? "Cost" : spec.facet[0].toUpperCase() + spec.facet.slice(1)} `, choice(facets.map((facet, at) => [String(at), nameOf(facet)]), "0", (value) => { state.facet = facets[Number(value)]; paint(); })) : null;
-  state.facet = facets[0] ?? null;
+  const control = facets.length > 1 ? make("label", { class: "facet" }, `${spec.facet === "what" ? "Cost" : spec.facet[0].toUpperCase() + spec.facet.slice(1)} `, choice(`of ${spec.title}`, facets.map((facet, at) => [String(at), nameOf(facet)]), "0", (value) => { state.facet = facets[Number(value)]; paint(); })) : null;
+  state.facet = facets[Number(kept(`of ${spec.title}`, "0"))] ?? facets[0] ?? null;
 
   function paint() {
     const shown = spec.rows.filter((row) => shownIn(row[0]) && (!facets.length || row[3] === state.facet));

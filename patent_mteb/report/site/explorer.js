@@ -31,7 +31,8 @@ function foundList(spec, place, query) {
 function queryNode(spec, query, first, second) {
   const score = (place) => fixed(spec.scores[place][query] / 1e4);
   const names = [first, second].map((place) => runs[spec.runs[place]].label);
-  return make("details", { class: "query" },
+  const show = (event) => keep("query", event.target.open ? spec.queries[query] : "");
+  return make("details", { class: "query", open: kept("query") === spec.queries[query], ontoggle: show },
     make("summary", {}, make("strong", {}, spec.queries[query]), ` ${score(first)} against ${score(second)}`, spec.texts.length ? make("span", { class: "soft" }, ` ${cut(spec.texts[query], 420)}`) : null),
     spec.texts.length ? make("p", {}, spec.texts[query]) : null,
     spec.top.length ? make("div", { class: "sides" }, ...[first, second].map((place, at) => make("div", {}, make("h4", {}, names[at]), foundList(spec, place, query)))) : make("p", { class: "soft" }, "First documents are shown for the headline task, if its rankings are next to the results (run --save-runs)."));
@@ -61,18 +62,35 @@ function explorer(tab, wanted) {
 
   function pick() {
     const models = state.spec.runs.map((run, place) => [String(place), runs[run].label]);
+    const model = (key, side) => choice(key, models, "", (value) => { state[side] = Number(value); paint(); });
     pickers.replaceChildren(
-      labelled("explored", "Task", choice(tab.explorers.map((spec, at) => [String(at), tab.tasks.find((task) => task.name === spec.task).short]), String(tab.explorers.indexOf(state.spec)), (value) => { state.spec = tab.explorers[Number(value)]; bestTwo(); pick(); })),
-      labelled("first-model", "Model", choice(models, String(state.first), (value) => { state.first = Number(value); paint(); })),
-      labelled("second-model", "against", choice(models, String(state.second), (value) => { state.second = Number(value); paint(); })));
+      labelled("explored", "Task", choice("task", tab.explorers.map((spec, at) => [String(at), tab.tasks.find((task) => task.name === spec.task).short]), "0", (value) => { ask(Number(value)); })),
+      labelled("first-model", "Model", model("first", "first")),
+      labelled("second-model", "against", model("second", "second")));
+    pickers.querySelector("#first-model").value = String(state.first);
+    pickers.querySelector("#second-model").value = String(state.second);
     paint();
   }
 
-  state.spec = tab.explorers.find((spec) => spec.task === wanted?.task) ?? state.spec;
-  bestTwo();
-  const asked = state.spec.runs.indexOf(wanted?.run);
-  if (asked >= 0 && asked !== state.first) state.second = asked;
-  pick();
+  /** Show a task with its two best models, or with others. */
+  function ask(task, first = "", second = "") {
+    state.spec = tab.explorers[task] ?? tab.explorers[0];
+    bestTwo();
+    if (first !== "" && Number(first) in state.spec.runs) state.first = Number(first);
+    if (second !== "" && Number(second) in state.spec.runs) state.second = Number(second);
+    keep("task", tab.explorers.indexOf(state.spec), 0);
+    keep("first", first);
+    keep("second", second);
+    pick();
+  }
+
+  if (wanted) {
+    const at = tab.explorers.findIndex((spec) => spec.task === wanted.task);
+    const run = tab.explorers[at].runs.indexOf(wanted.run);
+    state.spec = tab.explorers[at];
+    bestTwo();
+    ask(at, "", run === state.first ? "" : String(run));
+  } else ask(Number(kept("task", "0")), kept("first"), kept("second"));
   return [make("p", { class: "soft" }, "Of every two models the queries on which they differ most; a query is won by the higher score."), pickers, holder];
 }
 
@@ -81,12 +99,13 @@ function explorable(tab, box) {
   const open = (event) => {
     const wanted = knownOf(event.target)?.known.explore;
     if (!wanted || (event.type === "keydown" && event.key !== "Enter")) return;
-    const opened = folded("Query by query", () => explorer(tab, wanted), true);
+    keep("queries", "open");
+    const part = folded("Query by query", () => explorer(tab, wanted), false, "queries");
     replace(box.node);
-    box.node.replaceWith(opened);
-    box.node = opened;
-    opened.scrollIntoView();
-    opened.querySelector("summary").focus();
+    box.node.replaceWith(part);
+    box.node = part;
+    part.scrollIntoView();
+    part.querySelector("summary").focus();
   };
   return (node) => fill(node, { ondblclick: open, onkeydown: open }, []);
 }

@@ -1,9 +1,10 @@
-// The front page of a data source: a card a benchmark, and the table of ranks.
+// The front page of a data source: the table to decide with, and the table of ranks.
 
 const display = { sure: false };
 
 function sureSwitch(change) {
-  return switches("Intervals", [["off", "hidden"], ["on", "± shown"]], display.sure ? "on" : "off", (value) => { display.sure = value === "on"; change(); });
+  const options = [["", "as sure"], ["four", "four, with intervals"]];
+  return switches("Digits", options, kept("digits"), (value) => { keep("digits", value); display.sure = value === "four"; change(); });
 }
 
 const intervalText = (interval) => (interval ? `${fixed(interval[0])} to ${fixed(interval[1])}` : null);
@@ -35,14 +36,16 @@ function meanKnown(run, mean, place) {
   const value = mean.values[place];
   const own = mean.key === "rank"
     ? [["Rank and its 95% interval", `${value}${mean.behind[place]}`]]
-    : [["Mean", fixed(value)], ["Excluded", mean.without?.[place]]];
+    : [["Mean", fixed(value)], ["95% interval, over tasks and queries", intervalText(mean.intervals?.[place])], ["Excluded", mean.without?.[place]]];
   return { title: `${run.label}: ${mean.title}`, lines: () => [...own, ...modelLines(run)] };
 }
 
 /** The cell of a mean, or of a rank. */
 function meanCell(run, mean, place) {
   const value = mean.values[place] ?? null;
-  return { value, behind: mean.behind?.[place] ?? "", known: value === null ? null : meanKnown(run, mean, place) };
+  const interval = mean.intervals?.[place];
+  const text = interval && !display.sure ? fixed(value, mean.sure[place]) : undefined;
+  return { value, text, behind: mean.behind?.[place] ?? "", below: below(interval), known: value === null ? null : meanKnown(run, mean, place) };
 }
 const meanColumn = (mean, more = {}) => (
   { title: mean.title, numeric: true, marked: mean.marked ?? true, digits: mean.digits, ...more });
@@ -51,53 +54,88 @@ const meanColumn = (mean, more = {}) => (
 const several = (values) => values.filter(isNumber).length > 1;
 const UNTESTED = "◦";
 
-/** A name that may break before a capital. */
-const breakable = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
-
-function card(tab, head) {
-  const places = head.values.map((value, place) => place).filter((place) => isNumber(head.values[place]) && !head.small[place] && allowed(tab.runs[place]));
-  const best = places.sort((a, b) => head.values[b] - head.values[a])[0];
-  const target = data.tabs.find((other) => other.kind === "benchmark" && other.data_source === tab.data_source && other.name === head.title);
-  const number = best === undefined ? make("p", { class: "headline" }, DASH) : make("p", { class: "headline", tabindex: "0" }, fixed(head.values[best]));
-  if (best !== undefined) number.known = headlineKnown(tab, head, best);
-  const run = best === undefined ? null : runs[tab.runs[best]];
-  const sure = best === undefined ? null : head.intervals[best];
-  const soft = (text) => make("span", { class: "soft" }, text);
-  return make("section", { class: "card" },
-    make("h3", {}, make("a", { href: `#${target.id}` }, ...breakable(head.title))),
-    make("p", { class: "soft" }, `${head.measure} of ${head.short}`),
-    number, sure ? soft(` [${fixed(sure[0], 3)}, ${fixed(sure[1], 3)}]`) : null,
-    run ? make("p", {}, ...breakable(run.name), run.settings ? soft(run.settings) : null) : null,
-    make("p", { class: "soft" }, standing(head, places)));
+/** The table to decide with: a row a job, from the cells of the report's table of jobs by their keys. */
+function decision(tab) {
+  const several = tab.runs.length > 1;
+  const columns = [
+    ["Job", jobCell], ...(several ? [["Best models", (cell) => [said("best", cell)]]] : []), ["Score of the best", scoreCellOf],
+    [tab.jobs.gap, gapCell], ["A million patents cost", costCell], ...(several ? [["The cheapest of the best", (cell) => [said("cheapest", cell)]]] : []),
+  ];
+  if (!several) columns[1][0] = "Score";
+  const rows = tab.jobs.rows.map((row, number) => {
+    const cell = Object.fromEntries(tab.jobs.keys.map((key, at) => [key, { ...read(row[at]), ends: tab.jobs.ends[number][key] }]));
+    return make("tr", {}, ...columns.map(([title, content], at) => make(at ? "td" : "th", { scope: at ? null : "row", "data-title": title }, ...content(cell, tab))));
+  });
+  const head = make("tr", {}, ...columns.map(([title]) => make("th", { scope: "col" }, title)));
+  return [
+    make("h3", { class: "lead" }, tab.jobs.title),
+    make("table", { class: `jobs over${columns.length}`, "aria-label": tab.jobs.title }, make("thead", {}, head), make("tbody", {}, ...rows)),
+    ...notes(tab.jobs.notes.filter((note) => note.startsWith("To compare"))),
+    termsOf(new Set(tab.jobs.rows.flatMap((row) => read(row[1]).value.match(/TAC|TA|Claim1|DWPI/g) ?? []))),
+    folded("How to read this table", () => notes(tab.jobs.notes.filter((note) => !note.startsWith("To compare"))), false, "how"),
+  ];
 }
 
-/** What a card says of its number; places are those of the models that fit the filter, best first. */
-function standing(head, places) {
-  if (!places.length) return "No model has a score on enough queries.";
-  if (places.length === 1) return "the only model";
-  const best = `best of ${places.length} models`;
-  const better = head.values.some((value, place) => value > head.values[places[0]] && !head.small[place]);
-  if (better) return best; // ties are with the best of all models, which the filter hides
-  if (!head.tied[places[0]]) return `${best}, not compared`;
-  const count = (state) => places.slice(1).filter((place) => head.tied[place] === state).length;
-  const [tied, untested] = [count(true), count(null)];
-  return `${best}, ${tied ? `statistically tied with ${tied}` : "significantly"}${untested ? `; ${untested} not compared` : ""}`;
+function read(cell) {
+  const [value, , behind, , text] = Array.isArray(cell) ? cell : [cell, null, "", true, ""];
+  return { value, behind: behind.replaceAll("\u00a0", " ").trim(), text: text || (isNumber(value) ? String(value) : value ?? "") };
+}
+/** The text of a cell, which a test finds by its key. */
+const said = (key, cell, text = cell[key].text) => make("span", { "data-key": key }, text === "" ? DASH : text);
+const small = (...parts) => make("small", {}, ...parts);
+
+function jobCell(cell, tab) {
+  const target = data.tabs.find((one) => one.kind === "benchmark" && one.data_source === tab.data_source && one.tasks.some((task) => task.name === cell.task.value));
+  const link = make("a", { href: `#${target.id}` }, said("job", cell));
+  return [link, small(`${target.name}: `, said("task", cell), ", ", said("measure", cell))];
 }
 
+/** A number with its interval: with the digits that this supports, or with four. */
+function sureNumber(key, cell, text) {
+  const { value, behind, ends } = cell[key];
+  const four = display.sure && isNumber(value);
+  const interval = four && ends ? behind.replace(/\[.*/, `[${fixed(ends[0])}, ${fixed(ends[1])}]`) : behind;
+  return [make("strong", {}, said(key, cell, four ? text(value) : cell[key].text)), " ", interval];
+}
+
+function scoreCellOf(cell) {
+  return [...sureNumber("score", cell, fixed), " ", small("of ", said("models", cell), cell.models.value > 1 ? " models" : " model")];
+}
+
+function gapCell(cell) {
+  if (!isNumber(cell.gap.value)) return [make("span", { class: "soft" }, cell.gap_of.text)];
+  const of = cell.gap_of.value === cell.best.value.split("; ")[0] ? "" : `${cell.gap_of.text} `;
+  const counts = [`${of}helps `, said("helped", cell), " searches, hurts ", said("hurt", cell), " (", said("queries", cell), " in all)"];
+  return [...sureNumber("gap", cell, (value) => `${value > 0 ? "+" : ""}${fixed(value)}`), " ", small(...counts)];
+}
+
+function costCell(cell) {
+  const hours = ["cpu", "gpu"].filter((device) => isNumber(cell[`${device}_hours`].value));
+  const time = hours.flatMap((device) => [said(`${device}_hours`, cell), ` ${device.toUpperCase()} hours`]);
+  const size = isNumber(cell.gigabytes.value) ? [said("gigabytes", cell), " GB"] : ["size not measured"];
+  return [...(hours.length ? time : [make("span", { class: "soft" }, "time not measured")]), " ", small(...size)];
+}
 function forestOf(tab, head) {
   const rows = head.values.map((value, place) => [tab.runs[place], value, ...(head.intervals[place] ?? [null, null])]).filter((row) => isNumber(row[1])).sort((a, b) => b[1] - a[1]);
   return { title: `${head.title}: ${head.short}`, kind: "forest", y: head.measure, x: "", log: false, facet: "", note: "", rows };
 }
 
-/** The means before the headlines (rank, score, overall), and those after them (of common tasks, of each benchmark). */
+const LEADS = ["overall", "score", "rank"];
+/** Models below which a rank says little. */
+const RANKED = 4;
+
+/** The means before the headlines (overall, score, rank), and those after them (of common tasks, of each benchmark). */
 function meansOf(tab) {
-  const leads = (mean) => ["rank", "score", "overall"].includes(mean.key);
-  return [tab.means.filter(leads), [...tab.common, ...tab.means.filter((mean) => !leads(mean))]];
+  const leads = LEADS.flatMap((key) => tab.means.filter((mean) => mean.key === key));
+  return [leads, [...tab.common, ...tab.means.filter((mean) => !LEADS.includes(mean.key))]];
 }
+
+/** Whether a mean is folded at first: a rank among few models, and what no model has. */
+const isFolded = (tab, mean) => (mean.key === "rank" && tab.runs.length < RANKED) || !mean.values.some(isNumber);
 
 function front(tab) {
   const holder = make("div");
-  const cards = make("div", { class: "cards" });
+  const jobs = make("div");
 
   function rowOf(place) {
     const run = runs[tab.runs[place]];
@@ -106,7 +144,7 @@ function front(tab) {
       const [value, small] = [head.values[place], head.small[place]];
       const untested = isNumber(value) && head.tied[place] === null && several(head.values);
       return {
-        value, ranked: !small, behind: small ? "†" : untested ? UNTESTED : "", tied: head.tied[place] && !small,
+        value, text: display.sure || !isNumber(value) ? undefined : fixed(value, head.digits[place]), ranked: !small, behind: small ? "†" : untested ? UNTESTED : "", tied: head.tied[place] && !small,
         below: below(head.intervals[place], small), known: isNumber(value) ? headlineKnown(tab, head, place) : null,
       };
     });
@@ -120,23 +158,22 @@ function front(tab) {
 
   function paint() {
     const [first, rest] = meansOf(tab);
+    jobs.replaceChildren(...decision(tab).filter(Boolean));
     const columns = [
-      { title: "Model" }, ...first.map((mean) => meanColumn(mean)),
+      { title: "Model" }, ...first.map((mean) => meanColumn(mean, { hidden: isFolded(tab, mean) })),
       { title: "Tasks", numeric: true, hint: "How many of the tasks were run." },
       ...tab.headlines.map((head) => ({ title: head.title, group: head.measure, numeric: true, marked: true, hint: `${head.task} (${head.measure})` })),
-      ...rest.map((mean) => meanColumn(mean, mean.key ? { group: "mean", hidden: true } : {})),
+      ...rest.map((mean) => meanColumn(mean, { group: mean.key ? "mean" : null, hidden: true })),
       ...factColumns(["parameters", "trained"]),
     ];
     replace(holder, table({ columns, rows: tab.runs.map((_, place) => rowOf(place)), name: tab.label }).holder);
   }
-  const deal = () => cards.replaceChildren(...tab.headlines.map((head) => card(tab, head)));
-  followFilter(() => { if (cards.isConnected) deal(); });
-  deal();
   paint();
   const forests = tab.headlines.map((head) => forestOf(tab, head)).filter((spec) => spec.rows.length > 1);
   return [
     ...tab.reproduction.map((spec) => folded(spec.title, () => [plain(spec).holder, ...notes(spec.notes)], true)),
-    cards, make("div", { class: "bars" }, filterBar, make("div", { class: "controls" }, sureSwitch(paint))), holder,
+    jobs, tab.runs.length > 1 ? make("h3", { class: "lead" }, "All models") : null,
+    make("div", { class: "bars" }, filterBar, make("div", { class: "controls" }, sureSwitch(paint))), holder,
     forests.length ? make("h2", {}, "Headlines with their 95% intervals") : null,
     make("div", { class: "figures" }, ...forests.map(chart)),
   ];

@@ -2,6 +2,10 @@
 
 const runs = data.runs.map((run, number) => ({ ...run, number, search: run.label.toLowerCase(), of: Object.fromEntries(data.facts.map((fact, place) => [fact.key, run.facts[place]])) }));
 const filter = { words: "", facts: {} };
+const TESTS = {
+  "<": (wanted) => (own) => own !== null && own <= Number(wanted), ">": (wanted) => (own) => own !== null && own > Number(wanted),
+  "@": (wanted) => (own) => own !== null && own.slice(0, 4) >= wanted, "=": (wanted) => (own) => own === wanted,
+};
 let listeners = [];
 
 const NUMBERS = { parameters: brief, dims: String, tokens: brief, memory: brief };
@@ -32,18 +36,27 @@ function factChoice(fact) {
     if (years.length < 2) return null;
     options = years.map((year) => [`@${year}`, `from ${year}`]);
   } else options = values.sort().map((value) => [`=${value}`, value]);
-  const select = choice([["", "any"], ...options], "", (value) => {
-    if (value === "") delete filter.facts[fact.key];
-    else {
-      const wanted = value.slice(1);
-      filter.facts[fact.key] = { "<": (own) => own !== null && own <= Number(wanted), ">": (own) => own !== null && own > Number(wanted), "@": (own) => own !== null && own.slice(0, 4) >= wanted, "=": (own) => own === wanted }[value[0]];
-    }
-    filterChanged();
-  });
-  return labelled(`filter-${fact.key}`, fact.title, select);
+  return labelled(`filter-${fact.key}`, fact.title, choice(`filter-${fact.key}`, [["", "any"], ...options], "", readFilter));
 }
 
-const filterInput = make("input", { type: "search", autocomplete: "off", oninput: () => { filter.words = filterInput.value; filterChanged(); } });
+function readFilter() {
+  filter.words = filterInput.value;
+  filter.facts = {};
+  for (const box of factChoices) {
+    const select = box.querySelector("select");
+    if (select.value) filter.facts[select.id.slice("filter-".length)] = TESTS[select.value[0]](select.value.slice(1));
+  }
+  filterChanged();
+}
+
+/** Set the fields of the filter to what the address says. */
+function restoreFilter() {
+  filterInput.value = kept("filter");
+  for (const box of factChoices) box.querySelector("select").value = kept(box.querySelector("select").id);
+  readFilter();
+}
+
+const filterInput = make("input", { type: "search", autocomplete: "off", oninput: () => { keep("filter", filterInput.value); readFilter(); } });
 const factChoices = data.facts.map(factChoice).filter(Boolean);
 const filterBar = make("div", { class: "controls filter", role: "search", "aria-label": "Filter models" },
   labelled("filter", "Filter models", filterInput, true),

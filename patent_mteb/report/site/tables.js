@@ -89,7 +89,23 @@ function inert(text, node) {
   return node.classList.contains("number") ? text : text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&");
 }
 
-function table({ columns, rows, name, classes = "" }) {
+/** The sorted column, and the columns that are shown or hidden against the default, are in the address by their titles. */
+function follow(view, columns, key) {
+  const titles = columns.map((column) => column.title);
+  const [title, direction] = kept(`sort${key}`).split("|");
+  if (titles.includes(title)) view.order([[titles.indexOf(title), direction === "asc" ? "asc" : "desc"]]);
+  const others = kept(`columns${key}`).split("|");
+  columns.forEach((column, at) => { if (others.includes(column.title)) view.column(at).visible(Boolean(column.hidden)); });
+  view.on("order.dt", () => {
+    const [by] = view.order();
+    keep(`sort${key}`, by?.length ? `${titles[by[0]]}|${by[1]}` : "");
+  });
+  view.on("column-visibility.dt", () => {
+    keep(`columns${key}`, titles.filter((_, at) => view.column(at).visible() === Boolean(columns[at].hidden)).join("|"));
+  });
+}
+
+function table({ columns, rows, name, classes = "", key = "" }) {
   const markOf = marksOf(rows, columns);
   const trs = rows.map((row) => {
     const node = make("tr", { class: row.emphasised ? "emphasised" : null }, ...columns.map((column, place) => cellNode(row.cells[place] ?? {}, column, place === 0, markOf[place](row))));
@@ -130,10 +146,12 @@ function table({ columns, rows, name, classes = "" }) {
     const first = node.querySelector("tbody td[tabindex]");
     if (first && !node.querySelector('tbody td[tabindex="0"]')) first.tabIndex = 0;
   });
+  if (key !== null) follow(view, columns, key);
   view.draw();
   followFilter(refit);
   holder.discard = () => {
     unfollowFilter(refit);
+    view.off("order.dt column-visibility.dt"); // that the table goes is no choice
     view.destroy();
   };
   return { holder, view, node };
@@ -153,7 +171,7 @@ function searchable(made, id, label) {
 
 // --- a table of the payload as it is: published rows, geometries ---
 
-function plain(spec) {
+function plain(spec, key = null) {
   const cell = (value, column) => {
     const [own, rank, behind, ranked, text] = Array.isArray(value) ? value : [value, null, "", true, ""];
     return { value: own, text: text || undefined, behind: `${behind}${rank ? ` (${rank})` : ""}`, ranked, column };
@@ -168,18 +186,24 @@ function plain(spec) {
     }
     return { cells, block: spec.blocks?.[place], emphasised: spec.emphasised.includes(place) };
   });
-  return table({ columns: spec.columns, rows, name: spec.title });
+  return table({ columns: spec.columns, rows, name: spec.title, key });
 }
 
-function folded(title, content, open = false) {
-  const box = make("details", { class: "part", open }, make("summary", {}, make("h2", {}, title)));
+/** A part that is folded or open; with a key, which of both is in the address. */
+function folded(title, content, open = false, key = "") {
+  const shown = key ? kept(key, open ? "open" : "") !== "" : open;
+  const box = make("details", { class: "part", open: shown }, make("summary", {}, make("h2", {}, title)));
   let built = false;
   const build = () => {
     if (built || !box.open) return;
     built = true;
     box.append(...content());
   };
-  box.addEventListener("toggle", build);
+  box.addEventListener("toggle", () => {
+    build();
+    if (key && box.isConnected) keep(key, box.open ? "open" : "", open ? "open" : "");
+  });
+  box.build = build;
   build();
   return box;
 }

@@ -6,8 +6,11 @@ const PAGES = { front, benchmark };
 let opened = null;
 
 function open(id, focus) {
+  if (opened) forgetTab();
   const tab = data.tabs.find((one) => one.id === id) ?? data.tabs[0];
+  const write = opened ? "pushState" : "replaceState";
   opened = tab.id;
+  writeAddress(write);
   for (const button of tablist.children) {
     const chosen = button.id === `tab-${tab.id}`;
     button.setAttribute("aria-selected", String(chosen));
@@ -23,8 +26,15 @@ function open(id, focus) {
   hide();
 }
 
-const route = () => { if (location.hash.slice(1) !== opened) open(location.hash.slice(1), false); };
-tablist.append(...data.tabs.map((tab) => make("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "aria-controls": "panel", onclick: () => { open(tab.id, true); location.hash = tab.id; } }, tab.label)));
+function route() {
+  const id = readAddress();
+  opened = null; // the choices are those of the address, and not those of the tables that go
+  forgetListeners();
+  display.sure = kept("digits") === "four";
+  restoreFilter();
+  open(id, false);
+}
+tablist.append(...data.tabs.map((tab) => make("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "aria-controls": "panel", onclick: () => open(tab.id, true) }, tab.label)));
 tablist.addEventListener("keydown", (event) => {
   const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;

@@ -1,0 +1,243 @@
+"""The table to decide with: for each job of a patent searcher the models to use, their gap to BM25, and their cost.
+
+A benchmark says which of its tasks stands for a job (:attr:`patent_mteb.tasks.benchmark.Facts.jobs`). A job is shown on
+one benchmark: the one that most models were run on, of several the first of the suite. Scores of different measures are
+never averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from patent_mteb.metrics.significance import TESTS
+from patent_mteb.report.cells import Cell, Column, Score, Table, number_columns, slug, supported_digits, text_columns
+from patent_mteb.report.explorer import outcomes
+from patent_mteb.report.queries import read_queries
+from patent_mteb.report.series import Cost, cost_of_a_million, short_names
+from patent_mteb.report.statistics import LEVEL, Statistics
+from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask
+from patent_mteb.report.words import measure_title
+from patent_mteb.tasks.benchmark import JOBS
+from patent_mteb.tasks.verification import per_query_measure
+
+_NAMED = 3
+"""Names of a group, at most; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A model minus the baseline on the same queries."""
+
+    run: str
+    value: float
+    interval: tuple[float, float]  # 95%
+    helped: int  # queries with a higher score than the baseline's
+    hurt: int  # with a lower one
+    queries: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the results say on a job. ``best`` are the models tied with the best, best first; empty if not compared."""
+
+    title: str
+    view: BenchmarkView
+    task: MeasuredTask
+    part: str
+    scores: Mapping[str, Cell]  # by run
+    statistics: Mapping[str, Score | None]  # by run
+    best: tuple[str, ...] = ()
+    baseline: str = ""  # BM25, or the baseline of the report; empty if it was not run
+    gap: Gap | None = None
+    costs: Mapping[str, Cost] = field(default_factory=dict)  # of the group, or of the highest score
+
+    @property
+    def is_search(self) -> bool:
+        return self.view.results.filter(task=self.task.name)["kind"][0] in ("Retrieval", "Reranking")
+
+    @property
+    def first(self) -> str:
+        """The best of the compared models, else the highest score."""
+        return self.best[0] if self.best else max(self.scores, key=lambda run: (self.order(run), run))
+
+    def order(self, run: str) -> tuple[bool, float]:
+        cell = self.scores[run]
+        return not cell.small, float(cell.value or 0)
+
+    @property
+    def cheapest(self) -> tuple[str, str]:
+        """The cheapest model of the group, and by what; empty where models were not compared."""
+        devices = {tuple(cost.hours) for cost in self.costs.values()}
+        if not self.best:
+            return "", ""
+        if len(devices) == 1 and len(*devices) == 1:
+            return min(self.best, key=lambda run: [*self.costs[run].hours.values()]), "time"
+        sizes = {run: cost.gigabytes for run, cost in self.costs.items() if cost.gigabytes is not None}
+        return (min(self.best, key=sizes.__getitem__), "memory") if len(sizes) == len(self.best) else ("", "")
+
+
+def jobs(source: DataSourceView, statistics: Statistics) -> list[Job]:
+    """Return the jobs of a data source in the order of reports.
+
+    Where no benchmark has a task of a job, they are the headline tasks.
+    """
+    found: dict[str, tuple[BenchmarkView, MeasuredTask, str]] = {}
+    runs: dict[str, int] = {}
+    for view in source.benchmarks:
+        tasks = {task.plain: task for task in view.tasks}
+        for title, (plain, part) in view.facts.jobs.items():
+            count = view.run_counts[tasks[plain].name, part] if plain in tasks else 0
+            if count > runs.get(title, 0):
+                found[title], runs[title] = (view, tasks[plain], part), count
+    if not found:
+        heads = ((view, view.headline) for view in source.benchmarks)
+        found = {next(iter(view.facts.jobs), view.name): (view, head, "") for view, head in heads if head}
+    order = [*(title for title in JOBS if title in found), *(title for title in found if title not in JOBS)]
+    return [_job(title, *found[title], statistics) for title in order]
+
+
+def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statistics: Statistics) -> Job:
+    cells = {run: view.cells.get((task.name, run, part), Cell()) for run in view.runs}
+    scores = {run: cell for run, cell in cells.items() if cell.value is not None}
+    known = {run: statistics.of(view.data_source.name, task.name, run, part) for run in scores}
+    compared = {run: score for run, score in known.items() if score and score.tied is not None}
+    usable = {run: score for run, score in compared.items() if not scores[run].small}
+    best = sorted((run for run, score in usable.items() if score.tied), key=lambda run: usable[run].position or 0)
+    job = Job(title, view, task, part, scores, known, tuple(best), _baseline(view, scores, statistics))
+    others = [run for run in usable if run != job.baseline]
+    gap = None
+    if job.baseline in compared and others:
+        gap = _gap(view, task, part, min(others, key=lambda run: usable[run].position or 0), job.baseline, statistics)
+    costs = {run: cost_of_a_million(view.results.filter(run=run)) for run in best or [job.first]}
+    return Job(title, view, task, part, scores, known, tuple(best), job.baseline, gap, costs)
+
+
+def _baseline(view: BenchmarkView, scores: Mapping[str, Cell], statistics: Statistics) -> str:
+    """Return the baseline of the report, else the BM25 with the highest score; empty if there is none."""
+    if statistics.baseline:
+        return statistics.baseline
+    models = dict(view.results.select("run", "model").iter_rows())
+    return max(filter(lambda run: is_bm25(models[run]), scores), key=lambda run: scores[run].value or 0, default="")
+
+
+def is_bm25(model: str) -> bool:
+    """Whether a model is BM25 alone, not a composition with it."""
+    organisation, _, name = model.partition("/")
+    return "bm25" in name.lower() and organisation not in ("hybrid", "passages")
+
+
+def _gap(view: BenchmarkView, task: MeasuredTask, part: str, run: str, baseline: str, statistics: Statistics) -> Gap:
+    """Compare a run with the baseline on the queries of :func:`patent_mteb.report.statistics.statistics`."""
+    paths = dict(view.results.filter(task=task.name).select("run", "queries").iter_rows())
+    measure = per_query_measure(task.measure)
+    ours, theirs = (read_queries(Path(paths[one]), measure).parts[part] for one in (run, baseline))
+    difference: NDArray[np.float64] = ours - theirs
+    difference = difference[np.isfinite(difference)]
+    low, high = TESTS[statistics.test](difference[:, None]).intervals(LEVEL)[0]
+    interval = float(low), float(high)
+    return Gap(run, float(difference.mean()), interval, *outcomes(ours, theirs), len(difference))
+
+
+def table(source: DataSourceView, statistics: Statistics) -> Table:
+    """Return one row a job."""
+    found = jobs(source, statistics)
+    runs = list(source.main_scores)
+    names = short_names(runs)
+    lexical = [run for run, model in source.results.select("run", "model").unique().iter_rows() if is_bm25(model)]
+    names |= {run: "BM25" for run in lexical if len(lexical) == 1}
+    baselines = {job.baseline for job in found if job.baseline}
+    other = statistics.baseline or "BM25"
+    columns = (
+        *text_columns(job="Job", task="Task", measure="Measure", best="Best models"),
+        Column("models", "Models", marked=False, folded=True),
+        Column("score", "Score", marked=False, further=("too_small", "low", "high", "n")),
+        Column("gap", f"Gap to {names.get(other, other)}", marked=False, further=("interval_low", "interval_high")),
+        *number_columns(helped="Helps", hurt="Hurts"),
+        Column("queries", "Searches", marked=False, folded=True),
+        *number_columns(cpu_hours="CPU hours", gpu_hours="GPU hours", gigabytes="GB"),
+        *text_columns(gap_of="Gap of", cheapest="Cheapest"),
+    )
+    rows = tuple(tuple(_cells(job, names, names.get(other, other))) for job in found)
+    name = slug(source.data_source.name, "jobs")
+    title = source.data_source.titled("Which model for which job" if len(runs) > 1 else "What the model does")
+    notes = _notes(found, other, bool(baselines), len(runs))
+    return Table(name, title, columns, rows, source.data_source.banner, tuple(notes), summary=True)
+
+
+def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
+    first, gap = job.first, job.gap
+    score, cell = job.statistics[first], job.scores[first]
+    interval = cell.interval or ((score.low, score.high) if score else None)
+    cost, (cheapest, by) = job.costs[first], job.cheapest
+    measure = f"{job.part}_{job.task.measure}" if job.part else job.task.measure
+    yield from (Cell(job.title), Cell(job.task.name), Cell(measure, title=measure_title(measure)))
+    yield Cell("; ".join(job.best), title=_group(job, names))
+    yield Cell(len(job.scores), 0)
+    score = score and replace(score, tied=None)  # that the best is tied with itself needs no mark
+    digits = supported_digits(interval)
+    yield Cell(cell.value, digits, small=cell.small, interval=interval, score=score, title=f"{cell.value:.{digits}f}")
+    if gap:
+        digits = supported_digits(gap.interval)
+        yield Cell(gap.value, digits, interval=gap.interval, title=f"{gap.value:+.{digits}f}")
+        counts = ((count, f"{100 * count / gap.queries:.0f} of 100") for count in (gap.helped, gap.hurt))
+        yield from (Cell(count, 0, title=share) for count, share in counts)
+        yield Cell(gap.queries, 0)
+    else:
+        yield from [Cell()] * 4
+    for amount in (cost.hours.get("CPU"), cost.hours.get("GPU"), cost.gigabytes):
+        yield Cell(amount, 1, title="" if amount is None else f"{amount:.2g}" if amount < 100 else f"{amount:.0f}")
+    yield Cell(gap.run if gap else "", title=names[gap.run] if gap else _why_no_gap(job, other))
+    yield Cell(cheapest or None, title=f"{names[cheapest]} (by {by})" if cheapest else "")
+
+
+def _why_no_gap(job: Job, other: str) -> str:
+    if not job.is_search and job.baseline not in job.scores:
+        return f"{other} does not do this"
+    if not job.baseline:
+        return f"{other} was not run"
+    return "nothing to compare with" if len(job.scores) == 1 else "not compared"
+
+
+def _group(job: Job, names: Mapping[str, str]) -> str:
+    """Return the best models in words."""
+    if len(job.scores) == 1:
+        return f"{names[job.first]} (the only model)"
+    if job.scores[job.first].small:
+        return f"not ranked: {job.scores[job.first].small}"
+    if not job.best:
+        return f"not compared; highest: {names[job.first]}"
+    more = len(job.best) - _NAMED
+    untested = sum(score is None or score.tied is None for score in job.statistics.values())
+    named = ", ".join(names[run] for run in job.best[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return named + (f" ({untested} not compared)" if untested else "")
+
+
+def _notes(found: Sequence[Job], baseline: str, is_there: bool, runs: int) -> Iterator[str]:
+    yield (
+        "A job is shown on one benchmark: the one that most models were run on, of several the first of the suite."
+        " Scores have as many digits as their 95% interval, in brackets, supports."
+    )
+    if runs > 1:
+        yield (
+            "Best models: the best and those statistically tied with it on the same queries (Holm's correction);"
+            " not compared without scores by query. The test is one-sided: the interval of a gap can just reach 0 where"
+            " a model is the best. Cheapest: of these, the one with the fewest hours if all were timed"
+            " on one kind of device, else the smallest vectors."
+        )
+    if is_there:
+        yield (
+            f"Gap: the best other model minus {baseline} on the same queries. Helps, hurts: the searches in which its"
+            " score is higher, lower; in the others they are equal."
+        )
+    elif searched := [job.task.name for job in found if job.is_search]:
+        names = " ".join(dict.fromkeys(searched))
+        yield f"To compare with a keyword search, run it and report again: patent-mteb run -t {names} -m bm25"
+    yield (
+        "Hours and GB: of the best model for a million patents, from the texts of the benchmark's tasks that reached"
+        " it on its machine, and of vectors in single precision or the index; a dash was not measured."
+    )
