@@ -290,7 +290,7 @@ def publish_model(
         name: Repository on the hub.
     """
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
     from patent_mteb.models.loading import RECORD, training_record
 
