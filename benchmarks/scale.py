@@ -31,6 +31,7 @@ _QUERIES = 2_000
 _CLASSES = ("A61H", "A61F", "G06F", "H04L", "G01N", "C07D", "B60L", "H01M", "F16K", "G06Q", "A61K", "B65D")
 _FEW = ("--set", f"queries={_QUERIES}")
 _WITHOUT_DESCRIPTION = ("--set", "require=title,abstract,claims,filing_date", "--set", "min_citations=3")
+_ANY_YEAR = ("--set", "query_first_year=None", "--set", "query_last_year=None")
 _LOAD = "import mteb; task = mteb.get_task('ScaleCitationRetrieval'); task.load_data(); print(task.metadata.name)"
 STEPS = (
     "import",
@@ -56,7 +57,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "wipo_at": [*build, "wipo_at", records, root, "--name", "Scale", *_FEW],
         "dapfam": [*build, "dapfam", records, str(folder / "dapfam"), *_WITHOUT_DESCRIPTION],
         "sophia": [*build, "sophia", records, str(folder / "sophia"), "--set", "require=claims"],
-        "patentmap": [*build, "patentmap", records, str(folder / "patentmap")],
+        "patentmap": [*build, "patentmap", records, str(folder / "patentmap"), *_ANY_YEAR],
         "patenteb": [*build, "patenteb", records, str(folder / "patenteb")],
         "open_us": [*build, "open_us", str(folder / "examined"), str(folder / "open_us")],
         "edition": [

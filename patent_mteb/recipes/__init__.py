@@ -152,10 +152,10 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
 
 
 _FIXED_MEMORY = 500_000_000
-_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900}
-"""Memory of the recipes that were measured (``benchmarks/README.md``), in addition to the fixed amount."""
+_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500}
+"""Memory in addition to the fixed amount: WIPO-AT and DAPFAM at a million, others by growth (``docs/scale.md``)."""
 _BYTES_UNMEASURED = 10_000
-"""An upper estimate: PatentMap holds the tf-idf of all texts, PatenTEB one table at a time."""
+"""An upper estimate: PatentMap holds the tf-idf of all texts, an open benchmark every judged pair."""
 
 
 def memory_of(recipe: str, publications: int) -> int:

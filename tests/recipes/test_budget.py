@@ -14,7 +14,8 @@ def test_more_publications_take_more():
     for recipe in recipes.RECIPES:
         assert memory_of(recipe, 0) < memory_of(recipe, 1000) < memory_of(recipe, 1_000_000)
     refuse_beyond_budget(None, "wipo_at", 10**12)
-    refuse_beyond_budget(4, "dapfam", 1_000_000)
+    for recipe in ("wipo_at", "dapfam", "patenteb", "sophia"):
+        refuse_beyond_budget(4, recipe, 1_000_000)
     with pytest.raises(
         DataError, match=r"10,000,000 publications takes about [\d.]+ GB of memory, and 4 GB are allowed"
     ) as caught:
