@@ -153,14 +153,14 @@ def table(source: DataSourceView, statistics: Statistics) -> Table:
     baselines = {job.baseline for job in found if job.baseline}
     other = statistics.baseline or "BM25"
     columns = (
-        *text_columns(job="Job", task="Task", measure="Measure", best="Best models"),
+        *text_columns(job="Job", best="Best models"),
         Column("models", "Models", marked=False, folded=True),
         Column("score", "Score", marked=False, further=("too_small", "low", "high", "n")),
         Column("gap", f"Gap to {names.get(other, other)}", marked=False, further=("interval_low", "interval_high")),
         *number_columns(helped="Helps", hurt="Hurts"),
         Column("queries", "Searches", marked=False, folded=True),
         *number_columns(cpu_hours="CPU hours", gpu_hours="GPU hours", gigabytes="GB"),
-        *text_columns(gap_of="Gap of", cheapest="Cheapest"),
+        *text_columns(gap_of="Gap of", cheapest="Cheapest", task="Task", measure="Measure"),
     )
     rows = tuple(tuple(_cells(job, names, names.get(other, other))) for job in found)
     name = slug(source.data_source.name, "jobs")
@@ -175,8 +175,7 @@ def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
     interval = cell.interval or ((score.low, score.high) if score else None)
     cost, (cheapest, by) = job.costs[first], job.cheapest
     measure = f"{job.part}_{job.task.measure}" if job.part else job.task.measure
-    yield from (Cell(job.title), Cell(job.task.name), Cell(measure, title=measure_title(measure)))
-    yield Cell("; ".join(job.best), title=_group(job, names))
+    yield from (Cell(job.title), Cell("; ".join(job.best), title=_group(job, names)))
     yield Cell(len(job.scores), 0)
     score = score and replace(score, tied=None)  # that the best is tied with itself needs no mark
     digits = supported_digits(interval)
@@ -193,6 +192,7 @@ def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
         yield Cell(amount, 1, title="" if amount is None else f"{amount:.2g}" if amount < 100 else f"{amount:.0f}")
     yield Cell(gap.run if gap else "", title=names[gap.run] if gap else _why_no_gap(job, other))
     yield Cell(cheapest or None, title=f"{names[cheapest]} (by {by})" if cheapest else "")
+    yield from (Cell(job.task.name), Cell(measure, title=measure_title(measure)))
 
 
 def _why_no_gap(job: Job, other: str) -> str:

@@ -361,7 +361,7 @@ def payload(
 
 
 def title_of(models: Sequence[str]) -> str:
-    """Return the title of the page: one or two models are no leaderboard."""
+    """Return the title of the page: a leaderboard has three models or more."""
     if len(models) > 2:
         return "Patent embedding leaderboard"
     names = [visible("BM25" if is_bm25(model) else without_organisation(model)) for model in models]

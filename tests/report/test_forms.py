@@ -120,6 +120,7 @@ def test_sample_and_local_tables_carry_a_banner_and_real_ones_none(tmp_path):
     assert set(tables) == {
         *("real-overall", "real-dapfam", "real-dapfam-tasks", "local-overall", "local-dapfam", "local-dapfam-tasks"),
         *("sample-overall", "sample-wipo-at", "sample-wipo-at-tasks"),
+        *("real-jobs", "local-jobs", "sample-jobs"),
     }
     for name, table in tables.items():
         assert bool(table.banner) == (not name.startswith("real"))

@@ -71,7 +71,7 @@ function decision(tab) {
     make("h3", { class: "lead" }, tab.jobs.title),
     make("table", { class: `jobs over${columns.length}`, "aria-label": tab.jobs.title }, make("thead", {}, head), make("tbody", {}, ...rows)),
     ...notes(tab.jobs.notes.filter((note) => note.startsWith("To compare"))),
-    termsOf(new Set(tab.jobs.rows.flatMap((row) => read(row[1]).value.match(/TAC|TA|Claim1|DWPI/g) ?? []))),
+    termsOf(new Set(tab.jobs.rows.flatMap((row) => read(row[tab.jobs.keys.indexOf("task")]).value.match(/TAC|TA|Claim1|DWPI/g) ?? []))),
     folded("How to read this table", () => notes(tab.jobs.notes.filter((note) => !note.startsWith("To compare"))), false, "how"),
   ];
 }
