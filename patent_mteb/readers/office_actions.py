@@ -33,7 +33,7 @@ from patent_mteb.readers.enriched import technology_centre
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads
-from patent_mteb.readers.zipped import joined_rows, sibling_tables, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, sibling_tables, table, table_name
 
 _TABLES = {
     "citations": (
@@ -82,9 +82,9 @@ def _items(path: Path) -> Iterator[Item]:
     rejections = _sibling(path, "rejections").filter(rejected)
     frame = frame.join(actions, on="ifw_number", how="left", maintain_order="left")
     frame = frame.join(cited, on=section, how="left", maintain_order="left")
-    for row, found in enumerate(
-        joined_rows(with_rows(frame, rejections, section, ("claim_numbers",), "rejections"), path), start=2
-    ):
+    rejections = rejections.group_by(section).agg(pl.struct("claim_numbers").alias("rejections"))
+    frame = frame.join(rejections, on=section, how="left", maintain_order="left")
+    for row, found in enumerate(joined_rows(frame, path), start=2):
         yield from _citation(found, f"row {row}")
 
 

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "doctor": "asks the hub which data there are",
     "models verify": "asks the hub for files of the model",
     "publish mteb": "reads published data with --count",
+    "publish model": "lists the files of a checkpoint and prints a command",
     "publish results": "as publish board",
     "publish check": "as report",
     "reproduce": "reads results as report does",
