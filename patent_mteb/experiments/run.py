@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, cast
 
 import mteb
@@ -134,7 +135,7 @@ def run(
     with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
         for position, task in enumerate(tasks, start=1):
             name = task.metadata.name
-            logger.info("[%d/%d] %s%s", position, len(tasks), name, _remaining_time(outcomes, len(tasks)))
+            logger.info("[%d/%d] %s%s", position, len(tasks), name, _remaining_time(tasks, outcomes))
             started = time.monotonic()
             if reason := unable(model, task):
                 outcomes.append(Outcome(name, "unable", reason=reason))
@@ -215,13 +216,28 @@ def _date_if_older(made: dt.datetime | None, begun: dt.datetime) -> str:
     return made.date().isoformat() if made < begun else ""
 
 
-def _remaining_time(outcomes: Sequence[Outcome], n_tasks: int) -> str:
-    """Estimate the longest time of the remaining tasks: texts that they share with those done are not encoded again."""
-    done = [outcome.seconds for outcome in outcomes if outcome.status == "scored" and not outcome.cached]
-    if not done:
+def _remaining_time(tasks: Sequence[AbsTask], outcomes: Sequence[Outcome]) -> str:
+    """Estimate the time of the remaining tasks.
+
+    A text is encoded once, so a task that only has texts of earlier ones takes less time. Each of these two kinds of
+    tasks is expected to take the mean time of those that are done, or that of all where none is.
+    """
+    seen: set[tuple[str, Any]] = set()
+    new = []
+    for task in tasks:
+        parts = getattr(task.metadata, "text_parts", {}).values() or [task.metadata.name]
+        texts = {(task.metadata.dataset["path"], part) for part in parts}
+        new.append(not texts <= seen)
+        seen |= texts
+    done: dict[bool, list[float]] = {True: [], False: []}
+    for outcome, kind in zip(outcomes, new, strict=False):
+        if outcome.status == "scored" and not outcome.cached:
+            done[kind].append(outcome.seconds)
+    known = [*done[True], *done[False]]
+    if not known:
         return ""
-    minutes = sum(done) / len(done) * (n_tasks - len(outcomes)) / 60
-    return f" (at most {minutes:.0f} min left)" if minutes >= 1 else " (less than 1 min left)"
+    minutes = sum(fmean(done[kind] or known) for kind in new[len(outcomes) :]) / 60
+    return f" (about {minutes:.0f} min left)" if minutes >= 1 else " (less than 1 min left)"
 
 
 def _doubt(canaries: Canaries) -> str:

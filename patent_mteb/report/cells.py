@@ -90,7 +90,7 @@ class Cell:
     def behind(self) -> str:
         """The suffix of a number: marks (small, tied, untested) and the interval."""
         tied = f"\N{NO-BREAK SPACE}{TIED}" if self.tied and self.mark != "best" else ""
-        ends = [f"{end:.{2 if self.digits == _DIGITS else self.digits}f}" for end in self.interval or ()]
+        ends = [f"{end:z.{2 if self.digits == _DIGITS else self.digits}f}" for end in self.interval or ()]
         within = f"\N{NO-BREAK SPACE}[{ends[0]},\N{NO-BREAK SPACE}{ends[1]}]" if ends else ""
         return (MARK if self.small else "") + tied + (UNTESTED if self.untested else "") + within
 
@@ -98,7 +98,9 @@ class Cell:
     def text(self) -> str:
         if self.value is None:
             return MISSING
-        return self.title or (self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}")
+        if self.title or isinstance(self.value, str):
+            return self.title or str(self.value)
+        return f"{self.value:z.{self.digits}f}{self.unit}"  # z: no -0.00
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def _job(title: str, view: BenchmarkView, task: MeasuredTask, part: str, statist
     if job.baseline in compared and others:
         gap = _gap(view, task, part, min(others, key=lambda run: usable[run].position or 0), job.baseline, statistics)
     costs = {run: cost_of_a_million(view.results.filter(run=run)) for run in best or [job.first]}
-    return Job(title, view, task, part, scores, known, tuple(best), job.baseline, gap, costs)
+    return replace(job, gap=gap, costs=costs)
 
 
 def _baseline(view: BenchmarkView, scores: Mapping[str, Cell], statistics: Statistics) -> str:
@@ -182,7 +182,7 @@ def _cells(job: Job, names: Mapping[str, str], other: str) -> Iterator[Cell]:
     yield Cell(cell.value, digits, small=cell.small, interval=interval, score=score, title=f"{cell.value:.{digits}f}")
     if gap:
         digits = supported_digits(gap.interval)
-        yield Cell(gap.value, digits, interval=gap.interval, title=f"{gap.value:+.{digits}f}")
+        yield Cell(gap.value, digits, interval=gap.interval, title=f"{gap.value:+z.{digits}f}")
         counts = ((count, f"{100 * count / gap.queries:.0f} of 100") for count in (gap.helped, gap.hurt))
         yield from (Cell(count, 0, title=share) for count, share in counts)
         yield Cell(gap.queries, 0)

@@ -7,13 +7,7 @@ or company is real.
 
 The texts resemble patents in the properties that matter for a benchmark. The sections of a patent describe the same
 invention in different words. Cited prior art shares problem and principle but no sentences. Citations across domains
-share only the principle. Many unrelated patents share vocabulary.
-
-Difficulty was measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own
-family removed) as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its
-defaults, English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010. Labels overlap:
-static word vectors (wordllama, 256 dimensions) with WIPO-AT's probe reach a macro F1 of .82 on the emerging categories
-and of .71 on the conventional ones.
+share only the principle. Many unrelated patents share vocabulary. ``docs/sample.md`` says how difficult the tasks are.
 """
 
 from __future__ import annotations

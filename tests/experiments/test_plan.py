@@ -1,12 +1,15 @@
 """What a plan says of a run is what the run then does."""
 
+from dataclasses import replace
+
 import mteb
 import numpy as np
 import pytest
 from small_patents import Words
 
+import patent_mteb
 from patent_mteb.experiments.plan import plan
-from patent_mteb.experiments.run import run
+from patent_mteb.experiments.run import Outcome, _remaining_time, run
 from patent_mteb.store import EmbeddingStore, stored
 from patent_mteb.store.canaries import TEXTS
 from patent_mteb.tasks.selection import choose
@@ -70,3 +73,15 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch):
     found = plan(mteb.get_model("mteb/baseline-bm25s"), wanted, tmp_path)
     assert [row.status for row in found.tasks] == ["missing", "to do"]
     assert "datalyes/title2full" in found.tasks[0].reason and found.seconds is None and found.stored == 0
+
+
+def test_the_remaining_time_counts_texts_once():
+    """Tasks with texts of their own take as long as those before, tasks on texts that are known as long as such tasks."""
+    tasks = patent_mteb.get_tasks("Sophia", sample=True)[:1] * 3 + patent_mteb.get_tasks("PatentMap", sample=True)[:2]
+    new, known = Outcome("a", "scored", seconds=600.0), Outcome("b", "scored", seconds=60.0)
+    assert _remaining_time(tasks, []) == ""
+    assert _remaining_time(tasks, [new, known]) == " (about 21 min left)"  # 1 + 2 x 10
+    assert _remaining_time(tasks, [new]) == " (about 40 min left)"  # no known task is done: the mean of all
+    assert _remaining_time(tasks, [replace(new, cached="2026-01-01"), known]) == " (about 3 min left)"
+    assert _remaining_time(tasks, [new, known, known, new]) == " (about 10 min left)"
+    assert _remaining_time(tasks[:3], [new, known]) == " (about 1 min left)"

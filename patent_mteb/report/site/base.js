@@ -30,7 +30,7 @@ const make = (tag, attributes = {}, ...children) => fill(document.createElement(
 const draw = (tag, attributes = {}, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 const isNumber = (value) => typeof value === "number";
-const fixed = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : value ?? DASH);
+const fixed = (value, digits = 4) => (isNumber(value) ? (rounded(value, digits) || 0).toFixed(digits) : value ?? DASH); // no -0.00
 const pText = (p) => (p < 0.0001 ? "< 0.0001" : `= ${fixed(p)}`);
 const rounded = (value, digits) => Number(value.toFixed(digits));
 
