@@ -46,7 +46,7 @@ def observe(browser, text, harness, folder, widths=MappingProxyType({"wide": 128
         *flags,
         wrapper.as_uri(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     found = re.search(r'<pre id="observed">(.*?)</pre>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
     assert found[1], done.stderr[-2000:]
