@@ -107,7 +107,7 @@ def run(
     comparison = reproduced.messages if "real" in collected.data_sources else ()
     every = list(dict.fromkeys([*collected.messages, *compared.messages, *comparison, *notes, *unread]))
     messages = by_reason(every)
-    drawn = figures.draw(collected, by_task) if plots else []
+    drawn = figures.draw(collected, by_task, compared) if plots else []
     frames = tables.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     document = tables.as_json(frames, reproduce.as_json(reproduced)["lines"], every) if as_json else None

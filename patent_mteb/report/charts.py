@@ -57,6 +57,7 @@ class Chart:
     rows: int = 2  # least number of rows of the table
     models: int = 1  # least number of models
     geometry: bool = False  # data takes the geometries of the benchmark
+    part: str = ""  # the slice of a row, made from its columns; the 95% interval of its score is drawn
     options: Callable[[BenchmarkView], Mapping[str, Any]] = lambda view: {}  # further arguments of draw
 
     def shows(self, frame: pl.DataFrame) -> bool:
@@ -70,7 +71,8 @@ class Chart:
     def page_columns(self) -> list[str]:
         """The columns that the page reads, in their order."""
         series, x, y, *further = self.columns or _COLUMNS[self.kind]
-        return [series, x, y, *([self.facet] if self.facet else []), *further]
+        ends = ["low", "high"] if self.part else []
+        return [series, x, y, *([self.facet] if self.facet else []), *further, *ends]
 
 
 _KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
@@ -356,7 +358,16 @@ _NOTES = {
 """Explanations of charts on the page, by name."""
 
 CHARTS = (
-    Chart("in-out", "IN and OUT of domain", in_out, "bars", draw.in_out_bars, "WIPO-AT 2", task="domain_headline"),
+    Chart(
+        "in-out",
+        "IN and OUT of domain",
+        in_out,
+        "bars",
+        draw.in_out_bars,
+        "WIPO-AT 2",
+        task="domain_headline",
+        part="{group}",
+    ),
     Chart("overlap", "degrees of overlap", overlap, "", draw.dots, "PatenTEB 5", task="domain_headline"),
     Chart(
         "ranks",
@@ -430,7 +441,16 @@ CHARTS = (
         x="filing jurisdiction of the query",
     ),
     Chart("ipc", "IPC section", ipc_sections, "", draw.heatmap, "Sophia-Bench 7", x="IPC section of the query"),
-    Chart("years", "year of publication", years, "", draw.lines, "Sophia-Bench 6", x="year of publication"),
+    Chart(
+        "years",
+        "year of publication",
+        years,
+        "",
+        draw.lines,
+        "Sophia-Bench 6",
+        x="year of publication",
+        part="year_{x}",
+    ),
     Chart("tasks", "every task", by_task, "", draw.heatmap, "PatenTEB 2", "", "task"),
     Chart("labels", "F1 of each label, the task with the most", labels, "", draw.heatmap, "WIPO-AT 13", "", "label"),
     Chart("groups", "groups of tasks", task_groups, "", draw.dots, "PatenTEB 4", "", y="mean main score"),

@@ -95,20 +95,25 @@ def _signed(value: float, digits: int) -> str:
 
 @styled
 def in_out_bars(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
-    """IN and OUT of domain with the relative loss (WIPO-AT Fig. 2)."""
+    """IN and OUT of domain with the relative loss (WIPO-AT Fig. 2), and intervals where they are known."""
     require(frame, "model", "group", "value")
+    known = frame.drop_nulls("low") if "low" in frame.columns else frame.clear().with_columns(low=None, high=None)
+    ends = {tuple(row[:2]): row[2:] for row in known.select("model", "group", "low", "high").iter_rows()}
     frame = frame.pivot("group", index="model", values="value").sort("IN", "model")
     figure, axes = _one_panel(6, 2)
     heights = np.arange(len(frame))
     for side, offset, colour, hatch in (("IN", 0.2, COLOURS[0], ""), ("OUT", -0.2, COLOURS[4], "///")):
         style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "label": f"{side} of domain"}
         axes.barh(heights + offset, frame[side].to_numpy(), 0.38, **style)
-    for height, (inside, outside) in enumerate(frame.select("IN", "OUT").iter_rows()):
-        axes.text(inside, height + 0.2, f" {inside:.3f}", va="center", fontsize=8, bbox=_BEHIND_TEXT)
+    for height, (model, inside, outside) in enumerate(frame.select("model", "IN", "OUT").iter_rows()):
         loss = f", {_signed(100 * (outside - inside) / inside, 0)}%" if inside else ""
-        axes.text(outside, height - 0.2, f" {outside:.3f}{loss}", va="center", fontsize=8, bbox=_BEHIND_TEXT)
+        for side, value, at, more in (("IN", inside, height + 0.2, ""), ("OUT", outside, height - 0.2, loss)):
+            low, high = ends.get((model, side), (value, value))
+            axes.plot([low, high], [at, at], color="black", linewidth=1)
+            axes.text(high, at, f" {value:.3f}{more}", va="center", fontsize=8, bbox=_BEHIND_TEXT)
     _name_rows(axes, frame["model"].to_list())
-    axes.set_xlim(0, 1.25 * max(1e-9, float(np.nanmax(frame.select("IN", "OUT").to_numpy()))))
+    longest = max([1e-9, *(high for _, high in ends.values()), float(np.nanmax(frame.select("IN", "OUT").to_numpy()))])
+    axes.set_xlim(0, 1.25 * longest)
     axes.set_xlabel(measure)
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=2)
@@ -320,6 +325,8 @@ def lines(
         if star:
             style = {"color": line["color"], "markersize": 15, "markeredgecolor": "white", "clip_on": False}
             axes.plot(*_xy(curve.filter(pl.col("x") == 1)), "*", **style)
+        if "low" in curve.columns:
+            axes.vlines(*curve.select("x", "low", "high").to_numpy().T, color=line["color"], linewidth=1, alpha=0.6)
         ends.append((model, *curve.select("x", "value").row(-1), line["color"]))
     ticks = sorted(set(frame["x"]))
     if star:

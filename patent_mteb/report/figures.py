@@ -16,6 +16,7 @@ from patent_mteb.report.cells import short, slug
 from patent_mteb.report.charts import CHARTS, Chart
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.series import model_names
+from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.style import styled
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
 from patent_mteb.report.words import measure_title, visible
@@ -25,13 +26,30 @@ if TYPE_CHECKING:
 
 
 def _with_data(
-    view: BenchmarkView, geometries: pl.DataFrame | None, *, page: bool
+    view: BenchmarkView, geometries: pl.DataFrame | None, statistics: Statistics | None, *, page: bool
 ) -> Iterator[tuple[Chart, pl.DataFrame]]:
     """The charts of the page, or of image files, with their tables, if these have enough rows."""
     for chart in CHARTS:
         source = geometries if chart.geometry else view
         if (chart.kind if page else chart.draw) and source is not None and chart.shows(frame := chart.data(source)):
-            yield chart, frame
+            yield chart, _with_intervals(chart, frame, view, statistics) if chart.part else frame
+
+
+def _with_intervals(
+    chart: Chart, frame: pl.DataFrame, view: BenchmarkView, statistics: Statistics | None
+) -> pl.DataFrame:
+    """Add the columns ``low`` and ``high``, null where the interval of a score is not known."""
+    task: MeasuredTask = getattr(view, chart.task)
+    ends = []
+    for row in frame.iter_rows(named=True):
+        key = view.measured_as(task.name, chart.part.format(**row).lower())
+        score = statistics and statistics.of(view.data_source.name, key[0], row["model"], key[1])
+        stated = view.intervals.get((key[0], row["model"], key[1]))
+        ends.append((score.low, score.high) if score else stated or (None, None))
+    return frame.with_columns(
+        pl.Series(name, values, pl.Float64)
+        for name, values in zip(("low", "high"), zip(*ends, strict=True), strict=True)
+    )
 
 
 def geometries_of(view: BenchmarkView, geometries: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -50,11 +68,14 @@ def _described(view: BenchmarkView, chart: Chart) -> tuple[str, str]:
 
 
 def on_page(
-    view: BenchmarkView, numbers: Mapping[str, int], geometries: pl.DataFrame | None = None
+    view: BenchmarkView,
+    numbers: Mapping[str, int],
+    geometries: pl.DataFrame | None = None,
+    statistics: Statistics | None = None,
 ) -> list[dict[str, Any]]:
     """Return the charts of a benchmark as JSON-like values; ``numbers`` are those of the runs on the page."""
     found = []
-    for chart, frame in _with_data(view, geometries_of(view, geometries), page=True):
+    for chart, frame in _with_data(view, geometries_of(view, geometries), statistics, page=True):
         about, measure = _described(view, chart)
         title = chart.title[:1].upper() + chart.title[1:] + (f": {about}" if about else "")
         drawn = {name: getattr(chart, name) for name in ("kind", "x", "log", "lower", "facet", "note")}
@@ -70,7 +91,8 @@ def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> 
         parts = [pl.col("place").min().over(facets)] if facets else []
         order = [False] * len(parts) + [not chart.lower]
         frame = frame.with_row_index("place").sort(*parts, mean, descending=order, maintain_order=True)
-    rows = frame.select(chart.page_columns).drop_nulls().iter_rows()
+    needed = [name for name in chart.page_columns if name not in ("low", "high")]
+    rows = frame.select(chart.page_columns).drop_nulls(needed).iter_rows()
     return [[_page_value(value, numbers) for value in row] for row in rows]
 
 
@@ -90,15 +112,17 @@ class Plot:
     figure: Figure
 
 
-def draw(collected: Collected, geometries: pl.DataFrame | None = None) -> list[Plot]:
+def draw(
+    collected: Collected, geometries: pl.DataFrame | None = None, statistics: Statistics | None = None
+) -> list[Plot]:
     """Return the image files that the results, and geometries next to them, have data for."""
     views = (view for source in collected.data_sources.values() for view in source.benchmarks)
-    return [plot for view in views for plot in _plots(view, geometries_of(view, geometries))]
+    return [plot for view in views for plot in _plots(view, geometries_of(view, geometries), statistics)]
 
 
-def _plots(view: BenchmarkView, geometries: pl.DataFrame | None) -> Iterator[Plot]:
+def _plots(view: BenchmarkView, geometries: pl.DataFrame | None, statistics: Statistics | None) -> Iterator[Plot]:
     names = model_names(view.runs)
-    for chart, frame in _with_data(view, geometries, page=False):
+    for chart, frame in _with_data(view, geometries, statistics, page=False):
         frame = frame.with_columns(pl.col("model").replace(names))
         values = frame[chart.facet].unique(maintain_order=True) if chart.split else [""]
         for value in values:

@@ -231,7 +231,7 @@ def benchmark_tab(
         "intervals": {name: matrix(cells) for name, cells in _intervals(view, statistics).items()},
         "found": matrix(_found(view, texts)),
         "trained": [[tasks.index(task) for task in tasks if task in trained.get(run, ())] for run in runs],
-        "charts": on_page(view, numbers, geometries),
+        "charts": on_page(view, numbers, geometries, statistics),
     }
 
 

@@ -102,13 +102,22 @@ class BenchmarkView(_View):
         for task, run, part, value, small in rows.iter_rows():
             interval = self.intervals.get((task, run, part)) if small else None
             values[task, run, part] = Cell(value, small=small, interval=interval, ranked=not small)
-        names = {task.plain: task.name for task in self.tasks}
-        for mixed, sides in self.facts.domain_tasks.items():
-            for side, plain in sides.items():
-                task = names.get(plain, "")
-                whole = task.replace(plain, mixed)
-                values |= {(whole, run, side): values[task, run, ""] for run in self.runs if (task, run, "") in values}
+        for (whole, side), task in self._sides.items():
+            values |= {(whole, run, side): values[task, run, ""] for run in self.runs if (task, run, "") in values}
         return values
+
+    @cached_property
+    def _sides(self) -> dict[tuple[str, str], str]:
+        """The IN and OUT tasks of mixed tasks, by mixed task and slice."""
+        names = {task.plain: task.name for task in self.tasks}
+        sides = [(mixed, *one) for mixed, both in self.facts.domain_tasks.items() for one in both.items()]
+        found = ((names[plain], plain, mixed, side) for mixed, side, plain in sides if plain in names)
+        return {(task.replace(plain, mixed), side): task for task, plain, mixed, side in found}
+
+    def measured_as(self, task: str, part: str) -> tuple[str, str]:
+        """Return the task and slice that a slice of a task was measured as: its own, or an IN or OUT task."""
+        side = self._sides.get((task, part))
+        return (side, "") if side else (task, part)
 
     @cached_property
     def intervals(self) -> dict[tuple[str, str, str], tuple[float, float]]:

@@ -2,13 +2,16 @@
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
+from scipy.stats import bootstrap
 
 from patent_mteb.report import charts, drawing, series
 from patent_mteb.report.collect import collect
 from patent_mteb.report.figures import on_page
+from patent_mteb.report.statistics import statistics
 
 
 @pytest.fixture(scope="module")
@@ -125,4 +128,27 @@ def test_the_page_has_the_numbers_of_a_run_under_that_run(tmp_path):
     (bars,) = (
         chart for chart in on_page(view, {run: place for place, run in enumerate(view.runs)}) if chart["kind"] == "bars"
     )
-    assert bars["rows"] == [[view.runs.index("acme/small (dims=32)"), *side] for side in (["IN", 0.3], ["OUT", 0.2])]
+    place = view.runs.index("acme/small (dims=32)")
+    assert bars["rows"] == [[place, *side, None, None] for side in (["IN", 0.3], ["OUT", 0.2])]
+
+
+def test_in_and_out_carry_the_intervals_of_their_queries(tmp_path):
+    """Against SciPy's bootstrap; of IN and OUT tasks, those of the tasks; without scores by query there are none."""
+    rng = np.random.default_rng(3)
+    inside, outside = rng.random(200).round(3), (rng.random(200) / 2).round(3)
+    folder = model_folder(tmp_path, "acme/small")
+    parts = {"in": list(inside), "out": list(outside)}
+    add(folder, HEADLINE, queries=(inside + outside) / 2, parts=parts)
+    for task, queries in (("MIXED", (inside + outside) / 2), ("IN", inside), ("OUT", outside)):
+        add(folder, f"PatenTEBRetrieval{task}", queries=queries)
+    collected = collect(tmp_path)
+    compared = statistics(collected)
+    for benchmark in ("WIPO-AT", "PatenTEB"):
+        view = collected.data_sources["sample"].benchmark(benchmark)
+        (bars,) = (one for one in on_page(view, {"acme/small": 0}, None, compared) if one["kind"] == "bars")
+        for (_, side, value, low, high), scores in zip(bars["rows"], (inside, outside), strict=True):
+            wanted = bootstrap((scores,), np.mean, method="percentile", rng=rng).confidence_interval
+            assert value == pytest.approx(scores.mean(), abs=1e-5)
+            assert [low, high] == pytest.approx([wanted.low, wanted.high], abs=0.05 * (wanted.high - wanted.low)), side
+        (without,) = (one for one in on_page(view, {"acme/small": 0}) if one["kind"] == "bars")
+        assert [row[3:] for row in without["rows"]] == [[None, None]] * 2

@@ -155,17 +155,20 @@ function bars(spec, rows, width) {
   const sides = [...new Set(rows.map((row) => row[1]))];
   const left = rowNames([...bySeries.keys()].map(nameOf), width);
   const room = 92;
-  const scale = scaleOf(rows.map((row) => row[2]), [left, width - room], { zero: true });
+  const scale = scaleOf(rows.flatMap((row) => [row[2], row[4] ?? row[2]]), [left, width - room], { zero: true });
   const step = 14 * sides.length + 10;
   const height = bySeries.size * step + 6;
   const parts = [...bySeries].flatMap(([series, own], place) => {
     const top = place * step + 4;
     const first = own[0][2];
     const title = titleOf(series);
-    const drawn = own.flatMap(([, side, value], at) => {
+    const drawn = own.flatMap(([, side, value, low, high], at) => { // low and high: the interval, where it is known
       const change = at && first ? ` (${signed(100 * (value / first - 1), 0)}%)` : "";
+      const y = top + 14 * at + 6;
+      const sure = isNumber(low) ? [draw("line", { class: "sure", x1: scale.place(low), x2: scale.place(high), y1: y, y2: y })] : [];
+      const lines = [[`${spec.y}, ${side}`, fixed(value)], ...(isNumber(low) ? [["95% interval", intervalText([low, high])]] : [])];
       const bar = draw("rect", { x: left, y: top + 14 * at, width: Math.max(1, scale.place(value) - left), height: 12, rx: 2, fill: `var(--c${sides.indexOf(side)})` });
-      return [known(bar, title, [[`${spec.y}, ${side}`, fixed(value)]]), text(Math.max(left, scale.place(value)) + 5, top + 14 * at + 10, `${fixed(value, 3)}${change}`)];
+      return [known(bar, title, lines), ...sure, text(Math.max(left, scale.place(high ?? value)) + 5, top + 14 * at + 10, `${fixed(value, 3)}${change}`)];
     });
     return [text(left - 6, top + 7 * sides.length + 3, cut(nameOf(series), left - 10), { "text-anchor": "end" }), ...drawn];
   });
