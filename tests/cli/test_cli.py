@@ -413,6 +413,7 @@ def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, cap
     titles = [line for line in whole.splitlines() if line.endswith("(sample)")]
     left = [title for title in titles if title not in short.splitlines()]
     assert [title for title in titles if title not in left] == [
+        "Which model for which job (sample)",
         "All benchmarks (sample)",
         "WIPO-AT (sample)",
         "PatenTEB (sample)",

@@ -10,9 +10,9 @@ watch(async (frame) => {
       screens: frame.contentDocument.documentElement.scrollHeight / 844,
       overflow: overflow(frame),
       cutText: cutText(frame),
-      rows: one(frame, "main table").querySelectorAll("tbody tr").length,
+      rows: one(frame, "main div.table table").querySelectorAll("tbody tr").length,
       alive: Number(frame.contentDocument.documentElement.dataset.tables),
-      tables: all(frame, "main table").length,
+      tables: all(frame, "main div.table table").length,
       charts: all(frame, "main figcaption").map((node) => node.textContent),
     });
   }

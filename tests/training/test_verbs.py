@@ -123,15 +123,14 @@ def test_lora_is_merged(corpus, bert, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("recipe", "options"),
-    [("wipo-r3", {}), ("wipo-r3", {"lora": 4}), ("patentmap-claims-posneg", {})],
-    ids=["whole", "lora", "head"],
+    ("settings", "options"), [((), {}), ((), {"lora": 4}), (("head=tanh",), {})], ids=["whole", "lora", "head"]
 )
-def test_the_base_is_kept_where_no_checkpoint_is_better(corpus, bert, tmp_path, caplog, recipe, options):
+def test_the_base_is_kept_where_no_checkpoint_is_better(corpus, bert, tmp_path, caplog, settings, options):
     """A rate of 30 makes every checkpoint worse than the base: the base's weights are saved, and the record says so."""
     if options:
         pytest.importorskip("peft")
-    asked = job(recipe, bert, tmp_path / "run", "max_length=24", "lr=30", "checks=2", max_steps=2, **options)
+    rate = ("max_length=24", "lr=30", "checks=2", *settings)
+    asked = job("wipo-r3", bert, tmp_path / "run", *rate, max_steps=2, **options)
     with caplog.at_level(logging.INFO, logger="patent_mteb"):
         done = train(asked, corpus, quiet=True)
     same(weights(done.checkpoints[0]), weights(Path(bert)))
