@@ -217,7 +217,7 @@ def _deviations_of(job: Job) -> list[str]:
     if (precision := precision_of(job)) != job.settings.precision:
         found.append(f"precision {precision}: {job.settings.precision} needs a GPU")
     if (optimiser := optimiser_of(job)) != job.settings.optimiser:
-        found.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
+        found.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU and bitsandbytes")
     if N_PROCESSES > 1 and job.recipe.loss != "ranking":
         found.append(f"{N_PROCESSES} processes: a loss compares the rows of each process only")
     if job.max_steps is not None:

@@ -106,6 +106,8 @@ def pairs_of(
     signal: str, corpus: Corpus, split: str, settings: Settings, left_out: Counts, paraphrases: Path | None = None
 ) -> Iterator[Pair]:
     """Return the pairs of a signal, by its name in the recipes, in a split."""
+    if signal not in (*SIGNALS, "paraphrase"):
+        raise DataError(f"unknown signal '{signal}'", remedy=f"--set signal= one of {', '.join(SIGNALS)}")
     if signal != "paraphrase":
         return SIGNALS[signal](corpus, split, left_out, settings)
     if paraphrases is None:

@@ -281,10 +281,11 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
     folder = job.out / "pairs"
     left_out: dict[str, dict[str, int]] = {}
     counts: dict[str, int] = {}
+    signal = job.settings.signal or job.recipe.signal
     for split in ("train", "validation", "test"):
         excluded = Counter[str]()
         try:
-            pairs = pairs_of(job.recipe.signal, corpus, split, job.settings, excluded, job.paraphrases)
+            pairs = pairs_of(signal, corpus, split, job.settings, excluded, job.paraphrases)
             counts[split] = write_pairs(folder / f"{split}.parquet", pairs)
         except DataError:
             if split == "train":

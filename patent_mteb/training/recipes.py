@@ -62,6 +62,7 @@ class Settings:
     tasks: Literal["all", "no-classification", "retrieval"] = "all"  # of PatenTEB's training tasks
     task_samples: Positive | None = None  # rows per task (PatenTEB Table 7: 10,000 to 150,000)
     prompts: bool = True  # PatenTEB's prompts in training and in the checkpoint
+    signal: str = ""  # source of the pairs instead of the recipe's, such as cross-section for data without citations
     pair_seed: int = 42  # for sampling in the pairs
     checks: Positive = 10  # evaluations and checkpoints in a run
     check_steps: Positive | None = None  # steps between them, instead of checks

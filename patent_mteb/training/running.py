@@ -22,6 +22,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,10 @@ def precision_of(job: Job) -> str:
 
 
 def optimiser_of(job: Job) -> str:
-    """The optimiser on this machine: AdamW replaces 8-bit optimisers without a GPU."""
+    """The optimiser on this machine: AdamW replaces 8-bit optimisers without a GPU or bitsandbytes."""
     wanted = job.settings.optimiser
-    return "adamw_torch" if wanted.endswith("bit") and _on_cpu(job) else wanted
+    possible = not _on_cpu(job) and find_spec("bitsandbytes")
+    return wanted if possible or not wanted.endswith("bit") else "adamw_torch"
 
 
 def _on_cpu(job: Job) -> bool:
