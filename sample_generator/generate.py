@@ -1,34 +1,35 @@
-"""The built-in sample: records of invented patents, generated from a grammar and a vocabulary.
+"""Generate the built-in sample: python -m sample_generator.generate
 
-The sample has about 1,000 families with 1,500 publications of 17 offices and a citation graph. They were published in
-2005 to 2025 in 29 technical fields of all eight IPC sections, most of them in assistive technology. Every task can run
-on it without a licence and without a network. Its scores say nothing about the published benchmarks. No patent, person
-or company is real.
+The records are written to ``patent_mteb/sample``, as compressed JSON lines. They are the same on every machine.
 
 The texts resemble patents in the properties that matter for a benchmark. The sections of a patent describe the same
 invention in different words. Cited prior art shares problem and principle but no sentences. Citations across domains
-share only the principle. Many unrelated patents share vocabulary. ``docs/sample.md`` says how difficult the tasks are.
+share only the principle. Many unrelated patents share vocabulary.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
 
-from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent
-from patent_mteb.sample import vocabulary as words
-from patent_mteb.sample import world
-from patent_mteb.sample.offices import OFFICES, publication_number, written_code
-from patent_mteb.sample.prose import Prose
-from patent_mteb.sample.random_choice import RandomGenerator
+import pyarrow as pa
 
-SAMPLE_VERSION = "2"
-"""Part of the data set revision of every result on the sample. Change it when any record or table changes."""
+import patent_mteb
+from patent_mteb.files import replacing
+from patent_mteb.patents.records import Citation, Claim, Patent
+from sample_generator import vocabulary as words
+from sample_generator import world
+from sample_generator.offices import OFFICES, publication_number, written_code
+from sample_generator.prose import Prose
+from sample_generator.random_choice import RandomGenerator
 
+FOLDER = Path(patent_mteb.__file__).with_name("sample")
 _SEED = "sample-1"
 _UPPER_CASE_TITLES = ("JP", "RU", "KR")
 
@@ -48,7 +49,7 @@ def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
     return numbers
 
 
-def _patents(family: world.Family, numbers: dict[tuple[int, int], str], long_texts: bool) -> list[Patent]:
+def _patents(family: world.Family, numbers: dict[tuple[int, int], str]) -> list[Patent]:
     prose = Prose(words.load(), family, _SEED)
     expert, keywords = prose.expert(), prose.keywords()
     claims, description, summaries = cache(prose.claims), cache(prose.description), cache(prose.summaries)
@@ -66,7 +67,7 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str], long_tex
                 title=title.upper() if member.office in _UPPER_CASE_TITLES else title,
                 abstract=prose.abstract(style, member.variant, member.publication.year),
                 claims=claims(office.claims, member.variant),
-                description=description(member.variant if member.variant > 5 else 0) if long_texts else Description(),
+                description=description(member.variant if member.variant > 5 else 0),
                 kind=member.kind,
                 filing_jurisdiction=family.members[0].office,
                 application_date=member.application,
@@ -79,41 +80,29 @@ def _patents(family: world.Family, numbers: dict[tuple[int, int], str], long_tex
                 labels=family.labels,
                 keywords=keywords,
                 expert=expert,
-                summaries=summaries(member.variant) if long_texts else MachineSummaries(),
+                summaries=summaries(member.variant),
             )
         )
     return patents
 
 
-@lru_cache(maxsize=2)
-def _world(long_texts: bool) -> tuple[tuple[Patent, ...], tuple[Citation, ...]]:
+def generate() -> tuple[list[Patent], list[Citation]]:
+    """Return all publications and citations of the sample, each sorted by publication number."""
     families = world.plan(words.load(), _SEED)
     numbers = _numbers(families)
-    patents = [patent for family in families for patent in _patents(family, numbers, long_texts)]
+    patents = [patent for family in families for patent in _patents(family, numbers)]
     citations = world.edges(families, world.cite(families, _SEED), numbers, _SEED)
-    return tuple(sorted(patents, key=lambda patent: patent.publication_number)), tuple(citations)
-
-
-def generate(long_texts: bool = True) -> tuple[list[Patent], list[Citation]]:
-    """Return all publications and citations of the sample, each sorted by publication number.
-
-    The records are the same on every machine. They are generated once per process (about two seconds; without
-    ``long_texts``, which are descriptions and machine summaries, about one).
-    """
-    patents, citations = _world(long_texts)
-    return list(patents), list(citations)
+    return sorted(patents, key=lambda patent: patent.publication_number), citations
 
 
 _CENTRES = {"A": "3700", "B": "3600", "C": "1700", "D": "1700", "E": "3600", "F": "3700", "G": "2800", "H": "2800"}
 """Technology centre by section of the IPC."""
 
 
-def examined() -> tuple[list[Patent], list[Citation]]:
-    """Return the sample with numbered paragraphs and with office actions on US applications."""
-    patents, citations = generate()
-    numbered = [replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents]
-    known = {patent.publication_number: patent for patent in numbered}
-    return numbered, [_raised(citation, known[citation.citing], known[citation.cited]) for citation in citations]
+def with_office_actions(patents: Sequence[Patent], citations: Sequence[Citation]) -> list[Citation]:
+    """Return the citations of the sample, those of US applications as office actions raised them."""
+    known = {patent.publication_number: patent for patent in patents}
+    return [_raised(citation, known[citation.citing], known[citation.cited]) for citation in citations]
 
 
 def _raised(citation: Citation, citing: Patent, cited: Patent) -> Citation:
@@ -139,3 +128,17 @@ def _nearest(claim: Claim, paragraphs: Sequence[str]) -> int:
     words = set(re.findall(r"\w{4,}", claim.text.lower()))
     shared = [len(words & set(re.findall(r"\w{4,}", paragraph.lower()))) for paragraph in paragraphs]
     return shared.index(max(shared)) + 1 if shared else 0
+
+
+def write(name: str, records: Iterable[Patent | Citation]) -> None:
+    """Write records as JSON lines without empty fields."""
+    rows = ({key: value for key, value in asdict(record).items() if value} for record in records)
+    text = "".join(json.dumps(row, ensure_ascii=False, default=dt.date.isoformat) + "\n" for row in rows)
+    with replacing(FOLDER / name) as partial:
+        partial.write_bytes(pa.Codec("zstd", 19).compress(text.encode(), asbytes=True))
+
+
+if __name__ == "__main__":
+    patents, citations = generate()
+    write("patents.jsonl.zst", patents)
+    write("citations.jsonl.zst", with_office_actions(patents, citations))

@@ -271,7 +271,7 @@ def _sample_records(recipe: str) -> tuple[Sequence[Patent], Sequence[Citation]]:
         patents, citations = records()
         return patents, citations
     fields = {need.field for need in recipes.needs(recipe)}
-    return sample.generate(not fields or not fields.isdisjoint(("description", "summaries")))
+    return sample.load(not fields or not fields.isdisjoint(("description", "summaries")))
 
 
 @lru_cache(maxsize=16)

@@ -55,7 +55,7 @@ from patent_mteb.recipes.open_citations import (
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.preparation import Common
 from patent_mteb.recipes.sampling import fill_up, sample_queries
-from patent_mteb.sample import examined
+from patent_mteb.sample import load_examined
 
 NAME = "PatentOpenUS"
 COMMON = Common(match="number", families="extended")
@@ -112,7 +112,7 @@ class Params:
 
 
 SAMPLE = Params()
-sample_records = examined
+sample_records = load_examined
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:

@@ -152,7 +152,7 @@ def outside(monkeypatch, tmp_path):
 
 
 def test_a_benchmark_outside_the_package_has_its_own_sample(outside):
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     first = loading.resolve(outside(RECIPE.format(word="first")))
     assert (first.kind, first.subset, first.task_suffix) == ("sample", first.revision, ".sample")
     assert re.fullmatch(rf"sample-{SAMPLE_VERSION}-[0-9a-f]{{12}}", first.revision)

@@ -28,7 +28,7 @@ def steps(log):
 
 @pytest.fixture(scope="module")
 def some():
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     patents = [replace(one, labels=()) for one in patents[:300]]
     numbers = {one.publication_number for one in patents}
     return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
@@ -213,7 +213,7 @@ def test_families_are_those_of_the_source_where_it_has_them():
 @pytest.mark.slow
 def test_the_sample_has_families_that_nothing_joins(tmp_path):
     """Its families are stated, as the papers' are, so that the default changes no table."""
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     found, joined_by = joined_families(patents)
     assert joined_by == {"application": 0, "priorities": 0, "members": 0}
     assert found == {one.publication_number: one.family_id for one in patents}
