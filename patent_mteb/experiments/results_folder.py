@@ -29,7 +29,7 @@ from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.files import leftover_files, read_json, replacing, write_parquet, write_text
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
+from patent_mteb.tasks.catalogue import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import Place, check_entry, check_model, check_queries, evidence_of
 
 logger = logging.getLogger(__name__)

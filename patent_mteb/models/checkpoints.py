@@ -26,7 +26,7 @@ class Checkpoint:
     prompts: Prompts = "none"  # that the model was trained for
     trained_on: frozenset[str] | None = frozenset()  # rows of Table 11 whose training data the model has seen
     adapted_from: str | None = None  # the model that it was initialised with
-    tagged: bool = False  # texts carry section tags (patent_mteb.models.robustness.section_tags)
+    tagged: bool = False  # texts carry section tags (patent_mteb.models.variants.section_tags)
     tagged_in_paper: bool = False  # the PatentMap paper, and only that paper, evaluates it with section tags
     released: str | None = None  # ISO date
     source: str | None = None  # key in SOURCES

@@ -80,8 +80,8 @@ def compose(
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
         store: folder of the store of embeddings and pair scores; None encodes every text again. Ignored by models that
             compute neither.
-        section_tags: add PatentMap's section tags (:func:`~patent_mteb.models.robustness.with_section_tags`).
-        spans: read a text as spans, such as ``8x512`` (:class:`~patent_mteb.models.spans.Spans`).
+        section_tags: add PatentMap's section tags (:func:`~patent_mteb.models.variants.with_section_tags`).
+        spans: read a text as spans, such as ``8x512`` (:class:`~patent_mteb.models.variants.Spans`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
         passages: search windows of this many tokens, aggregated by ``aggregate``
             (:class:`~patent_mteb.search.passages.Passages`).
@@ -105,8 +105,8 @@ def compose(
     """
     from mteb.models.model_meta import ModelMeta
 
-    from patent_mteb.models.robustness import with_section_tags
     from patent_mteb.models.truncation import Truncated
+    from patent_mteb.models.variants import with_section_tags
     from patent_mteb.search.fusion import Hybrid
     from patent_mteb.search.passages import Passages
 
@@ -135,7 +135,7 @@ def compose(
         model = with_section_tags(model)
     composed: Any = in_store(model, store)
     if spans is not None:
-        from patent_mteb.models.spans import Spans
+        from patent_mteb.models.variants import Spans
 
         composed = Spans(composed, spans)
     if dims is not None:

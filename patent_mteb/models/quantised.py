@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
-from patent_mteb.models.robustness import WrappedEncoder
+from patent_mteb.models.variants import WrappedEncoder
 from patent_mteb.patents.views import view_text
 from patent_mteb.sample import SAMPLE_VERSION, load
 from patent_mteb.search.vectors import is_encoder

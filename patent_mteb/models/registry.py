@@ -32,7 +32,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
-from patent_mteb.models.robustness import (
+from patent_mteb.models.variants import (
     NO_PROMPTS,
     EditedInput,
     InputVariant,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.robustness import WrappedEncoder
+from patent_mteb.models.variants import WrappedEncoder
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array
 

@@ -37,7 +37,7 @@ from patent_mteb.report.records import (
 from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import visible
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
+from patent_mteb.tasks.catalogue import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of
 
 __all__ = ["Collected", "ReportError", "collect"]

@@ -27,7 +27,7 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.memory import portion
 from patent_mteb.metrics import slices
-from patent_mteb.models.robustness import section_tags
+from patent_mteb.models.variants import section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts

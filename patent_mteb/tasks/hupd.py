@@ -34,8 +34,7 @@ from patent_mteb.readers.values import day, text_in
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.labelled import ProbedRows, Row
-from patent_mteb.tasks.patenteb import Spec
+from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
 
 DATA = DataSet("HUPD/hupd", "", "main")
 ARCHIVE = "data/sample-jan-2016.tar.gz"

@@ -31,8 +31,7 @@ from patent_mteb.tasks import panorama
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts
-from patent_mteb.tasks.labelled import ProbedRows, Row
-from patent_mteb.tasks.patenteb import Spec
+from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
 
 CODES = ("ALLOW", "102", "103")
 _COLUMNS = ("application_number", "claim_number", "context", "prior_art_specifications", "answer")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import eq
@@ -27,9 +27,8 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
-from patent_mteb.protocols import multi_hot
+from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, pearson_interval, v_measure_interval
 from patent_mteb.protocols.clustering import minibatch_cluster
-from patent_mteb.protocols.intervals import limits, macro_f1_interval, pearson_interval, v_measure_interval
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks import checks
@@ -283,7 +282,7 @@ class Classification(FrozenTask):
 
     The embeddings of two texts are concatenated, [u; v], each encoded with the prompt of its role. If the data have the
     first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and
-    ``macro_f1_high`` are the 95% interval over test rows (:mod:`patent_mteb.protocols.intervals`).
+    ``macro_f1_high`` are the 95% interval over test rows (:mod:`patent_mteb.protocols`).
     """
 
     scoring = "classification 1"
@@ -447,3 +446,31 @@ BENCHMARK = PatentBenchmark(
         "Clustering": _tasks(CLUSTERS, Clustering, "Clustering", "v_measure"),
     },
 )
+
+
+_ROLES = ("query", "document")
+
+Row = tuple[str, str, tuple[str, ...]]
+"""Id, label and texts of a row."""
+
+
+class ProbedRows(Classification):
+    """The probe of :class:`~patent_mteb.tasks.patenteb.Classification` on the rows that :meth:`read_rows` returns."""
+
+    def read_rows(self) -> tuple[Path, Mapping[str, Sequence[Row]]]:
+        """Return the file that errors name, and the rows of the splits ``train`` and ``test``."""
+        raise NotImplementedError
+
+    def load_split(self) -> LabelledRows:
+        path, parts = self.read_rows()
+        columns, texts, labels = self.spec.texts, dict[str, list[str]](), dict[str, list[str]]()
+        for split, rows in parts.items():
+            labels[split] = [label for _, label, _ in rows]
+            checks.refuse_constant(labels[split], path, f"rows of the {split} split")
+            texts |= {f"{split} {name}": [row[2][place] for row in rows] for place, name in enumerate(columns)}
+        train, test = parts["train"], parts["test"]
+        ids = ([(key,) for key, *_ in train], [(key,) for key, *_ in test])
+        checks.check_leakage({"id": ids, "text": ([row[2] for row in train], [row[2] for row in test])}, path)
+        checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
+        paired = ((f"{split} {name}", role) for split in parts for name, role in zip(columns, _ROLES, strict=False))
+        return LabelledRows(texts, labels, dict(paired) if len(columns) > 1 else {})

@@ -23,15 +23,13 @@ import numpy as np
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.loading import DataSet, Source
-from patent_mteb.data.roots import switched_on
+from patent_mteb.data.loading import DataSet, Source, switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.protocols import multi_hot
+from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, v_measure_interval
 from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
-from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import Scorer, zero_shot
@@ -161,7 +159,7 @@ class LabelClassification(LabelTask):
     validation split (``knn_tuned_k``). ``f1_<label>`` is the F1 of a label. ``n_untrained_labels`` counts labels
     without a training example, whose F1 of 0 is part of the mean; ``n_unconverged_fits`` counts fits above the
     tolerance. Classes are the labels that occur. ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and
-    ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols.intervals`).
+    ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols`).
     """
 
     scoring = "label classification 1"
@@ -233,7 +231,7 @@ class LabelClustering(LabelTask):
     the result also contains other definitions (:mod:`patent_mteb.protocols.clustering`): ``most_frequent_v_measure``
     and ``every_label_v_measure``, and ``_ari`` likewise. The main score has seed 42. ``v_measure_seeds_mean`` and
     ``v_measure_seeds_std`` are over ``n_seeds`` seeds from 42 on. ``v_measure_low`` and ``v_measure_high`` are a 95%
-    interval over test documents for the clusters of seed 42 (:mod:`patent_mteb.protocols.intervals`).
+    interval over test documents for the clusters of seed 42 (:mod:`patent_mteb.protocols`).
     ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
     """
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from patent_mteb import sample
-from patent_mteb.data import loading, roots
+from patent_mteb.data import loading
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
@@ -20,7 +20,7 @@ UNRELEASED = loading.DataSet("Own", "wipo_at")
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
-    monkeypatch.setitem(roots.KEYS, UNRELEASED.key, ())
+    monkeypatch.setitem(loading.KEYS, UNRELEASED.key, ())
     return tmp_path
 
 
