@@ -3,8 +3,8 @@
 Order: ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with ``PATENT_MTEB_SAMPLE=1`` or for an unreleased
 data set, the built-in sample; else the hub at the pinned revision. Where ``PATENT_MTEB_DATA`` has a ``dataset.json``,
 missing tables are not replaced: such a directory is a complete data set of its owner. In any other directory the hub
-or the sample replaces missing tables. The source is part of the identity of a task, so that different data never share a
-result file or a cached score. Resolving sends no request; :func:`with_commit` does.
+or the sample replaces missing tables. The source is part of the identity of a task, so that different data never
+share a result file or a cached score. Resolving sends no request; :func:`with_commit` does.
 """
 
 from __future__ import annotations
