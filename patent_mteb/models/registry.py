@@ -40,7 +40,7 @@ from patent_mteb.models.variants import (
     section_tags,
 )
 from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
-from patent_mteb.recipes.patentmap_content import SECTION_TAGS
+from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.search.bm25 import BM25_METAS
 from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
 from patent_mteb.store.settings import LiveIdentity, note

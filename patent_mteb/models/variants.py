@@ -29,7 +29,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import unambiguous_settings
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
-from patent_mteb.recipes.patentmap_content import SECTION_TAGS
+from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.settings import LiveIdentity
 

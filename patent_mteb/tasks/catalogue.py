@@ -20,7 +20,6 @@ from patent_mteb.tasks import (
     clef_ip,
     dapfam,
     hupd,
-    noc4pc,
     novelty,
     open_ep,
     open_us,
@@ -226,7 +225,11 @@ def get_tasks(
 
 _PAPERS = tuple(module.BENCHMARK for module in (wipo_at, dapfam, patenteb, sophia, patentmap))
 _OPEN = (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK)
-_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip, noc4pc, phrases, hupd))
+_PUBLIC = (
+    *(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip)),
+    panorama.NOC4PC,
+    *(module.BENCHMARK for module in (phrases, hupd)),
+)
 for _benchmark in (*_PAPERS, *_OPEN, *_PUBLIC):
     add(_benchmark)
 _make_sample_tasks(dapfam.MTEB_TASKS)
