@@ -30,7 +30,7 @@ from patent_mteb import published
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
-from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
+from patent_mteb.models.checkpoints import CHECKPOINTS, Checkpoint, Prompts
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.variants import (
     NO_PROMPTS,
@@ -40,6 +40,7 @@ from patent_mteb.models.variants import (
     section_tags,
 )
 from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
+from patent_mteb.published import citation
 from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.search.bm25 import BM25_METAS
 from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
@@ -294,7 +295,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
         use_instructions=checkpoint.prompts != "none",
         training_datasets=None if trained_on is None else {_TASK_OF_ROW[row] for row in sorted(trained_on)},
         adapted_from=checkpoint.adapted_from,
-        citation=None if checkpoint.source is None else SOURCES[checkpoint.source],
+        citation=None if checkpoint.source is None else citation(checkpoint.source),
     )
 
 

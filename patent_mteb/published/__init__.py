@@ -42,6 +42,8 @@ record instead.
 **Statistics** (`statistics`). What a paper prints of its tables: lengths, jurisdictions, relevant documents of a query.
 ``patent-mteb data validate`` shows those of a directory with them.
 
+**References** (`citation`). The BibTeX entries of benchmarks and models.
+
 ``docs/published_pages.py`` writes the pages on these data.
 """
 
@@ -470,3 +472,14 @@ def _stated() -> pl.DataFrame:
 def statistics(paper: str) -> pl.DataFrame:
     """Return what a paper prints of its tables: statistic (a group of numbers), name, value (as printed) and source."""
     return _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")
+
+
+@lru_cache
+def _citations() -> dict[str, str]:
+    entries = files(__name__).joinpath("references.bib").read_text("utf-8").strip().split("\n\n")
+    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
+
+
+def citation(key: str) -> str:
+    """Return an entry of ``references.bib``."""
+    return _citations()[key]

@@ -48,6 +48,7 @@ from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.claims import claim_in_full, read_claims, referred_claims
 from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import clean
+from patent_mteb.published import citation
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -64,12 +65,7 @@ FACTS = Facts(
     name="PANORAMA",
     description="Documents and paragraphs that examiners of the USPTO cited against a claim, among given candidates.",
     reference="https://arxiv.org/abs/2510.24774",
-    bibtex=r"""@inproceedings{lim2025panorama,
-  author = {Hyunseung Lim and Sooyohn Nam and Sungmin Na and Ji Yong Cho and June Yong Yang and Hyungyu Shin and Yoonjoo Lee and Juho Kim and Moontae Lee and Hwajung Hong},
-  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
-  title = {PANORAMA: A Dataset and Benchmarks Capturing Decision Trails and Rationales in Patent Examination},
-  year = {2025},
-}""",  # noqa: E501
+    bibtex=citation("lim2025panorama"),
     license="cc-by-nc-4.0",
     date=("1976-01-01", "2024-12-31"),
     annotations="expert-annotated",

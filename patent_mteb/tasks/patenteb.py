@@ -30,6 +30,7 @@ from patent_mteb.models.prompts import TASK_PROMPTS
 from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, pearson_interval, v_measure_interval
 from patent_mteb.protocols.clustering import minibatch_cluster
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
+from patent_mteb.published import citation
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
@@ -151,14 +152,7 @@ FACTS = Facts(
         "Fifteen retrieval, classification, paraphrase and clustering tasks on patent texts and their fragments."
     ),
     reference="https://arxiv.org/abs/2510.22264",
-    bibtex=r"""@misc{ayaou2025patenteb,
-  archiveprefix = {arXiv},
-  author = {Iliass Ayaou and Denis Cavallucci},
-  eprint = {2510.22264},
-  primaryclass = {cs.CL},
-  title = {PatenTEB: A Comprehensive Benchmark and Model Family for Patent Text Embedding},
-  year = {2025},
-}""",
+    bibtex=citation("ayaou2025patenteb"),
     license="cc-by-nc-sa-4.0",
     date=("1980-01-01", "2023-06-20"),
     prefix="PatenTEB",

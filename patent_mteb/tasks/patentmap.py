@@ -41,6 +41,7 @@ from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.variants import reads_section_tags, reads_section_tags_in_paper
 from patent_mteb.protocols import limits, mean_interval, multi_hot, precision_at
+from patent_mteb.published import citation
 from patent_mteb.recipes.patentmap import (
     CITED,
     FILES,
@@ -433,11 +434,7 @@ FACTS = Facts(
     name="PatentMap",
     description="Prior-art retrieval among hard negatives, and classification into IPC subclasses.",
     reference="https://arxiv.org/abs/2511.10657",
-    bibtex=r"""@misc{zuo2025patentmap,
-  author = {You Zuo and Kim Gerdes and {\'E}ric de la Clergerie and Beno{\^i}t Sagot},
-  title = {Patent Representation Learning via Self-supervision},
-  year = {2025},
-}""",
+    bibtex=citation("zuo2025patentmap"),
     license="not specified",
     date=("2005-01-01", "2022-12-31"),
     prefix="PatentMap",

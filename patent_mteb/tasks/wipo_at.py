@@ -33,6 +33,7 @@ from patent_mteb.protocols.clustering import agreement, cluster, every_label, mo
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import Scorer, zero_shot
+from patent_mteb.published import citation
 from patent_mteb.recipes import beir, label_sets
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.recipes.label_sets import LABEL_SETS, SPLITS, LabelSet
@@ -314,14 +315,7 @@ FACTS = Facts(
         "Citation retrieval, multi-label classification and clustering on the WIPO assistive-technology landscape."
     ),
     reference="https://arxiv.org/abs/2605.24297",
-    bibtex=r"""@misc{yousefiramandi2026benchmarking,
-  archiveprefix = {arXiv},
-  author = {Amirhossein Yousefiramandi and Ciar{\'a}n Cooney},
-  eprint = {2605.24297},
-  primaryclass = {cs.IR},
-  title = {Benchmarking Patent Embeddings: A Multi-Task Evaluation of 22 Models Across Retrieval, Classification, and Clustering},
-  year = {2026},
-}""",  # noqa: E501
+    bibtex=citation("yousefiramandi2026benchmarking"),
     license="not specified",
     date=("1990-01-01", "2021-12-31"),
     annotations="expert-annotated",
