@@ -2,8 +2,8 @@
 
 The facts of :data:`~patent_mteb.models.checkpoints.CHECKPOINTS` come from the model cards and the published
 checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the checkpoint counts:
-the ``base_long`` checkpoints pool the CLS token. Missing are ``allenai/specter2``, which needs the ``adapters``
-package, and models without public weights (QaECTER, SEARCHFORMER).
+the ``base_long`` checkpoints pool the CLS token. Two kinds of models are missing: ``allenai/specter2``, which needs the
+``adapters`` package, and models without public weights (QaECTER, SEARCHFORMER).
 
 Settings that change scores are loader arguments and part of the result path, such as
 ``mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")``. Without a hub, ``PATENT_MTEB_MODELS`` names a

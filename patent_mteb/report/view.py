@@ -167,7 +167,7 @@ class BenchmarkView(_View):
 
     @cached_property
     def domain_headline(self) -> MeasuredTask | None:
-        """The same among the tasks with scores IN and OUT of domain."""
+        """The headline task among those with scores IN and OUT of domain."""
         domains = pl.col("slice").is_in(["in", "out"]) | pl.col("plain").is_in(list(self.facts.domain_tasks))
         return self._standing(self.scores.filter(pl.col("main") & domains))
 

@@ -88,7 +88,7 @@ FACTS = Facts(
 
 
 class LanguageRetrieval(OpenRetrieval):
-    """A task on languages; see the module."""
+    """Retrieval across languages; see the module."""
 
     scoring = CLAIM_SCORING
     spec: LanguageSpec

@@ -17,9 +17,9 @@ from patent_mteb.patents.families import joined_families
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Citation, Patent, write_citations, write_patents
+from patent_mteb.recipes import Common, prepare
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.preparation import Common, prepare
 
 
 def steps(log):
