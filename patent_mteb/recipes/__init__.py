@@ -15,8 +15,8 @@ A recipe is a module with these names:
 * ``sample_records()``, optional: the records of its sample; by default those of :mod:`patent_mteb.sample`.
 
 Before a recipe runs, the records are prepared (:func:`prepare`): families follow the chosen definition, and both ends
-of every citation have a record. The settings of this step (:class:`Common`) are settings of every recipe. A recipe of the package has the name of its benchmark
-(:data:`RECIPES`), any other the dotted name of its module.
+of every citation have a record. The settings of this step (:class:`Common`) are settings of every recipe. A recipe of
+the package has the name of its benchmark (:data:`RECIPES`), any other the dotted name of its module.
 """
 
 from __future__ import annotations
