@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import mteb
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import compose_meta
+from patent_mteb.identity import NO_REVISION, compose_meta
 from patent_mteb.search.vectors import is_encoder
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ from patent_mteb.store.batches import as_array
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
-
-
-_UNKNOWN_REVISION = "no_revision_available"  # what mteb writes
 
 
 def in_store(model: Any, store: Path | str | None) -> Any:
@@ -55,7 +52,7 @@ def identified(model: Any) -> Any:
 
     A revision that the user has set is left as it is.
     """
-    if not isinstance(model, mteb.HybridSearch) or model.mteb_model_meta.revision != _UNKNOWN_REVISION:
+    if not isinstance(model, mteb.HybridSearch) or model.mteb_model_meta.revision != NO_REVISION:
         return model
     if model.fusion_name not in ("rrf", "dbsf", "rsf"):
         raise ModelError(

@@ -23,7 +23,8 @@ import polars as pl
 from patent_mteb.data.data_source import data_source_named, data_source_of
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.report.folders import META, Survey, parse_document, read_meta, survey
+from patent_mteb.identity import META
+from patent_mteb.report.folders import Survey, parse_document, read_meta, survey
 from patent_mteb.report.records import (
     RESULT_SCHEMA,
     SCORE_SCHEMA,

@@ -30,11 +30,11 @@ from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.anonymous import queries_of
 from patent_mteb.files import read_json, write_json, write_parquet, write_text
-from patent_mteb.identity import content_revision, local_name
+from patent_mteb.identity import META, NO_REVISION, content_revision, local_name, model_folder
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
-from patent_mteb.report.folders import META, check_meta, parse
+from patent_mteb.report.folders import check_meta, parse
 from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
 from patent_mteb.report.words import measure_title, visible
@@ -69,7 +69,7 @@ def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
     return found
 
 
-_NO_REVISION = ("", "None", "no_revision_available")
+_NO_REVISION = ("", "None", NO_REVISION)
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ def prepare(
                 content = "".join(dict.fromkeys((earlier + content).splitlines(keepends=True)))
             copies[path] = content
     files = [write_text(out / "results" / path, text) for path, text in copies.items()]
-    messages = [message for message in collected.messages if model is None or _folder(model) in message]
+    messages = [message for message in collected.messages if model is None or model_folder(model) in message]
     if upstream:
         for (name,), members in _by(accepted, "model").items():
-            files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
+            files.append(write_text(out / "model_cards" / f"{model_folder(name)}.md", model_card(name, members)))
     elif accepted:
         files += [_copy_queries(row, results, out / "results") for row in accepted if row["queries"]]
         if named:
@@ -244,7 +244,7 @@ def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
     """Return the results that their own evidence contradicts, which no report shows."""
     shown = set(zip(collected.results["path"], collected.results["subset"], strict=True))
     hidden = ((Path(place[0]), why) for place, why in collected.contradictions.items() if place not in shown)
-    mine = ((path, why) for path, why in hidden if model is None or _folder(model) in path.parts)
+    mine = ((path, why) for path, why in hidden if model is None or model_folder(model) in path.parts)
     return [Refusal(visible(path.parent.name), path.stem, visible(why)) for path, why in mine]
 
 
@@ -276,10 +276,6 @@ def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 def _entries(content: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
     entries = content["scores"][row["split"]]
     return [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
-
-
-def _folder(model: str) -> str:
-    return model.replace("/", "__").replace(" ", "_")
 
 
 def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collection[str]) -> dict[tuple[str, str], str]:
@@ -355,7 +351,7 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
         description = parse(described.encode())
     except ValueError as error:
         raise DataError(f"damaged ({error})", path=meta, remedy="restore the file") from None
-    check_meta(description, meta, _folder(row["model"]), row["revision"])
+    check_meta(description, meta, model_folder(row["model"]), row["revision"])
     if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
         raise DataError("other settings than when the report was made", path=meta, remedy="export again")
     lines = run_settings(_read_text(settings, results), row, settings)
