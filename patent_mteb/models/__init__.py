@@ -30,9 +30,8 @@ _NAMES = {
     "search.passages": ("Passages", "Sections"),
     "models.quantised": ("Quantised",),
     "search.rerank": ("Reranked",),
-    "models.truncation": ("Truncated",),
     "search.bm25": ("bm25",),
-    "models.composition": ("compose",),
+    "models.composition": ("Truncated", "compose"),
     "models.loading": ("load",),
     "store": ("stored",),
 }
