@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mteb
 import polars as pl
+from mteb.abstasks import AbsTask
+from mteb.models import MTEBModels
 from mteb.results import TaskResult
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.results_folder import ResultsFolder
-from patent_mteb.experiments.run import evaluate_into, scores_of, unloading
+from patent_mteb.experiments.run import evaluate_into, scores_of, unable, unloading
+from patent_mteb.identity import version
+from patent_mteb.metrics.measures import Judged
 from patent_mteb.metrics.significance import too_small
+from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
 from patent_mteb.search.trec import Order
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 if TYPE_CHECKING:
     from patent_mteb.search.base import ArraySearch
 
-
-import datetime as dt
-from dataclasses import dataclass
-
-from mteb.abstasks import AbsTask
-from mteb.models import MTEBModels
-
-from patent_mteb.errors import ModelError, PatentMTEBError
-from patent_mteb.experiments.run import unable
-from patent_mteb.identity import version
-from patent_mteb.metrics.measures import Judged
-from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
-from patent_mteb.store.settings import with_current_settings
 
 logger = logging.getLogger(__name__)
 GRID: tuple[Fusion, ...] = (*map(RRF, (10, 30, 60, 100)), *(Linear(tenths / 10) for tenths in range(11)))

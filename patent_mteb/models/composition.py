@@ -7,25 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import mteb
+import numpy as np
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
-from patent_mteb.search.vectors import is_encoder
-
-if TYPE_CHECKING:
-    from mteb.models import CrossEncoderProtocol, MTEBModels
-    from mteb.models.model_meta import ModelMeta
-
-
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from patent_mteb.models.variants import WrappedEncoder
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array
 
 if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
+    from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
+    from mteb.models.model_meta import ModelMeta
     from torch.utils.data import DataLoader
 
 

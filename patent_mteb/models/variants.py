@@ -25,30 +25,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import unambiguous_settings
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap import SECTION_TAGS
+from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
     from mteb.models.model_meta import ModelMeta
-    from mteb.models.models_protocols import EncoderProtocol
     from mteb.types import Array
     from sentence_transformers import SentenceTransformer
-    from torch.utils.data import DataLoader
-
-
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from patent_mteb.search.vectors import is_encoder
-
-if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
 
 
