@@ -6,11 +6,14 @@ python docs/published_pages.py coverage     # or independent
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
-from patent_mteb.published import Independent, contradictions, excluded, expected, independent, papers, tables
+from patent_mteb.published import Independent, excluded, expected, independent, papers, tables
 
 
 def _markdown(title: str, source: str, intro: list[str], rows: dict[str, list[str]], head: str) -> str:
@@ -22,6 +25,12 @@ def _markdown(title: str, source: str, intro: list[str], rows: dict[str, list[st
             rule = "---".join("|" * head.count("|"))
             lines += ["", f"## [{paper.title}]({paper.url})", "", head, rule, *found]
     return "\n".join(lines) + "\n"
+
+
+def contradictions() -> list[SimpleNamespace]:
+    """Return the rows of ``contradictions.csv``."""
+    with (files("patent_mteb.published") / "contradictions.csv").open(encoding="utf-8", newline="") as lines:
+        return [SimpleNamespace(**row) for row in csv.DictReader(lines)]
 
 
 def contradictions_page() -> str:

@@ -13,14 +13,14 @@ from pathlib import Path
 import openpyxl
 
 from patent_mteb.patents.claims import claims_text
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 
 HEADER = ("Publication Number", "Title", "Abstract", "Claims", "IPC", "Publication Date", "Family ID")
 FURTHER = ("Cited Patents", "Topic")
 
 
 def main(path: Path) -> None:
-    patents, citations = generate(long_texts=False)
+    patents, citations = load(long_texts=False)
     cited = defaultdict(list)
     for citation in citations:
         cited[citation.citing].append(citation.cited)

@@ -31,7 +31,7 @@ from patent_mteb.patents.records import write_citations, write_patents
 
 def write_some(folder: Path) -> tuple[Path, Path]:
     """A few records of the built-in sample: the publications of its first citations."""
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     citations = citations[:400]
     named = {number for edge in citations for number in (edge.citing, edge.cited)}
     write_patents(folder / "patents.jsonl", [patent for patent in patents if patent.publication_number in named])

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from patent_mteb import recipes
 from patent_mteb.data.loading import sample_root
+from patent_mteb.experiments.datasheet import CROISSANT, croissant
 from patent_mteb.files import write_json
-from patent_mteb.recipes import croissant
 from patent_mteb.sample import SAMPLE_VERSION
 
 ABOUT = {
@@ -35,7 +35,7 @@ def main(folder: Path, names: Sequence[str] = ("wipo_at", "dapfam", "patenteb", 
         assert name in recipes.RECIPES
         shutil.copytree(sample_root(name), folder / name, dirs_exist_ok=True)
     shutil.copy(CARD, folder / "README.md")
-    write_json(folder / croissant.FILE, croissant.croissant(folder, ABOUT))
+    write_json(folder / CROISSANT, croissant(folder, ABOUT))
 
 
 if __name__ == "__main__":

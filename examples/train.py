@@ -25,7 +25,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from patent_mteb.cli import main as command
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 
 TASK = "WIPOATAbstractToClaim1Retrieval.sample"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -64,7 +64,7 @@ def write_transformer(folder: Path, tokenizer: Tokenizer) -> None:
 
 
 def main(out: Path) -> int:
-    texts = [VIEWS["TAC"](patent) for patent in generate()[0]]
+    texts = [VIEWS["TAC"](patent) for patent in load()[0]]
     write_static(out / "static", tokenizer_of(texts))
     write_transformer(out / "transformer", tokenizer_of(texts))
     for base, changes in (("static", ["lr=0.02", "batch=64"]), ("transformer", ["lr=0.002", "batch=32"])):

@@ -307,6 +307,18 @@ _NOT_LOADED = (*_DESCRIPTIONS, *_TRAINER, "events.out.tfevents*")
 """Files of a checkpoint that no loader reads: descriptions, and the state of a trainer."""
 
 
+META = "model_meta.json"
+"""mteb's file with the description of a model, next to its results."""
+
+NO_REVISION = "no_revision_available"
+"""What mteb writes where a model has no revision."""
+
+
+def model_folder(model: str) -> str:
+    """Return the name of mteb's folder for the results of a model."""
+    return model.replace("/", "__").replace(" ", "_")
+
+
 def content_revision(path: Path) -> str:
     """Return the hash of a checkpoint directory, 16 hexadecimal digits, without descriptions and a trainer's state."""
     return content_hash(path, 16, _NOT_LOADED)

@@ -219,7 +219,7 @@ def test_add_a_benchmark(tmp_path):
         tmp_path,
         "-c",
         "import add_a_benchmark as one; from pathlib import Path; from patent_mteb import sample;from patent_mteb.cli"
-        " import main; from patent_mteb.models.prompts import prompt_for;one.build(*sample.generate(), Path('data'));"
+        " import main; from patent_mteb.models.prompts import prompt_for;one.build(*sample.load(), Path('data'));"
         " main(['data', 'validate', 'data']); main(['data', 'validate',"
         " 'data/KnownAbstract']);print(prompt_for('KnownAbstractByTitle').side('query'))",
     )

@@ -36,7 +36,6 @@ NEVER = {
 NAMES = re.compile(r"(?:^|_)(?:nobody|somebody|whoever|anew|beside|told|house|hall|rooms?)(?:_|$)")
 """Words of the list that no identifier may hold."""
 QUOTED = {
-    PACKAGE / "sample": {"metaphors of houses"},  # texts of invented patents
     ROOT / "docs" / "glossary.md": set(NEVER),
 }
 

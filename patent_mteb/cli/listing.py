@@ -1,4 +1,4 @@
-"""``patent-mteb list``: tasks, benchmarks and models."""
+"""``patent-mteb list``: tasks, benchmarks and models; ``patent-mteb models``: models against their own files."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _Listed = tuple[Sequence[str], list[dict[str, Any]], Collection[str]]
 
 
 def _tasks(names: Sequence[str]) -> _Listed:
-    from patent_mteb.data import roots
+    from patent_mteb.data.loading import data_root
     from patent_mteb.tasks import catalogue
 
-    roots.data_root()  # refuses an invalid directory before anything is listed
+    data_root()  # refuses an invalid directory before anything is listed
     mine = [task for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
     named = [task for name in names for task in catalogue.find(name).task_classes]
     rows = [_task(task) for task in named or (*mine, *catalogue.tasks())]
@@ -132,3 +132,18 @@ def _with_paper(known: int | None, printed: int | None) -> str:
     """Return the number of mteb's registry, with the paper's in brackets where it differs."""
     known_text = "" if known is None else str(known)
     return known_text if printed in (None, known) else f"{known_text} ({printed})".strip()
+
+
+@command("models verify", "patent-mteb models verify datalyes/patembed-base")
+def models_verify(name: str, /, *, session: Session = SESSION) -> int:
+    """Compare what the registry says of a model with the model's own files.
+
+    Args:
+        name: Name of a registered model ('patent-mteb list models').
+    """
+    from patent_mteb.models.verification import verify
+
+    facts = [asdict(fact) for fact in verify(name)]
+    common.result(facts)
+    common.show(list(facts[0]), [list(fact.values()) for fact in facts])
+    return 1 if any(fact["verdict"] == "differs" for fact in facts) else 0

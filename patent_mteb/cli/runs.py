@@ -64,7 +64,7 @@ def candidates(
         limit: N queries of each task, as for 'patent-mteb run'.
         out: Folder with one file for each system and depth; existing files are kept.
     """
-    from patent_mteb.experiments.candidates import candidates
+    from patent_mteb.experiments.rankings import candidates
     from patent_mteb.models.composition import compose
     from patent_mteb.tasks.selection import choose, limited
 
@@ -162,7 +162,7 @@ def fuse(
         table: Write all scores, gains and OUT/ALL ratios as csv.
         plot: Draw the curves as STEM.png, STEM.svg and STEM.pdf.
     """
-    from patent_mteb.experiments.fusing import SMALL, fuse_runs
+    from patent_mteb.experiments.rankings import SMALL, fuse_runs
     from patent_mteb.metrics.significance import explained
 
     settings = _settings(rrf, alpha, weights, len(runs) if grid else 0)
@@ -190,7 +190,7 @@ def fuse(
 
 def _settings(rrf: Sequence[float], alpha: Sequence[float], weights: Sequence[float], grid_of: int) -> list[Any]:
     """Return the fusions that the options name, and the grid of a number of runs."""
-    from patent_mteb.experiments.fusing import GRID
+    from patent_mteb.experiments.rankings import GRID
     from patent_mteb.search.fusion import RRF, Linear
     from patent_mteb.search.stored import Weighted
 

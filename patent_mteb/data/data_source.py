@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from patent_mteb.data import hub
-from patent_mteb.data.loading import REGISTERED, DataSet, Source, plain_name, resolve, sample_revision
-from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.data.loading import DATA_VARIABLE, REGISTERED, DataSet, Source, plain_name, resolve, sample_revision
 from patent_mteb.errors import DataError, NotThereError
 
 

@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, read_json, text_lines, write_lines, write_parquet, write_text
+from patent_mteb.identity import META
 
-_KEPT = ("model_meta.json", "run_settings.jsonl")
+_KEPT = (META, "run_settings.jsonl")
 _BYTES = 32
 
 

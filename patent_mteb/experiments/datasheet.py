@@ -1,4 +1,4 @@
-"""The datasheet of an edition, written from its manifest, and its Croissant metadata.
+"""The datasheet of an edition, written from its manifest, and Croissant metadata (JSON-LD, version 1.0) of tables.
 
 The sections are those of Gebru et al. (2021) that apply to a benchmark: motivation, composition, collection, licences,
 what its queries can show, limits.
@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.files import write_json, write_lines
-from patent_mteb.recipes import croissant
+import pyarrow as pa
+
+from patent_mteb.files import file_hash, json_lines, parquet_schema, text_lines, write_json, write_lines
 from patent_mteb.tasks import catalogue
 
-FILE = "datasheet.md"
+DATASHEET = "datasheet.md"
 SPREAD = 0.1
 """Assumed standard deviation of the difference of two models from query to query, in nDCG@10."""
 
@@ -43,17 +44,17 @@ def licence_of(sources: Sequence[Mapping[str, Any]]) -> str:
 
 def describe(root: Path, manifest: str, tables: str, head: Mapping[str, Any]) -> None:
     """Write the datasheet into the folder ``manifest``, and ``croissant.json`` of it and the tables into the root."""
-    write_lines(root / manifest / FILE, _lines(head))
+    write_lines(root / manifest / DATASHEET, _lines(head))
     about = {
         "name": head["edition"],
         "description": _purpose(head),
-        "license": head["licence"] or f"not stated; see {manifest}/{FILE}",
+        "license": head["licence"] or f"not stated; see {manifest}/{DATASHEET}",
         "version": "1.0.0",  # other rows are another edition
         "temporalCoverage": f"{head['rules']['first']}/{head['rules']['last']}",
         "datePublished": max((one["day"] for one in head["notes"]["sources"]), default="not stated"),
         "citeAs": "CITATION.cff of patent-mteb, with the name of the edition",
     }
-    write_json(root / croissant.FILE, croissant.croissant(root, about, (tables, manifest)))
+    write_json(root / CROISSANT, croissant(root, about, (tables, manifest)))
 
 
 def _purpose(head: Mapping[str, Any]) -> str:
@@ -96,3 +97,90 @@ def _lines(head: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(("part", "licence"), [(kind, _LICENCES.get(kind, _UNKNOWN)) for kind in kinds])
     yield from ("", f"The edition as a whole: {head['licence'] or 'not stated'}. The manifest has no texts.", "")
     yield from ("## Limits", "", *(f"* {limit}" for limit in _LIMITS.splitlines()))
+
+
+CROISSANT = "croissant.json"
+_FORMATS = {
+    ".parquet": "application/x-parquet",
+    ".jsonl": "application/jsonlines",
+    ".tsv": "text/tab-separated-values",
+    ".csv": "text/csv",
+    ".json": "application/json",
+}
+_KINDS = {
+    "Boolean": pa.types.is_boolean,
+    "Integer": pa.types.is_integer,
+    "Float": pa.types.is_floating,
+    "Date": pa.types.is_temporal,
+}
+_TERMS = """citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset
+jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source subField
+transform"""
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    **{name: f"cr:{name}" for name in _TERMS.split()},
+    "conformsTo": "dct:conformsTo",
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    **{name: {"@id": f"cr:{name}", "@type": "@json"} for name in ("data", "examples")},
+}
+
+
+def croissant(root: Path, about: Mapping[str, Any], folders: Sequence[str] = (".",)) -> dict[str, Any]:
+    """Return the metadata of all tables in folders of a root.
+
+    ``about`` are properties of schema.org, such as ``license``.
+    """
+    found = (path for folder in folders for path in sorted((root / folder).rglob("*")))
+    paths = [path for path in found if path.is_file() and path.suffix in _FORMATS]
+    files = {path.relative_to(root).as_posix(): path for path in paths if path.name != CROISSANT}
+    tables = {name: list(_fields(name, path)) for name, path in files.items() if path.suffix != ".json"}
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        **about,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": name,
+                "name": name,
+                "contentUrl": name,
+                "contentSize": f"{path.stat().st_size} B",
+                "encodingFormat": _FORMATS[path.suffix],
+                "sha256": file_hash(path),
+            }
+            for name, path in files.items()
+        ],
+        "recordSet": [
+            {"@type": "cr:RecordSet", "@id": f"{name}#rows", "name": f"{name}#rows", "field": fields}
+            for name, fields in tables.items()
+        ],
+    }
+
+
+def _fields(file: str, path: Path) -> Iterator[dict[str, Any]]:
+    for name, kind, repeated in _columns(path):
+        source = {"fileObject": {"@id": file}, "extract": {"column": name}}
+        field = {"@type": "cr:Field", "@id": f"{file}#{name}", "name": name, "dataType": f"sc:{kind}", "source": source}
+        yield field | ({"repeated": True} if repeated else {})
+
+
+def _columns(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Yield name and type of each column, and whether its values are lists."""
+    if path.suffix == ".parquet":
+        for one in parquet_schema(path):
+            repeated = pa.types.is_list(one.type) or pa.types.is_large_list(one.type)
+            value = one.type.value_type if repeated else one.type
+            if not pa.types.is_struct(value):  # no type of schema.org
+                yield one.name, next((kind for kind, fits in _KINDS.items() if fits(value)), "Text"), repeated
+    elif path.suffix == ".jsonl":
+        _, first = next(json_lines(path), (0, {}))
+        yield from ((name, "Text", isinstance(value, list)) for name, value in first.items())
+    else:
+        _, head = next(text_lines(path))
+        yield from ((name, "Text", False) for name in head.split("\t" if path.suffix == ".tsv" else ","))

@@ -27,7 +27,7 @@ from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.experiments.evaluate import task_of
 from patent_mteb.experiments.results_folder import contradiction_in, flaw, quarantine
 from patent_mteb.files import cache_root, is_idle, leftover_files, read_json
-from patent_mteb.identity import cached_hash
+from patent_mteb.identity import META, cached_hash
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.composition import in_store
 from patent_mteb.models.loading import load
@@ -38,7 +38,6 @@ from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.tasks.verification import check_model, evidence_of, per_query_measure
 
 logger = logging.getLogger(__name__)
-_META = "model_meta.json"
 _LOADING_SETTINGS = ("max_tokens", "layers", "input")
 """Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 
@@ -76,8 +75,8 @@ def recompute(
     folder: Path, share: float, *, models: Sequence[str] = (), store: Path | None = None
 ) -> Iterator[Recomputed]:
     """Rank a sample of the queries of every retrieval result below a folder again."""
-    for described in sorted(folder.rglob(_META)):
-        paths = [path for path in sorted(described.parent.glob("*.json")) if path.name != _META]
+    for described in sorted(folder.rglob(META)):
+        paths = [path for path in sorted(described.parent.glob("*.json")) if path.name != META]
         meta = read_json(described) or {}
         try:
             model = _model_of(meta, models)

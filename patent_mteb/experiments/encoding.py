@@ -12,7 +12,7 @@ from typing import Any
 
 from mteb.abstasks import AbsTask
 
-from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.data.loading import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.models.composition import compose

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from mteb.types import EncodeKwargs
 
-from patent_mteb.data.loading import plain_name
-from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.data.loading import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.metrics.measures import QueryScores

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb import recipes
-from patent_mteb.data.loading import Source, plain_name
-from patent_mteb.data.roots import Root
+from patent_mteb.data.loading import Root, Source, plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.identity import content_hash
 from patent_mteb.patents.categories import strongest

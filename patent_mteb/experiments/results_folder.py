@@ -27,15 +27,15 @@ from patent_mteb.data import hub
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.files import leftover_files, read_json, replacing, write_parquet, write_text
+from patent_mteb.identity import META
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
+from patent_mteb.tasks.catalogue import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import Place, check_entry, check_model, check_queries, evidence_of
 
 logger = logging.getLogger(__name__)
 Live = Callable[[], Mapping[str, Any]]
 QUARANTINED = ".quarantined"  # suffix of files that are unreadable or fail verification; no command reads them
-_META = "model_meta.json"
 _SETTINGS = "run_settings.jsonl"
 _FIELD = "patent_mteb"
 
@@ -70,7 +70,7 @@ def contradiction_in(path: Path) -> str:
         return ""
     composed = path.parent.parent.name == "experiments"
     folder = path.parents[2] if composed else path.parent
-    described = read_json(path.with_name(_META)) or {}
+    described = read_json(path.with_name(META)) or {}
     model, revision = described.get("name") or folder.parent.name, described.get("revision") or folder.name
     where = task.main_score, task.scoring, str(model), str(revision), path.parent.name if composed else ""
     return _first_problem(document["scores"].get(task.split, ()), document, path, where)
@@ -192,11 +192,11 @@ class ResultsFolder(ResultCache):
         path = self.result_path(meta, task)
         for left in filter(Path.is_file, leftover_files(path.parent)):
             left.unlink(missing_ok=True)
-        for file in (path, path.with_name(_META)):
+        for file in (path, path.with_name(META)):
             if file.exists() and (reason := flaw(file, result=file == path)):
                 renamed = quarantine(file).name
                 logger.warning("%s is corrupt (%s); it is renamed to %s and written again", file, reason, renamed)
-        if path.exists() and not (described := path.with_name(_META)).exists():
+        if path.exists() and not (described := path.with_name(META)).exists():
             write_text(described, json.dumps(meta.to_dict(), default=str, indent=4))
         self.move_other_revision(meta, task)
         if path.exists() and (problem := self.contradiction(meta, task, live)):
@@ -220,7 +220,7 @@ class ResultsFolder(ResultCache):
         new_meta = meta.model_copy(update={"experiment_kwargs": settings})
         new_path = perquery.path_of(self.results, new_meta, name, ".json")
         new_path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(new_path.with_name(_META), json.dumps(new_meta.to_dict(), default=str, indent=4))
+        write_text(new_path.with_name(META), json.dumps(new_meta.to_dict(), default=str, indent=4))
         queries = self._queries_path(meta, task)
         if queries.exists() and flaw(queries):
             quarantine(queries)

@@ -18,8 +18,7 @@ from typing import Literal
 
 from patent_mteb import published
 from patent_mteb.data import releases
-from patent_mteb.data.loading import DataSet, Source, downloaded_commit, plain_name
-from patent_mteb.data.roots import Root
+from patent_mteb.data.loading import DataSet, Root, Source, downloaded_commit, plain_name
 from patent_mteb.errors import DataError, NotThereError, PatentMTEBError
 from patent_mteb.experiments.run import unloading
 from patent_mteb.files import file_hash

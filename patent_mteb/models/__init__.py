@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import mteb  # noqa: F401
 
 if TYPE_CHECKING:
-    from patent_mteb.models.composition import compose
+    from patent_mteb.models.composition import Truncated, compose
     from patent_mteb.models.loading import load
     from patent_mteb.models.quantised import Quantised
-    from patent_mteb.models.truncation import Truncated
     from patent_mteb.search.bm25 import bm25
     from patent_mteb.search.fusion import RRF, Hybrid, Linear
     from patent_mteb.search.passages import Passages, Sections
@@ -31,9 +30,8 @@ _NAMES = {
     "search.passages": ("Passages", "Sections"),
     "models.quantised": ("Quantised",),
     "search.rerank": ("Reranked",),
-    "models.truncation": ("Truncated",),
     "search.bm25": ("bm25",),
-    "models.composition": ("compose",),
+    "models.composition": ("Truncated", "compose"),
     "models.loading": ("load",),
     "store": ("stored",),
 }

@@ -40,7 +40,7 @@ from patent_mteb.identity import content_revision, digest, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import PatentEncoder
-from patent_mteb.models.robustness import NO_PROMPTS, InputVariant, pruned, with_settings
+from patent_mteb.models.variants import NO_PROMPTS, InputVariant, pruned, with_settings
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import KNOWN_SETTINGS, is_late_interaction
 from patent_mteb.search.late_interaction import LateInteraction

@@ -2,8 +2,8 @@
 
 The facts of :data:`~patent_mteb.models.checkpoints.CHECKPOINTS` come from the model cards and the published
 checkpoints, parameter counts from PatenTEB's Table 13. Where the paper and a checkpoint differ, the checkpoint counts:
-the ``base_long`` checkpoints pool the CLS token. Missing are ``allenai/specter2``, which needs the ``adapters``
-package, and models without public weights (QaECTER, SEARCHFORMER).
+the ``base_long`` checkpoints pool the CLS token. Two kinds of models are missing: ``allenai/specter2``, which needs the
+``adapters`` package, and models without public weights (QaECTER, SEARCHFORMER).
 
 Settings that change scores are loader arguments and part of the result path, such as
 ``mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")``. Without a hub, ``PATENT_MTEB_MODELS`` names a
@@ -30,9 +30,9 @@ from patent_mteb import published
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
-from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
+from patent_mteb.models.checkpoints import CHECKPOINTS, Checkpoint, Prompts
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
-from patent_mteb.models.robustness import (
+from patent_mteb.models.variants import (
     NO_PROMPTS,
     EditedInput,
     InputVariant,
@@ -40,7 +40,8 @@ from patent_mteb.models.robustness import (
     section_tags,
 )
 from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
-from patent_mteb.recipes.patentmap_content import SECTION_TAGS
+from patent_mteb.published import citation
+from patent_mteb.recipes.patentmap import SECTION_TAGS
 from patent_mteb.search.bm25 import BM25_METAS
 from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
 from patent_mteb.store.settings import LiveIdentity, note
@@ -294,7 +295,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
         use_instructions=checkpoint.prompts != "none",
         training_datasets=None if trained_on is None else {_TASK_OF_ROW[row] for row in sorted(trained_on)},
         adapted_from=checkpoint.adapted_from,
-        citation=None if checkpoint.source is None else SOURCES[checkpoint.source],
+        citation=None if checkpoint.source is None else citation(checkpoint.source),
     )
 
 

@@ -497,8 +497,8 @@ def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
 
     Example:
         >>> from patent_mteb.patents.records import read_patents, write_patents
-        >>> from patent_mteb.sample import generate
-        >>> patents = generate()[0][:3]
+        >>> from patent_mteb.sample import load
+        >>> patents = load()[0][:3]
         >>> write_patents("patents.jsonl", patents)
         >>> read_patents("patents.jsonl") == patents
         True

@@ -30,8 +30,8 @@ allows two readings, the first row of each `reading`.
 **Scores of other harnesses** (`independent`). What a harness other than this package and the papers measured on the
 released data, with its settings, its interval where it states one, and the file that says so.
 
-**Contradictions** (`contradictions`). One row a contradiction of a paper with itself, or of two sources on one of its
-numbers: the subject, two places with what each says, and what the suite does. A cell of a stored table is written
+**Contradictions** (``contradictions.csv``). One row a contradiction of a paper with itself, or of two sources on one of
+its numbers: the subject, two places with what each says, and what the suite does. A cell of a stored table is written
 ``table:model:column``.
 
 **Sizes** (`sizes`, `stated`). How many rows and classes the task of a paper has, and the numbers of queries and texts
@@ -42,6 +42,8 @@ record instead.
 **Statistics** (`statistics`). What a paper prints of its tables: lengths, jurisdictions, relevant documents of a query.
 ``patent-mteb data validate`` shows those of a directory with them.
 
+**References** (`citation`). The BibTeX entries of benchmarks and models.
+
 ``docs/published_pages.py`` writes the pages on these data.
 """
 
@@ -49,7 +51,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -192,28 +194,6 @@ def table(paper: str, number: int) -> pl.DataFrame:
         )
 
     return pl.concat([cells(c) for c in spec.columns]).sort("_row", maintain_order=True).drop("_row")
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Two places, of one paper or on one of its numbers, that cannot both be right."""
-
-    paper: str
-    subject: str
-    first: str
-    first_cell: str
-    first_value: str
-    second: str
-    second_cell: str
-    second_value: str
-    ours: str
-
-
-@lru_cache
-def contradictions() -> tuple[Contradiction, ...]:
-    """Return all contradictions."""
-    table = _csv("contradictions.csv", {one.name: pl.String for one in fields(Contradiction)})
-    return tuple(Contradiction(**row) for row in table.iter_rows(named=True))
 
 
 METRICS = {
@@ -470,3 +450,14 @@ def _stated() -> pl.DataFrame:
 def statistics(paper: str) -> pl.DataFrame:
     """Return what a paper prints of its tables: statistic (a group of numbers), name, value (as printed) and source."""
     return _csv("statistics.csv", {"value": pl.String}).filter(paper=paper).drop("paper")
+
+
+@lru_cache
+def _citations() -> dict[str, str]:
+    entries = files(__name__).joinpath("references.bib").read_text("utf-8").strip().split("\n\n")
+    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
+
+
+def citation(key: str) -> str:
+    """Return an entry of ``references.bib``."""
+    return _citations()[key]

@@ -23,8 +23,7 @@ from patent_mteb.patents.records import (
     TextLanguages,
     Translation,
 )
-from patent_mteb.patents.sections import split_description
-from patent_mteb.patents.text import plain_lines
+from patent_mteb.patents.text import plain_lines, split_description
 from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import Element, MalformedError, text_of

@@ -33,7 +33,7 @@ from patent_mteb.patents.records import (
     TextLanguages,
     Translation,
 )
-from patent_mteb.patents.sections import split_description
+from patent_mteb.patents.text import split_description
 from patent_mteb.readers.columns import EXCEL_ERRORS, LISTS, Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet

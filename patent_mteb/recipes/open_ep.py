@@ -41,11 +41,10 @@ from patent_mteb.patents.families import age
 from patent_mteb.patents.on_disk import DiskList, publications
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean
-from patent_mteb.recipes import open_us
+from patent_mteb.recipes import AS_GIVEN, open_us
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.open_citations import Header, Judgement
 from patent_mteb.recipes.open_layout import document_of
-from patent_mteb.recipes.preparation import AS_GIVEN
 
 LANGUAGES = ("de", "en", "fr")
 """The official languages of the EPO."""

@@ -40,6 +40,7 @@ from patent_mteb.patents.locations import locations_in, paragraphs_in
 from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.recipes import Common
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import Need
@@ -53,9 +54,8 @@ from patent_mteb.recipes.open_citations import (
     usable_citations,
 )
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.preparation import Common
 from patent_mteb.recipes.sampling import fill_up, sample_queries
-from patent_mteb.sample import examined
+from patent_mteb.sample import load_examined
 
 NAME = "PatentOpenUS"
 COMMON = Common(match="number", families="extended")
@@ -112,7 +112,7 @@ class Params:
 
 
 SAMPLE = Params()
-sample_records = examined
+sample_records = load_examined
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:

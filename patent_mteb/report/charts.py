@@ -19,9 +19,8 @@ import polars as pl
 
 from patent_mteb.report import drawing as draw
 from patent_mteb.report import geometries, series
-from patent_mteb.report.queries import read_queries
 from patent_mteb.report.series import headline_results
-from patent_mteb.report.view import JUDGEMENTS, BenchmarkView
+from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, read_queries
 from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.verification import per_query_measure
 

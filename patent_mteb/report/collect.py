@@ -23,7 +23,8 @@ import polars as pl
 from patent_mteb.data.data_source import data_source_named, data_source_of
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.report.folders import META, Survey, parse_document, read_meta, survey
+from patent_mteb.identity import META
+from patent_mteb.report.folders import Survey, parse_document, read_meta, survey
 from patent_mteb.report.records import (
     RESULT_SCHEMA,
     SCORE_SCHEMA,
@@ -37,7 +38,7 @@ from patent_mteb.report.records import (
 from patent_mteb.report.view import DataSourceView
 from patent_mteb.report.words import visible
 from patent_mteb.tasks.benchmark import PatentBenchmark
-from patent_mteb.tasks.suite import TasksOnOwnData, suite_tasks
+from patent_mteb.tasks.catalogue import TasksOnOwnData, suite_tasks
 from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of
 
 __all__ = ["Collected", "ReportError", "collect"]

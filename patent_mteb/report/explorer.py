@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.report.queries import QueryTable, read_queries
-from patent_mteb.report.view import BenchmarkView, MeasuredTask
+from patent_mteb.report.view import BenchmarkView, MeasuredTask, QueryTable, read_queries
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.tasks.verification import per_query_measure
 

@@ -26,17 +26,21 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.anonymous import queries_of
 from patent_mteb.files import read_json, write_json, write_parquet, write_text
-from patent_mteb.identity import content_revision, local_name
+from patent_mteb.identity import META, NO_REVISION, content_revision, local_name, model_folder
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
-from patent_mteb.report.folders import META, check_meta, parse
-from patent_mteb.report.leaderboard import Entry, boards
+from patent_mteb.report.folders import check_meta, parse
 from patent_mteb.report.rendering import as_markdown
+from patent_mteb.report.tables import ranking
 from patent_mteb.report.words import measure_title, visible
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.tasks.catalogue import TasksOnOwnData
 
 __all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
 BOARD, NAMES = "leaderboard.md", "names.json"
@@ -65,7 +69,7 @@ def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
     return found
 
 
-_NO_REVISION = ("", "None", "no_revision_available")
+_NO_REVISION = ("", "None", NO_REVISION)
 
 
 @dataclass(frozen=True)
@@ -138,10 +142,10 @@ def prepare(
                 content = "".join(dict.fromkeys((earlier + content).splitlines(keepends=True)))
             copies[path] = content
     files = [write_text(out / "results" / path, text) for path, text in copies.items()]
-    messages = [message for message in collected.messages if model is None or _folder(model) in message]
+    messages = [message for message in collected.messages if model is None or model_folder(model) in message]
     if upstream:
         for (name,), members in _by(accepted, "model").items():
-            files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
+            files.append(write_text(out / "model_cards" / f"{model_folder(name)}.md", model_card(name, members)))
     elif accepted:
         files += [_copy_queries(row, results, out / "results") for row in accepted if row["queries"]]
         if named:
@@ -240,7 +244,7 @@ def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
     """Return the results that their own evidence contradicts, which no report shows."""
     shown = set(zip(collected.results["path"], collected.results["subset"], strict=True))
     hidden = ((Path(place[0]), why) for place, why in collected.contradictions.items() if place not in shown)
-    mine = ((path, why) for path, why in hidden if model is None or _folder(model) in path.parts)
+    mine = ((path, why) for path, why in hidden if model is None or model_folder(model) in path.parts)
     return [Refusal(visible(path.parent.name), path.stem, visible(why)) for path, why in mine]
 
 
@@ -272,10 +276,6 @@ def _owners(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 def _entries(content: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
     entries = content["scores"][row["split"]]
     return [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
-
-
-def _folder(model: str) -> str:
-    return model.replace("/", "__").replace(" ", "_")
 
 
 def _local_names(names: Mapping[str, str], rows: pl.DataFrame, models: Collection[str]) -> dict[tuple[str, str], str]:
@@ -351,7 +351,7 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
         description = parse(described.encode())
     except ValueError as error:
         raise DataError(f"damaged ({error})", path=meta, remedy="restore the file") from None
-    check_meta(description, meta, _folder(row["model"]), row["revision"])
+    check_meta(description, meta, model_folder(row["model"]), row["revision"])
     if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
         raise DataError("other settings than when the report was made", path=meta, remedy="export again")
     lines = run_settings(_read_text(settings, results), row, settings)
@@ -415,3 +415,60 @@ def _yaml(value: Any, indent: str = "") -> list[str]:
         else:
             lines += [head.rstrip(), *_yaml(item, indent + "  " * isinstance(item, dict))]
     return lines
+
+
+def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
+    """Return one table over the benchmarks and one a benchmark; ``damaged`` names each result that is left out."""
+    total, public = catalogue.total(), catalogue.benchmarks()
+    measured = [one for one in public if any(one.name in entry.benchmarks for entry in known)]
+    names = {one.name for one in public}
+    shown = [entry for entry in known if entry.benchmarks & names]
+    further = [one for one in measured if one.name not in total.groups]
+    excluded = [f"Left out: {what}." for what in damaged]
+    tables = [_board(total, shown, "Patent embedding leaderboard", further, excluded)]
+    tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
+    return "\n".join([*tables, *_own_boards(known)])
+
+
+def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
+    """Yield one table for each state of each own data set."""
+    tasks = TasksOnOwnData()
+    versions: dict[str, str] = {}
+    for record in (record for entry in known for record in entry.own):
+        tasks.task(record)
+        versions[f".{record.get('revision', '')}"] = f"version {visible(record.get('version', '1'))}, "
+    note = "Own data: these scores say nothing about the published benchmark whose rules they follow."
+    for benchmark in tasks.benchmarks:
+        names = {task.metadata.name for task in benchmark.task_classes}
+        own = {task for entry in known for task in entry.scores if plain_name(task) in names}
+        for state in sorted({task.removeprefix(plain_name(task)) for task in own}):
+            mine = []
+            for entry in known:
+                measured = own & {task for task in entry.scores if task.endswith(state)}
+                if measured:
+                    scores = {plain_name(task): value for task, value in entry.scores.items() if task in measured}
+                    mine.append(Entry(entry.label, entry.benchmarks, scores))
+            title = f"{benchmark.name} (own data, {versions.get(state, '')}content {state.removeprefix('.local-')})"
+            yield _board(benchmark, mine, title, more=(note,))
+
+
+def _board(
+    benchmark: PatentBenchmark,
+    known: Iterable[Entry],
+    title: str,
+    further: Sequence[PatentBenchmark] = (),
+    more: Sequence[str] = (),
+) -> str:
+    scores = [(entry.label, entry.scores) for entry in known]
+    notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
+    return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The label of a model, its benchmarks, the main score of each task, and the records of own data."""
+
+    label: str
+    benchmarks: frozenset[str]
+    scores: dict[str, float]
+    own: tuple[Mapping[str, str], ...] = ()

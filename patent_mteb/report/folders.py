@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
+from patent_mteb.identity import META, NO_REVISION, model_folder
 
-META = "model_meta.json"
 _AGAIN = "delete the file and run the task again"
 _DEPTH = 8  # to which folders are searched for results in wrong places
 _HEAD = 4096
@@ -175,8 +175,8 @@ def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> N
     """Check that a model's description is complete and matches the names of its folders."""
     if problem := _malformed(meta):
         raise DataError(f"damaged ({problem})", path=path, remedy=_AGAIN)
-    name, stated = meta["name"], meta["revision"] or "no_revision_available"
-    if (name.replace("/", "__").replace(" ", "_"), stated) != (model, revision):
+    name, stated = meta["name"], meta["revision"] or NO_REVISION
+    if (model_folder(name), stated) != (model, revision):
         problem = f"it describes {name} at revision {stated}, but is stored with the results of {model} at {revision}"
         raise DataError(problem, path=path, remedy="restore the file")
 

@@ -17,6 +17,7 @@ import polars as pl
 from patent_mteb.data.data_source import data_source_named
 from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines
+from patent_mteb.identity import NO_REVISION
 from patent_mteb.report.cells import Cell, Table, number_columns, short, slug, text_columns
 from patent_mteb.report.collect import Collected
 from patent_mteb.tasks import catalogue
@@ -89,7 +90,7 @@ def _of_result(path: Path, result: dict[str, Any]) -> tuple[str, dict[str, float
         "subset": result["subset"],
     }
     for row, line in json_lines(path):
-        if all((line.get(name) or "no_revision_available") == value for name, value in wanted.items()):
+        if all((line.get(name) or NO_REVISION) == value for name, value in wanted.items()):
             settings, measures = line.get("settings"), line.get("measures")
             if not (
                 isinstance(settings, dict) and isinstance(measures, dict) and all(map(_is_number, measures.values()))

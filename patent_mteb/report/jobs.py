@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from patent_mteb.metrics.significance import TESTS
 from patent_mteb.report.cells import Cell, Column, Score, Table, number_columns, slug, supported_digits, text_columns
 from patent_mteb.report.explorer import outcomes
-from patent_mteb.report.queries import read_queries
 from patent_mteb.report.series import Cost, cost_of_a_million, short_names
 from patent_mteb.report.statistics import LEVEL, Statistics
-from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask
+from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, read_queries
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks.benchmark import JOBS
 from patent_mteb.tasks.verification import per_query_measure

@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 
 from patent_mteb.errors import DataError
+from patent_mteb.identity import META, model_folder
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.folders import META, read_meta
+from patent_mteb.report.folders import read_meta
 from patent_mteb.report.words import visible
 
 _MANY = 2**53
@@ -92,7 +93,7 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
     facts: dict[str, dict[str, Any]] = {}
     trained: dict[str, frozenset[str]] = {}
     for (run,), rows in collected.results.group_by("run", maintain_order=True):
-        path, model = Path(rows["path"][0]).with_name(META), rows["model"][0].replace("/", "__").replace(" ", "_")
+        path, model = Path(rows["path"][0]).with_name(META), model_folder(rows["model"][0])
         try:
             meta = read_meta(path, model, rows["revision"][0])
         except DataError:  # the messages of the results already name it

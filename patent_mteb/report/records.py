@@ -16,7 +16,7 @@ from patent_mteb.data.data_source import DataSource
 from patent_mteb.metrics.significance import too_small
 from patent_mteb.report.words import visible
 from patent_mteb.store.canaries import difference
-from patent_mteb.tasks.suite import SuiteTask
+from patent_mteb.tasks.catalogue import SuiteTask
 from patent_mteb.tasks.verification import Place, part_of
 
 UNKNOWN = "not recorded"

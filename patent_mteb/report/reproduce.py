@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from patent_mteb.identity import model_folder
 from patent_mteb.published import Expected, Independent, expected, independent, interval
 from patent_mteb.report.cells import Cell, Table, number_columns, text_columns
 from patent_mteb.report.collect import Collected
@@ -89,7 +90,7 @@ def reproduce(
     collected: Collected, models: Collection[str] = (), rows: Iterable[Expected] | None = None
 ) -> Reproduction:
     """Compare every stated score for which a results folder has a measured one, of some models or of all."""
-    folders = [model.replace("/", "__").replace(" ", "_") for model in models] or [""]
+    folders = [model_folder(model) for model in models] or [""]
     messages = [message for message in collected.excluded if any(folder in message for folder in folders)]
     source = collected.data_sources.get("real")
     if source is None:

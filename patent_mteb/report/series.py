@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.errors import DataError
-from patent_mteb.report.folders import META, read_document
+from patent_mteb.identity import META
+from patent_mteb.report.folders import read_document
 from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView

@@ -18,7 +18,7 @@ from patent_mteb.errors import did_you_mean
 from patent_mteb.metrics.significance import TESTS, Compared, bootstrap, detectable, effect_sizes, holm, holm_by_row
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
-from patent_mteb.report.queries import read_queries
+from patent_mteb.report.view import read_queries
 from patent_mteb.tasks.verification import per_query_measure
 
 LEVEL = 0.95

@@ -42,7 +42,7 @@ from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, M
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 TEST_NAMES = {
     "bootstrap": "paired bootstrap, 10,000 resamples",

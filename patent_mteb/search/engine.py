@@ -17,7 +17,7 @@ from mteb.models import (
 )
 from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
-from patent_mteb.data.roots import switched_on
+from patent_mteb.data.loading import switched_on
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.run import Results, Run

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,16 +19,21 @@ import numpy as np
 from mteb.abstasks import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import MTEBModels
+from mteb.models.abs_encoder import get_prompt
 from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import data_source, loading
+from patent_mteb.data.loading import DATA_VARIABLE, Own
 from patent_mteb.data.releases import rows_of
-from patent_mteb.data.roots import DATA_VARIABLE, Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root, read_json
-from patent_mteb.models.prompt_record import prompts_put
+from patent_mteb.models.registry import PatentEncoder
 from patent_mteb.published import stated
+from patent_mteb.search.late_interaction import LateInteraction
+from patent_mteb.store.canaries import encoders
+from patent_mteb.store.encoder import StoredEncoder
+from patent_mteb.store.resolve import facts_of, resolve
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import KEY, data_digest, measured, texts_record, with_evidence
@@ -273,7 +278,7 @@ class PatentTask(TaskHooks, AbsTask):
         return (None,)
 
     def prompts(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
-        """Return the prompts of the model by role (:func:`~patent_mteb.models.prompt_record.prompts_put`)."""
+        """Return the prompts of the model by role (:func:`~patent_mteb.tasks.base.prompts_put`)."""
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
     def with_settings(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
@@ -348,3 +353,37 @@ def sample_task(task: type[_Task]) -> type[_Task]:
     """Create the task ``<Task>.sample``, which always runs on the built-in sample."""
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **SAMPLED})
     return make_task(task, task.__module__, metadata, __doc__=task.__doc__, force_sample=True)
+
+
+WITHOUT_ROLE = "text"  # the key of texts that are neither queries nor documents
+
+
+def prompts_put(
+    model: Any, task: TaskMetadata, roles: Sequence[PromptType | None], hf_split: str, hf_subset: str
+) -> dict[str, Any]:
+    """Return the prompts of a task by role; by encoder and role if the model combines several encoders."""
+    prompts: dict[str, dict[str, str | None]] = {}
+    for encoder in encoders(model):
+        name = str(encoder.mteb_model_meta.name)
+        number = sum(other == name or other.startswith(f"{name} #") for other in prompts) + 1
+        prompts[name if number == 1 else f"{name} #{number}"] = {
+            role.value if role else WITHOUT_ROLE: _prompt(encoder, task, role, hf_split, hf_subset) for role in roles
+        }
+    if len(prompts) == 1:
+        (only,) = prompts.values()
+        return dict(only)
+    return dict(prompts)
+
+
+def _prompt(encoder: Any, task: TaskMetadata, role: PromptType | None, hf_split: str, hf_subset: str) -> str | None:
+    if isinstance(encoder, StoredEncoder):
+        recorded = encoder.prompts_used.get((task.name, role.value if role else None))
+        if recorded is not None or not encoder.loaded:
+            return recorded
+        return _prompt(encoders(encoder.model)[0], task, role, hf_split, hf_subset)
+    if isinstance(encoder, PatentEncoder):
+        return (encoder.model_prompts or {}).get(encoder.get_prompt_name(task, role) or "", "")
+    if isinstance(encoder, LateInteraction):
+        return get_prompt(encoder.model_prompts, task, role) or ""
+    facts = facts_of(encoder, encoder.mteb_model_meta)
+    return None if facts.kind == "unknown" else resolve(encoder, facts, task, role, hf_split, hf_subset).text

@@ -19,8 +19,7 @@ from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
 from patent_mteb.data.data_source import DATA_SOURCES, data_source_of_task
-from patent_mteb.data.loading import SAMPLE_VARIABLE, DataSet, plain_name
-from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.data.loading import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet, plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.metrics.significance import too_small
 from patent_mteb.recipes.dataset import FileRecord

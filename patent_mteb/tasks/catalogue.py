@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from patent_mteb import _mteb
-from patent_mteb.data.roots import KEYS, Root
+from patent_mteb.data.loading import KEYS, DataSet, Root
 from patent_mteb.errors import DataError, RegistrationError, did_you_mean
 from patent_mteb.models import prompts
 from patent_mteb.tasks import (
     clef_ip,
     dapfam,
     hupd,
-    noc4pc,
     novelty,
     open_ep,
     open_us,
@@ -34,6 +34,7 @@ from patent_mteb.tasks import (
 )
 from patent_mteb.tasks.base import PatentTask, class_name, sample_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
+from patent_mteb.tasks.own_data import benchmark_of_results, own_data_set, task_of_result
 
 __all__ = [
     "add",
@@ -224,7 +225,11 @@ def get_tasks(
 
 _PAPERS = tuple(module.BENCHMARK for module in (wipo_at, dapfam, patenteb, sophia, patentmap))
 _OPEN = (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK)
-_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip, noc4pc, phrases, hupd))
+_PUBLIC = (
+    *(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip)),
+    panorama.NOC4PC,
+    *(module.BENCHMARK for module in (phrases, hupd)),
+)
 for _benchmark in (*_PAPERS, *_OPEN, *_PUBLIC):
     add(_benchmark)
 _make_sample_tasks(dapfam.MTEB_TASKS)
@@ -275,3 +280,84 @@ def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
     """
     registered = (*benchmarks(), _TOTAL, _PLUS)
     return (*registered, *(variant for benchmark in registered for variant in _VARIANTS[benchmark.name]))
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """A task on the real data as reports need it; ``kind`` is mteb's type, ``order`` the position among all tasks."""
+
+    name: str
+    benchmark: str
+    group: str
+    kind: str
+    main_score: str
+    scoring: str
+    split: str
+    data: DataSet
+    order: int
+
+
+def suite_tasks() -> dict[str, SuiteTask]:
+    """Return the registered tasks by name, in the order of benchmarks, groups and tasks."""
+    tasks: dict[str, SuiteTask] = {}
+    for benchmark in benchmarks():
+        for group, members in benchmark.groups.items():
+            for task in members:
+                row = _suite_task(task, benchmark.name, group, task.data, len(tasks))
+                tasks.setdefault(task.metadata.name, row)
+    return tasks
+
+
+def _suite_task(task: type[PatentTask], benchmark: str, group: str, data: DataSet, order: int) -> SuiteTask:
+    meta, split = task.metadata, task.facts.split
+    return SuiteTask(meta.name, benchmark, group, meta.type, meta.main_score, task.scoring, split, data, order)
+
+
+class TasksOnOwnData:
+    """The tasks on own data that have results; the record in a result is enough.
+
+    If ``PATENT_MTEB_DATA`` names the data set, its benchmarks contain every task that it declares, so that a model
+    without a result on one of them has no mean.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, tuple[type[PatentTask], PatentBenchmark]]] = {}
+
+    def task(self, record: Any) -> SuiteTask | None:
+        """Return the task of a result with a record of its own data set; None for any other result."""
+        pair = task_of_result(record, benchmarks())
+        if pair is None:
+            return None
+        task, published = pair
+        known = self._found.setdefault(task.facts.name, {})
+        known.setdefault(task.metadata.name, pair)
+        original = task.published_as or task
+        data = own_data_set(published.facts, task.data, str(record["name"]))
+        order = [*published.task_classes, original].index(original)
+        return _suite_task(task, task.facts.name, published.group_of(original), data, order)
+
+    @property
+    def benchmarks(self) -> tuple[PatentBenchmark, ...]:
+        known = {name: [*self._found[name].values(), *self._declared(name)] for name in sorted(self._found)}
+        return tuple(map(benchmark_of_results, known.values()))
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """A message for each data set that ``PATENT_MTEB_DATA`` does not name."""
+        return tuple(
+            f"{name}: the tasks of this data set are unknown here, so its means are over the tasks with results."
+            " Remedy: set PATENT_MTEB_DATA to its directory."
+            for name in sorted(self._found)
+            if not self._declared(name)
+        )
+
+    def _declared(self, name: str) -> list[tuple[type[PatentTask], PatentBenchmark]]:
+        """Return the tasks of the data set in ``PATENT_MTEB_DATA``, if it has the version of the results."""
+        task, published = next(iter(self._found[name].values()))
+        present = next((one for one in own_benchmarks() if one.name == name), None)
+        declared = [one for one in present.task_classes if one.own] if present else []
+        return [(one, published) for one in declared if _version(one) == _version(task)]
+
+
+def _version(task: type[PatentTask]) -> tuple[str, str] | None:
+    return (task.own.name, task.own.version) if task.own else None

@@ -15,9 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source
+from patent_mteb.data.loading import TRUNCATED_VARIABLE, Source, switched_on
 from patent_mteb.data.releases import is_truncated, rows_of
-from patent_mteb.data.roots import switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
 logger = logging.getLogger(__name__)

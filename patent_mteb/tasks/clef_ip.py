@@ -20,6 +20,7 @@ from patent_mteb.data.loading import DataSet
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.corpus import Texts
+from patent_mteb.published import citation
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -36,12 +37,7 @@ FACTS = Facts(
         " collection."
     ),
     reference="https://ceur-ws.org/Vol-1179/CLEF2013wn-CLEFIP-PiroiEt2013.pdf",
-    bibtex=r"""@inproceedings{piroi2013clefip,
-  author = {Florina Piroi and Mihai Lupu and Allan Hanbury},
-  booktitle = {Information Access Evaluation. Multilinguality, Multimodality, and Visualization (CLEF)},
-  title = {Overview of {CLEF-IP} 2013 Lab: Information Retrieval in the Patent Domain},
-  year = {2013},
-}""",
+    bibtex=citation("piroi2013clefip"),
     license="cc-by-nc-sa-3.0",
     date=("1978-01-01", "2009-12-31"),
     annotations="expert-annotated",

@@ -27,10 +27,11 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.memory import portion
 from patent_mteb.metrics import slices
-from patent_mteb.models.robustness import section_tags
+from patent_mteb.models.variants import section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts
+from patent_mteb.published import citation
 from patent_mteb.search.base import document_text
 from patent_mteb.search.memory_cache import LRUCache
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
@@ -50,14 +51,7 @@ FACTS = Facts(
     replaced=("Patent",),
     description="Family-level patent retrieval with citations inside and outside the query's technical domain.",
     reference="https://arxiv.org/abs/2506.22141",
-    bibtex=r"""@misc{ayaou2025dapfam,
-  archiveprefix = {arXiv},
-  author = {Iliass Ayaou and Denis Cavallucci and Hicham Chibane},
-  eprint = {2506.22141},
-  primaryclass = {cs.CL},
-  title = {DAPFAM: A Domain-Aware Family-level Dataset to benchmark cross domain patent retrieval},
-  year = {2025},
-}""",
+    bibtex=citation("ayaou2025dapfam"),
     license="cc-by-nc-sa-4.0",
     date=("1964-06-26", "2023-06-20"),
     split="train",

@@ -13,7 +13,7 @@ from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.robustness import reads_section_tags, section_tags
+from patent_mteb.models.variants import reads_section_tags, section_tags
 from patent_mteb.protocols.mlp_probe import SMALL_EMBEDDINGS, one_thread
 from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain

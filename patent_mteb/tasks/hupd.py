@@ -30,12 +30,12 @@ from tqdm import tqdm
 from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, readable
 from patent_mteb.patents.text import clean
+from patent_mteb.published import citation
 from patent_mteb.readers.values import day, text_in
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
-from patent_mteb.tasks.labelled import ProbedRows, Row
-from patent_mteb.tasks.patenteb import Spec
+from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
 
 DATA = DataSet("HUPD/hupd", "", "main")
 ARCHIVE = "data/sample-jan-2016.tar.gz"
@@ -48,14 +48,7 @@ FACTS = Facts(
     name="HUPD",
     description="Decision and IPC subclass of US applications as filed, trained on earlier ones.",
     reference="https://arxiv.org/abs/2207.04043",
-    bibtex=r"""@misc{suzgun2022harvard,
-  archiveprefix = {arXiv},
-  author = {Mirac Suzgun and Luke Melas-Kyriazi and Suproteem K. Sarkar and Scott Duke Kominers and Stuart M. Shieber},
-  eprint = {2207.04043},
-  primaryclass = {cs.CL},
-  title = {The Harvard {USPTO} Patent Dataset: A Large-Scale, Well-Structured, and Multi-Purpose Corpus of Patent Applications},
-  year = {2022},
-}""",  # noqa: E501
+    bibtex=citation("suzgun2022harvard"),
     license="cc-by-sa-4.0",
     date=("2016-01-01", "2016-01-31"),
     prefix="HUPD",

@@ -25,6 +25,7 @@ from patent_mteb.files import read_parquet
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.corpus import Texts
+from patent_mteb.published import citation
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.novelty import FAMILIES, NAME, TRUTH
@@ -47,13 +48,7 @@ FACTS = Facts(
         " source."
     ),
     reference="https://arxiv.org/abs/2508.17782",
-    bibtex=r"""@misc{zhang2025novelty,
-  archiveprefix = {arXiv},
-  author = {Shu Zhang and LiSha Zhang and Kai Duan and XinKai Sun},
-  eprint = {2508.17782},
-  title = {Research on Evaluation Methods for Patent Novelty Search Systems and Empirical Analysis},
-  year = {2025},
-}""",
+    bibtex=citation("zhang2025novelty"),
     license="cc-by-nc-4.0",
     date=("1900-01-01", "2025-12-31"),
     annotations="expert-annotated",

@@ -19,6 +19,7 @@ from patent_mteb.errors import NotThereError
 from patent_mteb.files import read_jsonl
 from patent_mteb.metrics import slices
 from patent_mteb.patents.corpus import Texts
+from patent_mteb.published import citation
 from patent_mteb.recipes import open_ep as recipe
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
@@ -69,12 +70,7 @@ FACTS = Facts(
         " gate."
     ),
     reference="https://www.epo.org/en/searching-for-patents/data/bulk-data-sets",
-    bibtex=r"""@misc{epo2026bulk,
-  author = {{European Patent Office}},
-  title = {Bulk data sets: EP full-text data, PATSTAT, DOCDB},
-  url = {https://www.epo.org/en/searching-for-patents/data/bulk-data-sets},
-  year = {2026},
-}""",
+    bibtex=citation("epo2026bulk"),
     license="not specified",
     date=("1978-01-01", "2026-12-31"),
     annotations="expert-annotated",
@@ -92,7 +88,7 @@ FACTS = Facts(
 
 
 class LanguageRetrieval(OpenRetrieval):
-    """A task on languages; see the module."""
+    """Retrieval across languages; see the module."""
 
     scoring = CLAIM_SCORING
     spec: LanguageSpec

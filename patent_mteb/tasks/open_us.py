@@ -24,6 +24,7 @@ from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Texts
+from patent_mteb.published import citation
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
@@ -210,12 +211,7 @@ FACTS = Facts(
         " priority gate."
     ),
     reference="https://data.uspto.gov",
-    bibtex=r"""@misc{uspto2026bulk,
-  author = {{United States Patent and Trademark Office}},
-  title = {Open Data Portal: bulk full text of grants and applications, enriched citations of office actions},
-  url = {https://data.uspto.gov},
-  year = {2026},
-}""",
+    bibtex=citation("uspto2026bulk"),
     license="not specified",
     date=("1976-01-01", "2026-12-31"),
     annotations="expert-annotated",

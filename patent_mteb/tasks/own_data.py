@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from mteb.types import Licenses
 
-from patent_mteb.data.loading import DataSet
-from patent_mteb.data.roots import Own, Root, data_root
+from patent_mteb.data.loading import DataSet, Own, Root, data_root
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.models import prompts
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark

@@ -21,7 +21,7 @@ column                           content
 
 Fields and values are those of the authors' sample files. Nested fields are structures or JSON texts, and answers are
 lists or texts with commas. Anything else is an error that names the row. The third task is
-:mod:`patent_mteb.tasks.noc4pc`.
+:class:`NoveltyClassification`.
 
 The authors' evaluation expects sets of letters or one paragraph. In a ranking these are the first ranks: as many as
 there are gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where they are the gold
@@ -35,6 +35,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,17 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, check_columns
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.claims import claim_in_full, read_claims, referred_claims
 from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import clean
+from patent_mteb.published import citation
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
+from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
@@ -62,12 +65,7 @@ FACTS = Facts(
     name="PANORAMA",
     description="Documents and paragraphs that examiners of the USPTO cited against a claim, among given candidates.",
     reference="https://arxiv.org/abs/2510.24774",
-    bibtex=r"""@inproceedings{lim2025panorama,
-  author = {Hyunseung Lim and Sooyohn Nam and Sungmin Na and Ji Yong Cho and June Yong Yang and Hyungyu Shin and Yoonjoo Lee and Juho Kim and Moontae Lee and Hwajung Hong},
-  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
-  title = {PANORAMA: A Dataset and Benchmarks Capturing Decision Trails and Rationales in Patent Examination},
-  year = {2025},
-}""",  # noqa: E501
+    bibtex=citation("lim2025panorama"),
     license="cc-by-nc-4.0",
     date=("1976-01-01", "2024-12-31"),
     annotations="expert-annotated",
@@ -257,3 +255,104 @@ def _task(folder: str, description: str, instruction: str) -> type[PanoramaReran
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Reranking": tuple(_task(folder, *words) for folder, words in TASKS.items())})
+
+
+CODES = ("ALLOW", "102", "103")
+_COLUMNS = ("application_number", "claim_number", "context", "prior_art_specifications", "answer")
+_ART = _COLUMNS[3]
+_NAME = "PanoramaNOC4PCClassification"
+
+NOC4PC_FACTS = replace(
+    FACTS,
+    name="NOC4PC",
+    description="Whether an examiner of the USPTO allowed a claim or rejected it under 35 U.S.C. 102 or 103.",
+    headline="",
+    short_names={_NAME: "NOC4PC"},
+    prompt_rows=((_NAME, "class_nli_oldnew"),),
+)
+
+
+def _code(value: Any, path: Path, row: int) -> str:
+    code = value if isinstance(value, str) else ""
+    return code if code in CODES else str(nested(value, "answer", path, row).get("code", ""))
+
+
+def _prior_art(value: Any, path: Path, row: int) -> str:
+    documents = parsed(value)
+    if not isinstance(documents, list):
+        problem = "'prior_art_specifications' is neither a list nor JSON of one"
+        raise DataError(problem, path=path, row=row, remedy=REMEDY)
+    texts = (text for one in documents for text in _cited(nested(one, _ART, path, row)))
+    return " ".join(filter(None, (clean(str(text or ""), boilerplate=False) for text in texts)))
+
+
+def _cited(document: Mapping[str, Any]) -> list[Any]:
+    paragraphs = [one["content"] for one in document.get("paragraphs") or () if one.get("content")]
+    return paragraphs or [document.get("title"), document.get("abstract")]
+
+
+def _skipped(code: str, claim: str, art: str) -> str:
+    if code not in CODES:
+        return "with another answer than ALLOW, 102 or 103"
+    if not claim:
+        return "whose claim the application does not have"
+    return "" if art else "without a text of the prior art"
+
+
+class NoveltyClassification(ProbedRows):
+    """NOC4PC, the third task of PANORAMA: was a claim allowed, or rejected under section 102 or 103?
+
+    Read from ``NOC4PC/train.parquet`` and ``NOC4PC/test.parquet``, with ``application_number``, ``claim_number`` and
+    ``context`` as in the other tasks, and
+
+    * ``prior_art_specifications``: list of cited documents, with ``patent_id``, ``title``, ``abstract``, ``claims`` and
+      ``paragraphs`` (``key``, ``content``);
+    * ``answer``: ``reason`` and ``code`` (``ALLOW``, ``102``, ``103``), or the code alone.
+
+    A row has two texts: the claim, after those that it depends on, and the cited paragraphs of all documents, or title
+    and abstract of a document without any. The reason is not read. The probe is that of PatenTEB's pairs, [u; v]; the
+    main score is the macro F1, as in the paper. The authors' splits share no application.
+    """
+
+    def read_rows(self) -> tuple[Path, dict[str, list[Row]]]:
+        paths = {split: self.source.path(f"NOC4PC/{split}.parquet") for split in ("train", "test")}
+        return paths["test"], {split: list(_noc4pc_rows(path)) for split, path in paths.items()}
+
+
+def _noc4pc_rows(path: Path) -> Iterator[Row]:
+    check_columns(files.parquet_schema(path).empty_table(), _COLUMNS, path)
+    counts: Counter[str] = Counter()
+    row, listed, art = 0, None, ""
+    for table in files.read_batches(path, _COLUMNS):
+        numbers = [ids_of(table, name, path) for name in _COLUMNS[:2]]
+        for application, claim, fields in zip(*numbers, table.select(_COLUMNS[2:]).to_pylist(), strict=True):
+            row += 1
+            code, text = _code(fields["answer"], path, row), claim_in(fields["context"], claim, path, row)
+            if fields[_ART] != listed:  # all claims of an application have one list
+                listed, art = fields[_ART], _prior_art(fields[_ART], path, row)
+            if reason := _skipped(code, text, art):
+                counts[f"rows {reason} (skipped)"] += 1
+            else:
+                yield application, code, (text, art)
+    log_counts(path, counts)
+
+
+_PROMPT = "Given a claim and cited prior art, tell whether the claim is novel and not obvious"
+_METADATA = task_metadata(
+    NOC4PC_FACTS,
+    DATA,
+    _NAME,
+    "Classification",
+    "Given a claim of a US application and the cited paragraphs, predict ALLOW, 102 (not novel) or 103 (obvious).",
+    "macro_f1",
+    prompt=_PROMPT,
+)
+_TASK = make_task(
+    NoveltyClassification,
+    __name__,
+    _METADATA,
+    data=DATA,
+    facts=NOC4PC_FACTS,
+    spec=Spec(_NAME, "", texts=("claim", "prior art")),
+)
+NOC4PC = PatentBenchmark(NOC4PC_FACTS, {"Classification": (_TASK,)})

@@ -7,9 +7,10 @@ id, and every (query, positive) row is a judgement.
 
 from __future__ import annotations
 
+import csv
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import eq
@@ -27,10 +28,10 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
-from patent_mteb.protocols import multi_hot
+from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, pearson_interval, v_measure_interval
 from patent_mteb.protocols.clustering import minibatch_cluster
-from patent_mteb.protocols.intervals import limits, macro_f1_interval, pearson_interval, v_measure_interval
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
+from patent_mteb.published import citation
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
@@ -41,79 +42,29 @@ from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, withou
 
 logger = logging.getLogger(__name__)
 
-
-REVISIONS = {
-    "retrieval_IN": "161c119f15561d9b6adcde2a759cdf76a17b0a62",
-    "retrieval_MIXED": "cabb81aa342a192678062832dad877e82c1b47ed",
-    "retrieval_OUT": "d156b1ec2d307af32a366c9c44fedc56808ed49b",
-    "title2full": "6ce1198",
-    "problem2full": "8610033",
-    "effect2full": "7159382",
-    "class_text2ipc3": "5a30106",
-    "class_bloom": "62c95f3",
-    "para_problem": "4247eb8",
-    "para_solution": "93112dc",
-    "clusters_ext_full_ipc": "6bbeebd",
-}
-"""Pinned commits, as far as the data sets' cards name them; the other sets are read from the branch ``main``."""
-
 FULL = ("title", "abstract", "claim")
 """The sections of the text of a whole patent, joined by ``[SEP]`` (§3)."""
 
 
-DESCRIPTIONS = {
-    "retrieval_IN": "Given a patent, retrieve cited patents of the same IPC3 classes.",
-    "retrieval_MIXED": "Given a patent, retrieve cited patents whose IPC3 classes partly differ.",
-    "retrieval_OUT": "Given a patent, retrieve cited patents without a common IPC3 class.",
-    "title2full": "Given a title, retrieve the patent without it.",
-    "problem2full": "Given a problem, retrieve the patent that solves it.",
-    "problem2solution": "Given a problem, retrieve its solution.",
-    "effect2full": "Given an effect, retrieve the patent that has it.",
-    "effect2substance": "Given an effect, retrieve the substance behind it.",
-    "class_text2ipc3": "Classify a patent by its dominant IPC3 class.",
-    "class_bloom": "Classify a patent by when its citations come: early, normal or late in its class.",
-    "class_nli_oldnew": "Tell which of two linked patents is the newer one.",
-    "clusters_ext_full_ipc": "Group patents with the same full list of IPC codes.",
-    "clusters_inventor": "Group patents of the same inventors.",
-} | {
-    f"para_{text}": f"Tell whether two different patents share the {text} they state (one cites the other), or are of"
-    " different domains."
-    for text in ("problem", "solution")
-}
-
-INSTRUCTIONS = {
-    "retrieval_IN": "Given a patent, retrieve patents of the same technical domain that it cites",
-    "retrieval_MIXED": "Given a patent, retrieve patents that it cites",
-    "retrieval_OUT": "Given a patent, retrieve patents of other technical domains that it cites",
-    "title2full": "Given the title of a patent, retrieve the patent",
-    "problem2full": "Given a technical problem, retrieve the patent that solves it",
-    "problem2solution": "Given a technical problem, retrieve its solution",
-    "effect2full": "Given a technical effect, retrieve the patent that achieves it",
-    "effect2substance": "Given a technical effect, retrieve the substance that has it",
-    "class_text2ipc3": "Given a patent, find its IPC class",
-    "class_bloom": "Given a patent, tell whether it is cited early, late or as usual in its technical domain",
-    "class_nli_oldnew": "Given two patents, one of which cites the other, tell which is the newer one",
-    "para_problem": "Retrieve the statement of the same technical problem",
-    "para_solution": "Retrieve the statement of the same technical solution",
-    "clusters_ext_full_ipc": "Identify the technology that the given patent belongs to",
-    "clusters_inventor": "Identify the inventors of the given patent",
-}
-
-
 @dataclass(frozen=True)
 class Spec:
-    """A task; ``query`` and ``document`` are the columns of a fragment and its text, ``texts`` those to classify."""
+    """A row of ``patenteb.csv``; ``query`` and ``document`` are columns of fragments, ``texts`` those to classify.
+
+    The revision is a pinned commit, if the data set's card names it, else the branch ``main``.
+    """
 
     name: str
     table: str
     query: str = ""
     document: str = ""
     texts: tuple[str, ...] = ("text",)
+    revision: str = "main"
+    description: str = ""
+    instruction: str = ""
 
     @property
     def data(self) -> DataSet:
-        revision = REVISIONS.get(self.table, "main")
-        return DataSet(f"datalyes/{self.table}", "patenteb", revision, gated=True, file="test/data.parquet")
+        return DataSet(f"datalyes/{self.table}", "patenteb", self.revision, gated=True, file="test/data.parquet")
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -126,40 +77,20 @@ class Spec:
         return {"query": (self.query,), "document": full_text if self.document == "full_text" else (self.document,)}
 
 
-RETRIEVAL = (
-    Spec("PatenTEBRetrievalIN", "retrieval_IN"),
-    Spec("PatenTEBRetrievalMIXED", "retrieval_MIXED"),
-    Spec("PatenTEBRetrievalOUT", "retrieval_OUT"),
-    Spec("PatenTEBTitle2Full", "title2full", "title", "full_text"),
-    Spec("PatenTEBProblem2Full", "problem2full", "problem", "full_text"),
-    Spec("PatenTEBProblem2Solution", "problem2solution", "problem", "solution"),
-    Spec("PatenTEBEffect2Full", "effect2full", "effect", "full_text"),
-    Spec("PatenTEBEffect2Substance", "effect2substance", "effect", "substance"),
+_ROWS = csv.DictReader(Path(__file__).with_suffix(".csv").read_text("utf-8").splitlines())
+_SPECS = [(row.pop("group"), Spec(**row | {"texts": tuple(row["texts"].split())})) for row in _ROWS]
+RETRIEVAL, CLASSES, PARAPHRASES, CLUSTERS = (
+    tuple(spec for its, spec in _SPECS if its == group)
+    for group in ("Retrieval", "Classification", "Paraphrase", "Clustering")
 )
-CLASSES = (
-    Spec("PatenTEBText2IPC3", "class_text2ipc3"),
-    Spec("PatenTEBBloom", "class_bloom"),
-    Spec("PatenTEBNLIOldNew", "class_nli_oldnew", texts=("q_text", "t_text")),
-)
-PARAPHRASES = (Spec("PatenTEBParaProblem", "para_problem"), Spec("PatenTEBParaSolution", "para_solution"))
-CLUSTERS = (
-    Spec("PatenTEBFullIPCClustering", "clusters_ext_full_ipc"),
-    Spec("PatenTEBInventorClustering", "clusters_inventor"),
-)
+
 FACTS = Facts(
     name="PatenTEB",
     description=(
         "Fifteen retrieval, classification, paraphrase and clustering tasks on patent texts and their fragments."
     ),
     reference="https://arxiv.org/abs/2510.22264",
-    bibtex=r"""@misc{ayaou2025patenteb,
-  archiveprefix = {arXiv},
-  author = {Iliass Ayaou and Denis Cavallucci},
-  eprint = {2510.22264},
-  primaryclass = {cs.CL},
-  title = {PatenTEB: A Comprehensive Benchmark and Model Family for Patent Text Embedding},
-  year = {2025},
-}""",
+    bibtex=citation("ayaou2025patenteb"),
     license="cc-by-nc-sa-4.0",
     date=("1980-01-01", "2023-06-20"),
     prefix="PatenTEB",
@@ -283,7 +214,7 @@ class Classification(FrozenTask):
 
     The embeddings of two texts are concatenated, [u; v], each encoded with the prompt of its role. If the data have the
     first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and
-    ``macro_f1_high`` are the 95% interval over test rows (:mod:`patent_mteb.protocols.intervals`).
+    ``macro_f1_high`` are the 95% interval over test rows (:mod:`patent_mteb.protocols`).
     """
 
     scoring = "classification 1"
@@ -428,9 +359,9 @@ class Clustering(FrozenTask):
 def _tasks(specs: Iterable[Spec], base: type[PatentTask], kind: str, main_score: str) -> tuple[type[PatentTask], ...]:
     tasks = []
     for spec in specs:
-        instruction = INSTRUCTIONS[spec.table]
-        more = {"prompt": {"query": instruction} if kind == "Retrieval" else instruction, "text_parts": spec.parts}
-        metadata = task_metadata(FACTS, spec.data, spec.name, kind, DESCRIPTIONS[spec.table], main_score, **more)
+        prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
+        more = {"prompt": prompt, "text_parts": spec.parts}
+        metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, **more)
         tasks.append(make_task(base, __name__, metadata, data=spec.data, facts=FACTS, spec=spec))
     return tuple(tasks)
 
@@ -447,3 +378,31 @@ BENCHMARK = PatentBenchmark(
         "Clustering": _tasks(CLUSTERS, Clustering, "Clustering", "v_measure"),
     },
 )
+
+
+_ROLES = ("query", "document")
+
+Row = tuple[str, str, tuple[str, ...]]
+"""Id, label and texts of a row."""
+
+
+class ProbedRows(Classification):
+    """The probe of :class:`~patent_mteb.tasks.patenteb.Classification` on the rows that :meth:`read_rows` returns."""
+
+    def read_rows(self) -> tuple[Path, Mapping[str, Sequence[Row]]]:
+        """Return the file that errors name, and the rows of the splits ``train`` and ``test``."""
+        raise NotImplementedError
+
+    def load_split(self) -> LabelledRows:
+        path, parts = self.read_rows()
+        columns, texts, labels = self.spec.texts, dict[str, list[str]](), dict[str, list[str]]()
+        for split, rows in parts.items():
+            labels[split] = [label for _, label, _ in rows]
+            checks.refuse_constant(labels[split], path, f"rows of the {split} split")
+            texts |= {f"{split} {name}": [row[2][place] for row in rows] for place, name in enumerate(columns)}
+        train, test = parts["train"], parts["test"]
+        ids = ([(key,) for key, *_ in train], [(key,) for key, *_ in test])
+        checks.check_leakage({"id": ids, "text": ([row[2] for row in train], [row[2] for row in test])}, path)
+        checks.check_unseen_labels(set(labels["test"]), set(labels["train"]), path)
+        paired = ((f"{split} {name}", role) for split in parts for name, role in zip(columns, _ROLES, strict=False))
+        return LabelledRows(texts, labels, dict(paired) if len(columns) > 1 else {})

@@ -5,7 +5,7 @@ The paper is "Patent Representation Learning via Self-supervision" (§6.1, appen
 **Data.** The folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream``
 (:mod:`patent_mteb.recipes.patentmap` lists their files). The paper names no commit. The tasks read the branch ``main``
 of the hub, and each result records its commit (:mod:`patent_mteb.data.hub`) as the data set revision.
-:mod:`patent_mteb.recipes.patentmap_content` describes the texts, and :mod:`patent_mteb.models.robustness` the models
+:mod:`patent_mteb.recipes.patentmap` describes the texts, and :mod:`patent_mteb.models.variants` the models
 that read section tags.
 
 Every task has two protocols. Scores that begin with ``paper_`` are those of the authors' evaluation, on the same
@@ -39,11 +39,22 @@ from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
-from patent_mteb.models.robustness import reads_section_tags, reads_section_tags_in_paper
-from patent_mteb.protocols import multi_hot, precision_at
-from patent_mteb.protocols.intervals import limits, mean_interval
-from patent_mteb.recipes.patentmap import FILES, Labelled, csv_rows, read_labelled, with_tag
-from patent_mteb.recipes.patentmap_content import CITED, GAINS, Content, read_content, read_gold, strongest_type
+from patent_mteb.models.variants import reads_section_tags, reads_section_tags_in_paper
+from patent_mteb.protocols import limits, mean_interval, multi_hot, precision_at
+from patent_mteb.published import citation
+from patent_mteb.recipes.patentmap import (
+    CITED,
+    FILES,
+    GAINS,
+    Content,
+    Labelled,
+    csv_rows,
+    read_content,
+    read_gold,
+    read_labelled,
+    strongest_type,
+    with_tag,
+)
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.memory_cache import cached_encoder
 from patent_mteb.search.passages import BestSection
@@ -423,11 +434,7 @@ FACTS = Facts(
     name="PatentMap",
     description="Prior-art retrieval among hard negatives, and classification into IPC subclasses.",
     reference="https://arxiv.org/abs/2511.10657",
-    bibtex=r"""@misc{zuo2025patentmap,
-  author = {You Zuo and Kim Gerdes and {\'E}ric de la Clergerie and Beno{\^i}t Sagot},
-  title = {Patent Representation Learning via Self-supervision},
-  year = {2025},
-}""",
+    bibtex=citation("zuo2025patentmap"),
     license="not specified",
     date=("2005-01-01", "2022-12-31"),
     prefix="PatentMap",

@@ -38,6 +38,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.families import Groups
 from patent_mteb.patents.text import clean
+from patent_mteb.published import citation
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts, refuse_constant
@@ -53,14 +54,7 @@ FACTS = Facts(
     name="PatentMatch",
     description="Pairs of a claim and a paragraph that a European search report cited against it, as X or as A.",
     reference="https://arxiv.org/abs/2012.13919",
-    bibtex=r"""@inproceedings{risch2021patentmatch,
-  archiveprefix = {arXiv},
-  author = {Julian Risch and Nicolas Alder and Christoph Hewel and Ralf Krestel},
-  booktitle = {Proceedings of the 2nd Workshop on Patent Text Mining and Semantic Technologies (PatentSemTech)},
-  eprint = {2012.13919},
-  title = {{PatentMatch}: A Dataset for Matching Patent Claims and Prior Art},
-  year = {2021},
-}""",
+    bibtex=citation("risch2021patentmatch"),
     license="not specified",
     date=("2012-01-01", "2020-12-31"),
     annotations="expert-annotated",

@@ -24,6 +24,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, write_parquet
+from patent_mteb.identity import NO_REVISION
 from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search import trec
@@ -90,7 +91,7 @@ def folder() -> Path:
 
 def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> Path:
     """Return the path of a file next to the result of a model on a task, in mteb's folder structure."""
-    place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
+    place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or NO_REVISION)
     if model_meta.experiment_name:
         place = place / "experiments" / model_meta.experiment_name
     return place / f"{task_name}{suffix}"

@@ -26,6 +26,7 @@ from datasets import Dataset
 from patent_mteb import files
 from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
+from patent_mteb.published import citation
 from patent_mteb.tasks import checks
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -40,14 +41,7 @@ FACTS = Facts(
     name="PatentPhrases",
     description="Pairs of technical phrases from patents, whose similarity persons graded in the sense of a CPC class.",
     reference="https://arxiv.org/abs/2208.01171",
-    bibtex=r"""@misc{aslanyan2022patents,
-  archiveprefix = {arXiv},
-  author = {Grigor Aslanyan and Ian Wetherbee},
-  eprint = {2208.01171},
-  primaryclass = {cs.CL},
-  title = {Patents Phrase to Phrase Semantic Matching Dataset},
-  year = {2022},
-}""",
+    bibtex=citation("aslanyan2022patents"),
     license="cc-by-4.0",
     date=("2000-01-01", "2022-08-01"),
     annotations="human-annotated",

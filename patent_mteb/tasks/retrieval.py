@@ -25,15 +25,15 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.models import MTEBModels
 from mteb.types import PromptType
 
-from patent_mteb.data.roots import switched_on
+from patent_mteb.data.loading import switched_on
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, mean_scores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap, too_small
 from patent_mteb.metrics.slices import Qrels, own_family, positive
-from patent_mteb.models.robustness import reads_section_tags, section_tags
+from patent_mteb.models.variants import reads_section_tags, section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts, text_column, text_dataset
-from patent_mteb.protocols.intervals import limits
+from patent_mteb.protocols import limits
 from patent_mteb.recipes import beir
 from patent_mteb.search.base import ArraySearch, Gate, SearchContext, query_texts
 from patent_mteb.search.dense import DenseSearch

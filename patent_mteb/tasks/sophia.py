@@ -26,6 +26,7 @@ from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.corpus import Texts
+from patent_mteb.published import citation
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, sections_of, task_metadata
@@ -43,12 +44,7 @@ FACTS = Facts(
         " one corpus."
     ),
     reference="https://hal.science/hal-05524063",
-    bibtex=r"""@misc{djemmal2026citation,
-  author = {Younes Djemmal and You Zuo and Kim Gerdes and Kirian Guiller},
-  howpublished = {HAL preprint hal-05524063},
-  title = {Citation-Driven Multi-View Training for Patent Embeddings: QaECTER and Sophia-Bench},
-  year = {2026},
-}""",
+    bibtex=citation("djemmal2026citation"),
     license="not specified",
     date=("2016-01-01", "2025-12-31"),
     spread=True,

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
+from patent_mteb.identity import NO_REVISION, model_folder
 from patent_mteb.store.canaries import difference
 from patent_mteb.tasks.evidence import KEY, checksum
 
 TOLERANCE = 1e-5  # mteb rounds its scores to five decimals
-_NO_REVISION = "no_revision_available"
 _COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
 _MAX_COUNT = 2.0**53
 _VERSIONED_DIGESTS = ("modules", "tokenizer")
@@ -96,8 +96,8 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
         yield "the scores are not those that were measured: the result or its evidence was changed afterwards"
     model, data = part_of(found, "model"), part_of(found, "data")
     pairs = {
-        "model": (_as_folder(str(model.get("name"))), _as_folder(place.model)),
-        "model_revision": (model.get("revision") or _NO_REVISION, place.revision or _NO_REVISION),
+        "model": (model_folder(str(model.get("name"))), model_folder(place.model)),
+        "model_revision": (model.get("revision") or NO_REVISION, place.revision or NO_REVISION),
         "task": (data.get("task"), place.task),
         "dataset_revision": (data.get("revision"), place.data_revision),
     }
@@ -108,10 +108,6 @@ def _contradictions(entry: Mapping[str, Any], place: Place) -> Iterator[str]:
         yield f"a result of another place ({'; '.join(differing)})"
     if (scoring := found.get("scoring")) != place.scoring:
         yield f"scored by {scoring!r}, which is {place.scoring!r} now: its numbers may differ"
-
-
-def _as_folder(model: str) -> str:
-    return model.replace("/", "__").replace(" ", "_")
 
 
 def check_model(found: Mapping[str, Any], live: Mapping[str, Any]) -> str:
@@ -184,12 +180,12 @@ def _other_run(place: Place, identity: dict[str, Any]) -> str:
         "task": place.task,
         "main_score": place.main_score,
         "model": place.model,
-        "model_revision": place.revision or _NO_REVISION,
+        "model_revision": place.revision or NO_REVISION,
         "experiment": place.experiment or None,
         "dataset_revision": place.data_revision,
         "subset": place.subset,
     }
-    found = identity | {"model_revision": identity.get("model_revision") or _NO_REVISION}
+    found = identity | {"model_revision": identity.get("model_revision") or NO_REVISION}
     pairs = [(key, found.get(key), value) for key, value in expected.items()]
     differing = [f"{key} {theirs!r} instead of {ours!r}" for key, theirs, ours in pairs if theirs != ours]
     return f"per-query scores of another run ({'; '.join(differing)})" if differing else ""

@@ -23,18 +23,17 @@ import numpy as np
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.loading import DataSet, Source
-from patent_mteb.data.roots import switched_on
+from patent_mteb.data.loading import DataSet, Source, switched_on
 from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.protocols import multi_hot
+from patent_mteb.protocols import limits, macro_f1_interval, multi_hot, v_measure_interval
 from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
-from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import Scorer, zero_shot
+from patent_mteb.published import citation
 from patent_mteb.recipes import beir, label_sets
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.recipes.label_sets import LABEL_SETS, SPLITS, LabelSet
@@ -161,7 +160,7 @@ class LabelClassification(LabelTask):
     validation split (``knn_tuned_k``). ``f1_<label>`` is the F1 of a label. ``n_untrained_labels`` counts labels
     without a training example, whose F1 of 0 is part of the mean; ``n_unconverged_fits`` counts fits above the
     tolerance. Classes are the labels that occur. ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and
-    ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols.intervals`).
+    ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols`).
     """
 
     scoring = "label classification 1"
@@ -233,7 +232,7 @@ class LabelClustering(LabelTask):
     the result also contains other definitions (:mod:`patent_mteb.protocols.clustering`): ``most_frequent_v_measure``
     and ``every_label_v_measure``, and ``_ari`` likewise. The main score has seed 42. ``v_measure_seeds_mean`` and
     ``v_measure_seeds_std`` are over ``n_seeds`` seeds from 42 on. ``v_measure_low`` and ``v_measure_high`` are a 95%
-    interval over test documents for the clusters of seed 42 (:mod:`patent_mteb.protocols.intervals`).
+    interval over test documents for the clusters of seed 42 (:mod:`patent_mteb.protocols`).
     ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
     """
 
@@ -316,14 +315,7 @@ FACTS = Facts(
         "Citation retrieval, multi-label classification and clustering on the WIPO assistive-technology landscape."
     ),
     reference="https://arxiv.org/abs/2605.24297",
-    bibtex=r"""@misc{yousefiramandi2026benchmarking,
-  archiveprefix = {arXiv},
-  author = {Amirhossein Yousefiramandi and Ciar{\'a}n Cooney},
-  eprint = {2605.24297},
-  primaryclass = {cs.IR},
-  title = {Benchmarking Patent Embeddings: A Multi-Task Evaluation of 22 Models Across Retrieval, Classification, and Clustering},
-  year = {2026},
-}""",  # noqa: E501
+    bibtex=citation("yousefiramandi2026benchmarking"),
     license="not specified",
     date=("1990-01-01", "2021-12-31"),
     annotations="expert-annotated",

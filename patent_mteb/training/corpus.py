@@ -29,7 +29,7 @@ from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
 from patent_mteb.recipes.dataset import input_hash
 from patent_mteb.recipes.label_sets import SPLITS, label_names, read_labels
 from patent_mteb.recipes.sampling import random_key
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 
 SHARES = (0.8, 0.1)
 """Default shares of families in train and validation. The rest is the test split."""
@@ -80,7 +80,7 @@ def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> 
 @lru_cache(maxsize=1)
 def _sample() -> Corpus:
     """The built-in sample with the split of its WIPO-AT benchmark."""
-    patents, citations = generate()
+    patents, citations = load()
     folder = sample_root("wipo_at") / wipo_at.NAME
     split = {row["family_id"] or row["_id"]: row["split"] for row in _metadata(folder)}
     distinct, left_out = _without_duplicates([clean_patent(patent) for patent in patents])

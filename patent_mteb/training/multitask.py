@@ -22,8 +22,8 @@ from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.patenteb import CLASSES, complete, released, schema, task_rows
 from patent_mteb.recipes.patenteb.families import PAPER, Params, Row, TableData, table_data
-from patent_mteb.recipes.patenteb.tables import CLASSES, complete, released, schema, task_rows
 from patent_mteb.recipes.sampling import random_key
 from patent_mteb.training.bases import GROUPED, Kind
 from patent_mteb.training.corpus import Corpus

@@ -32,7 +32,7 @@ from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.recipes.patentmap_content import title_and_abstract
+from patent_mteb.recipes.patentmap import title_and_abstract
 from patent_mteb.recipes.sampling import random_key
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.training.corpus import Corpus

@@ -20,7 +20,7 @@ from patent_mteb.patents.records import write_citations, write_patents
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     root = tmp_path_factory.mktemp("my records")
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     numbers = {patent.publication_number for patent in patents[:160]}
     write_patents(root / "patents" / "one.parquet", patents[:160])
     write_citations(

@@ -5,7 +5,7 @@ import pytest
 from small_patents import world
 
 from patent_mteb import recipes
-from patent_mteb.data import loading, roots
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents.records import write_patents
 from patent_mteb.recipes.dataset import Identity
@@ -18,7 +18,7 @@ OTHERS = [wipo_at.DATA, patenteb.BENCHMARK.data_sets[0]]
 def acme(tmp_path, monkeypatch):
     root = tmp_path / "root"
     recipes.run("sophia", *world(), root, ["queries=20"], Identity("Acme"))
-    monkeypatch.setenv(roots.DATA_VARIABLE, str(root))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(root))
     return root
 
 
@@ -71,6 +71,6 @@ def test_a_directory_given_wrongly_is_refused_with_a_remedy(acme, tmp_path, monk
     (tmp_path / "file").write_text("")
     (tmp_path / "alone" / "corpus.jsonl").write_text("")
     write_patents(tmp_path / "records" / "patents" / "1.parquet", world(3)[0])
-    monkeypatch.setenv(roots.DATA_VARIABLE, str(tmp_path / inside))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / inside))
     with pytest.raises(DataError, match=message):
         loading.resolve(wipo_at.DATA)

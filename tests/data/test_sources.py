@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from patent_mteb import sample
-from patent_mteb.data import loading, roots
+from patent_mteb.data import loading
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
@@ -20,7 +20,7 @@ UNRELEASED = loading.DataSet("Own", "wipo_at")
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
-    monkeypatch.setitem(roots.KEYS, UNRELEASED.key, ())
+    monkeypatch.setitem(loading.KEYS, UNRELEASED.key, ())
     return tmp_path
 
 
@@ -152,7 +152,7 @@ def outside(monkeypatch, tmp_path):
 
 
 def test_a_benchmark_outside_the_package_has_its_own_sample(outside):
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     first = loading.resolve(outside(RECIPE.format(word="first")))
     assert (first.kind, first.subset, first.task_suffix) == ("sample", first.revision, ".sample")
     assert re.fullmatch(rf"sample-{SAMPLE_VERSION}-[0-9a-f]{{12}}", first.revision)

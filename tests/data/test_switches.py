@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from patent_mteb.data.loading import TRUNCATED_VARIABLE, DataSet, Source
-from patent_mteb.data.roots import switched_on
+from patent_mteb.data.loading import TRUNCATED_VARIABLE, DataSet, Source, switched_on
 from patent_mteb.errors import DataError
 from patent_mteb.search.engine import FAST_VARIABLE, on_arrays
 from patent_mteb.tasks.checks import refuse_truncated

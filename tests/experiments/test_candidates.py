@@ -14,8 +14,8 @@ from tiny_checkpoints import write_cross_encoder
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.experiments.candidates import candidates
 from patent_mteb.experiments.evaluate import retrieval_task
+from patent_mteb.experiments.rankings import candidates
 from patent_mteb.models import Hybrid, Reranked, bm25
 from patent_mteb.search.candidates import Candidates
 from patent_mteb.search.engine import engine

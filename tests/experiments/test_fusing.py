@@ -13,7 +13,7 @@ from small_data import HashEncoder, dapfam_tables, scores_of
 import patent_mteb
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError
-from patent_mteb.experiments.fusing import GRID, fuse_runs
+from patent_mteb.experiments.rankings import GRID, fuse_runs
 from patent_mteb.experiments.run import run as run_tasks
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.fusion import RRF, Hybrid, Linear

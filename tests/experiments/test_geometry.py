@@ -11,7 +11,7 @@ from small_patents import Words, world
 
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments.embedding_geometry import geometry, save
-from patent_mteb.models.robustness import with_section_tags
+from patent_mteb.models.variants import with_section_tags
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import patentmap as build_patentmap
 from patent_mteb.recipes import sophia as build_sophia

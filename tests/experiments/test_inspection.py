@@ -29,7 +29,7 @@ def bare():
     """Titles, abstracts, codes, dates and cited numbers only; some without abstract or date, one cited number in five
     without its kind.
     """
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     some = [
         replace(
             patent,

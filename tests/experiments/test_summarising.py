@@ -122,7 +122,7 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     from patent_mteb import sample
 
     monkeypatch.chdir(tmp_path)
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     bare = [replace(one, summaries=MachineSummaries()) for one in patents[:250]]
     write_patents("patents.parquet", bare)
     write_citations("citations.parquet", citations)

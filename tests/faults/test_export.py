@@ -12,7 +12,7 @@ from report_folders import add, attest, model_folder, write_queries
 
 from patent_mteb.cli import main
 from patent_mteb.report.export import prepare
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"

@@ -18,7 +18,7 @@ from small_data import HashEncoder
 import patent_mteb
 from patent_mteb import cli
 from patent_mteb.experiments import doctor, run
-from patent_mteb.experiments.fusing import fuse_runs
+from patent_mteb.experiments.rankings import fuse_runs
 from patent_mteb.models import bm25
 from patent_mteb.search.fusion import RRF
 from patent_mteb.tasks import catalogue

@@ -23,7 +23,7 @@ from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run, sweep
 from patent_mteb.models import Hybrid, Passages, Truncated, bm25, load, stored
 from patent_mteb.models.loading import find_meta
-from patent_mteb.models.robustness import with_settings
+from patent_mteb.models.variants import with_settings
 from patent_mteb.report.collect import collect
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.store import settings

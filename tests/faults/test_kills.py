@@ -89,7 +89,7 @@ def shared(tmp_path_factory, server) -> Path:
     write_patents(shared / "patents.parquet", patents)
     write_citations(shared / "citations.parquet", citations)
     export(shared / "export")
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     write_patents(shared / "sample/patents/0.parquet", patents[:500])
     write_citations(shared / "sample/citations/0.parquet", citations)
     folder = model_folder(

@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader
 
 import patent_mteb
 from patent_mteb.models import Hybrid, Passages, Quantised, Truncated, bm25, load, stored
-from patent_mteb.models.robustness import with_section_tags
+from patent_mteb.models.variants import with_section_tags
 from patent_mteb.search.dense import Approximate
 from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks.evidence import ranking_digest

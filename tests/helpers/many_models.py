@@ -11,7 +11,7 @@ import numpy as np
 from report_folders import DATE, HEADLINE, attest, commit, data_revision, model_folder, write_queries
 
 from patent_mteb.data.loading import Source
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 TAIL = "patent-embedding-model-contrastive-multilingual-instruct-v2.5-mntp-unsup-simcse-preview"
 SLICES = ("in", "out", *(f"jurisdiction_{name}" for name in ("en", "cn", "jp", "de", "fr", "es", "ru")))

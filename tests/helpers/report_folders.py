@@ -20,8 +20,8 @@ from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page import unpacked
 from patent_mteb.report.statistics import Statistics, statistics
+from patent_mteb.tasks.catalogue import suite_tasks
 from patent_mteb.tasks.evidence import checksum
-from patent_mteb.tasks.suite import suite_tasks
 
 DATE = 1_760_000_000.0
 VECTORS = {"width": 8, "digest": "v", "length": 1.0, "mean": 0.5}

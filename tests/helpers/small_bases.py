@@ -23,13 +23,13 @@ from transformers import (
 )
 
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def word_tokenizer(most=3000):
-    counts = Counter(word for patent in generate()[0][::3] for word in re.findall(r"\w+", VIEWS["TAC"](patent).lower()))
+    counts = Counter(word for patent in load()[0][::3] for word in re.findall(r"\w+", VIEWS["TAC"](patent).lower()))
     tokenizer = Tokenizer(
         models.WordLevel(
             {word: place for place, word in enumerate([*SPECIAL, *(w for w, _ in counts.most_common(most))])}, "[UNK]"

@@ -19,9 +19,9 @@ from tiny_checkpoints import checkpoint
 from transformers import PreTrainedTokenizerBase
 
 from patent_mteb.models import Hybrid, Truncated, bm25, stored
-from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.models.registry import load_plain
 from patent_mteb.store.canaries import TEXTS
+from patent_mteb.tasks.base import prompts_put
 
 RETRIEVAL, LABELS, PAIRS = "PatenTEBEffect2Substance.sample", "PatenTEBNLIOldNew.sample", "PatenTEBParaProblem.sample"
 ROLES = tuple(PromptType)

@@ -30,7 +30,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS
 from patent_mteb.models.registry import METAS, PatentEncoder, load_plain
-from patent_mteb.models.robustness import section_tags, with_settings
+from patent_mteb.models.variants import section_tags, with_settings
 
 QUERY, DOCUMENT = PromptType.query, PromptType.document
 NESTED = {

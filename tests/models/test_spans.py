@@ -12,8 +12,7 @@ from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models import bm25, compose, load, stored
-from patent_mteb.models.robustness import InputVariant
-from patent_mteb.models.spans import Spans
+from patent_mteb.models.variants import InputVariant, Spans
 
 WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 TEXTS = ["", "a pump", " ".join(f"valve {n} turns the wheel of the pump" for n in range(30)), "one two " * 40]
@@ -44,7 +43,7 @@ def naive(folder, text, count, tokens):
 
 @pytest.mark.parametrize(("count", "tokens"), [(8, 16), (2, 12), (1, 16), (50, 10)])
 def test_against_a_naive_mean(folder, count, tokens, monkeypatch):
-    monkeypatch.setattr("patent_mteb.models.spans._TEXTS", 3)
+    monkeypatch.setattr("patent_mteb.models.variants._TEXTS", 3)
     got = Spans(load(str(folder)), f"{count}x{tokens}").encode(loader(TEXTS), **WHERE)
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, [naive(folder, text, count, tokens) for text in TEXTS], atol=1e-5)

@@ -9,7 +9,7 @@ from mteb.models.model_meta import ModelMeta
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.truncation import Truncated
+from patent_mteb.models.composition import Truncated
 from patent_mteb.store import stored
 
 META = mteb.get_model_meta("mteb/baseline-random-encoder").model_copy(update={"modalities": ["text"]})
@@ -52,9 +52,9 @@ class Given:
     "convert", [np.asarray, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16(), lambda v: v.astype(np.float16)]
 )
 def test_against_a_naive_cut(dims, convert, monkeypatch):
-    from patent_mteb.models import truncation
+    from patent_mteb.models import composition
 
-    monkeypatch.setattr(truncation, "_ROWS", 7)
+    monkeypatch.setattr(composition, "_ROWS", 7)
     vectors = np.random.default_rng(0).standard_normal((20, 8)).astype(np.float32)
     vectors[3, :5] = 0
     given = convert(vectors)

@@ -15,7 +15,7 @@ from patent_mteb.patents.matching import match
 from patent_mteb.patents.numbers import read_application, read_number
 from patent_mteb.patents.on_disk import DiskList, stored
 from patent_mteb.patents.records import Citation, Patent, Relation
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 
 WORLD = Collection(
     [
@@ -181,7 +181,7 @@ def _five_styles(number: str, style: int) -> str:
 
 
 def test_the_links_of_the_sample_survive_five_styles():
-    patents, citations = generate()
+    patents, citations = load()
     rewritten = [
         replace(
             citation, citing=_five_styles(citation.citing, row % 5), cited=_five_styles(citation.cited, row // 5 % 5)

@@ -65,7 +65,7 @@ def test_leaking_labels_are_counted():
     )
 
 
-PATENTS = sample.generate()[0][:80]
+PATENTS = sample.load()[0][:80]
 BARE = Patent("US1A", "F1")
 ODD = [
     BARE,

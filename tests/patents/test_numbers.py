@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patent_mteb.patents.numbers import APPLICATIONS, OFFICES, PUBLICATIONS, Number, read_application, read_number
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -236,7 +236,7 @@ def test_every_office_has_its_reading():
 
 
 def test_every_number_of_the_sample_is_read_and_none_meets_another():
-    names = [patent.publication_number for patent in generate()[0]]
+    names = [patent.publication_number for patent in load()[0]]
     read = [read_number(name) for name in names]
     assert None not in read
     assert len({number.docdb for number in read if number}) == len(names)

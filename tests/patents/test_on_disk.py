@@ -27,7 +27,7 @@ from patent_mteb.patents.on_disk import (
 
 @pytest.fixture(scope="module")
 def patents():
-    return sample.generate()[0][:300]
+    return sample.load()[0][:300]
 
 
 def test_records_read_equal_records_written(patents, tmp_path):
@@ -82,7 +82,7 @@ def test_records_go_to_a_file_if_they_exceed_the_limit():
     assert in_memory_up_to(0, [], len) == []
 
 
-PATENTS = sample.generate()[0][:60]
+PATENTS = sample.load()[0][:60]
 
 
 def test_stored_patents_have_outlines():

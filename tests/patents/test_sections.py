@@ -9,8 +9,7 @@ from collections import Counter
 import pytest
 
 from patent_mteb.patents.records import Description
-from patent_mteb.patents.sections import split_description
-from patent_mteb.patents.text import clean, plain_lines
+from patent_mteb.patents.text import clean, plain_lines, split_description
 
 NAMES = [field.name for field in dataclasses.fields(Description)]
 

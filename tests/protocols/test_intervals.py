@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import pearsonr
 from sklearn.metrics import f1_score, v_measure_score
 
-from patent_mteb.protocols.intervals import macro_f1_interval, mean_interval, pearson_interval, v_measure_interval
+from patent_mteb import protocols
+from patent_mteb.protocols import macro_f1_interval, mean_interval, pearson_interval, v_measure_interval
 
 RNG = np.random.default_rng(3)
 N = 150
@@ -63,10 +64,9 @@ def test_intervals_equal_a_naive_bootstrap(score, interval):
 
 def test_draws_are_scored_as_scikit_learn_scores_the_repeated_documents(monkeypatch):
     """With one draw, both limits are the observed score; with given draws they are what scikit-learn says of them."""
-    from patent_mteb.protocols import intervals
 
     drawn = np.stack([np.bincount(RNG.integers(0, N, N), minlength=N) for _ in range(5)]).astype(np.uint8)
-    monkeypatch.setattr(intervals, "counts", lambda n, resamples, seed: iter([drawn[:2], drawn[2:]]))
+    monkeypatch.setattr(protocols, "counts", lambda n, resamples, seed: iter([drawn[:2], drawn[2:]]))
     for score, found in (
         (macro_f1, macro_f1_interval(TRUE, PREDICTED)),
         (v_measure, v_measure_interval(CLASSES, ASSIGNED)),

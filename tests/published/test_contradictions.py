@@ -5,9 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from published_pages import contradictions_page
-
-from patent_mteb.published import contradictions
+from published_pages import contradictions, contradictions_page
 
 CELLS = [
     (row.paper, cell, value)

@@ -11,7 +11,7 @@ import pytest
 from patent_mteb import published
 from patent_mteb.published import METRICS, expected, independent
 from patent_mteb.sample import SAMPLE_VERSION
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 PAPERS = {
     "PatenTEB": "patenteb",

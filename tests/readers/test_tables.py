@@ -46,7 +46,7 @@ HEADERS = {
 @pytest.fixture(scope="module")
 def world():
     """Publications of the sample, and the publications that each cites, in the normal form of numbers."""
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     patents = [patent for patent in patents if patent.publication_number[:2] in ("EP", "WO")][:40]
     cites = {patent.publication_number: set() for patent in patents}
     for one in citations:

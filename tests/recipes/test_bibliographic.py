@@ -70,7 +70,7 @@ def worlds():
     """The same records twice, whole and with hardly anything; a third of the families, so that most citations lead
     outside.
     """
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     kept = set(sorted({one.family_id for one in patents})[::3])
     patents = [one for one in patents if one.family_id in kept]
     bare = [replace(one, **NOTHING) for one in patents]

@@ -25,7 +25,7 @@ def test_more_publications_take_more():
 
 
 def test_the_command_refuses_and_writes_nothing(tmp_path, capsys):
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     write_patents(tmp_path / "patents.parquet", patents[:50])
     write_citations(tmp_path / "citations.parquet", citations[:50])
     words = [

@@ -34,7 +34,7 @@ def test_nothing_cited():
 
 
 def test_the_sample_counted_naively():
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     family_of = {patent.publication_number: patent.family_id for patent in patents[::2]}
     known = [
         (family_of[c.citing], family_of[c.cited]) for c in citations if c.citing in family_of and c.cited in family_of

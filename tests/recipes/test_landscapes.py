@@ -15,7 +15,7 @@ def named(*rows):
 
 
 def test_the_papers_landscapes_give_the_papers_sets():
-    assert label_sets(sample.generate()[0], 50, BuildLog("mine")) == list(LABEL_SETS)
+    assert label_sets(sample.load()[0], 50, BuildLog("mine")) == list(LABEL_SETS)
     assert label_sets(TEN_PATENTS, 50, BuildLog("mine")) == list(LABEL_SETS)
 
 
@@ -35,7 +35,7 @@ def test_every_landscape_renamed_from_the_sample_gives_all_sets_that_a_naive_cou
             one.family_id,
             labels=tuple(Label(f"my {lab.landscape}", lab.coarse, lab.fine) for lab in one.labels),
         )
-        for one in sample.generate()[0]
+        for one in sample.load()[0]
     ]
     documents, fine = defaultdict(set), defaultdict(set)
     for one in patents:

@@ -40,7 +40,7 @@ DROPPING = [
 
 @pytest.fixture(scope="module")
 def some():
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     patents = patents[:200]
     numbers = {one.publication_number for one in patents}
     return patents, [one for one in citations if {one.citing, one.cited} <= numbers]

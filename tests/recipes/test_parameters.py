@@ -263,7 +263,7 @@ def test_settings_reach_the_tables(tmp_path):
         "ipc_offices=",
     ]
     settings += ["ipc_first_year=None", "ipc_last_year=None"]
-    log = recipes.run("PatentMap", *sample.generate(), tmp_path, settings)
+    log = recipes.run("PatentMap", *sample.load(), tmp_path, settings)
     assert log.benchmark == "PatentMap" and len(log.files) == 8
     lines = (tmp_path / "ZoeYou/downstream/perf200/content/queries.json").read_text().splitlines()
     offices = {line.split('"dnum": "')[1][:2] for line in lines}

@@ -631,7 +631,7 @@ def test_the_defaults_are_the_papers():
 @pytest.mark.slow
 def test_the_sample_fills_every_table(tmp_path):
     sample = pytest.importorskip("patent_mteb.sample")
-    log = build(*sample.generate(), tmp_path, SAMPLE)
+    log = build(*sample.load(), tmp_path, SAMPLE)
     assert len(log.files) == 18
     labels = pl.read_parquet(tmp_path / "datalyes/class_bloom/test/data.parquet")["label"]
     assert set(labels) == {"early", "late", "normal"}

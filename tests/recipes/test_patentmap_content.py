@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.recipes.patentmap_content import Content, cut, read_content, unescaped
+from patent_mteb.recipes.patentmap import Content, cut, read_content, unescaped
 
 
 def content_of(row) -> Content:

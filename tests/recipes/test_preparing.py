@@ -17,9 +17,9 @@ from patent_mteb.patents.families import joined_families
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Citation, Patent, write_citations, write_patents
+from patent_mteb.recipes import Common, prepare
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.preparation import Common, prepare
 
 
 def steps(log):
@@ -28,7 +28,7 @@ def steps(log):
 
 @pytest.fixture(scope="module")
 def some():
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     patents = [replace(one, labels=()) for one in patents[:300]]
     numbers = {one.publication_number for one in patents}
     return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
@@ -213,7 +213,7 @@ def test_families_are_those_of_the_source_where_it_has_them():
 @pytest.mark.slow
 def test_the_sample_has_families_that_nothing_joins(tmp_path):
     """Its families are stated, as the papers' are, so that the default changes no table."""
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     found, joined_by = joined_families(patents)
     assert joined_by == {"application": 0, "priorities": 0, "members": 0}
     assert found == {one.publication_number: one.family_id for one in patents}

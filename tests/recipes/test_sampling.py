@@ -18,7 +18,7 @@ def test_shares_by_hand():
 
 
 def test_a_draw_has_every_stratum_in_its_proportion_and_grows_by_adding():
-    patents = sample.generate()[0]
+    patents = sample.load()[0]
     strata = {one.publication_number: stratum(one) for one in patents}
     sizes = Counter(strata.values())
     chosen = {total: stratified(strata, total, seed=1) for total in (300, 600, 10**6)}

@@ -41,7 +41,7 @@ def _sample_settings(recipe: str) -> list[str]:
 @pytest.fixture(scope="module")
 def records(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("records")
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     for number in range(2):
         write_patents(folder / f"patents/{number}.parquet", patents[:_PATENTS][number::2])
         write_citations(folder / f"citations/{number}.jsonl", citations[number::2])
@@ -51,7 +51,7 @@ def records(tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes.RECIPES)
 def test_the_same_tables_of_records_in_memory_and_in_files(records, tmp_path, recipe):
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     patents = patents[:_PATENTS]
     settings = _sample_settings(recipe)
     in_memory = Collection([*patents[::2], *patents[1::2]], [*citations[::2], *citations[1::2]])

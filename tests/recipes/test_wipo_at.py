@@ -102,7 +102,7 @@ def test_label_sets(built):
 
 @pytest.mark.slow
 def test_twice_the_same_bytes(tmp_path):
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     for name in ("one", "two"):
         wipo_at.build(patents, citations, tmp_path / name)
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
@@ -265,7 +265,7 @@ def test_with_neither_there_is_nothing_to_build(tmp_path):
 
 @pytest.mark.slow
 def test_queries_are_a_stratified_draw_of_all(tmp_path):
-    patents, citations = sample.generate()
+    patents, citations = sample.load()
     patents = patents[:400]
     wipo_at.build(patents, citations, tmp_path / "all")
     log = wipo_at.build(patents[::-1], citations, tmp_path / "some", wipo_at.Params(queries=100))

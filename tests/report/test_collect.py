@@ -10,7 +10,7 @@ from report_folders import DATE, HEADLINE, add, attest, data_revision, model_fol
 from patent_mteb.errors import DataError
 from patent_mteb.report.collect import collect
 from patent_mteb.report.words import by_reason
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 

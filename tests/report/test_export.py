@@ -13,7 +13,7 @@ from patent_mteb.identity import content_revision
 from patent_mteb.models.registry import suite_metas
 from patent_mteb.report.collect import ReportError, collect
 from patent_mteb.report.export import check_board, prepare
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"

@@ -13,7 +13,7 @@ from report_folders import HEADLINE, add, main_scores, model_folder, sample_worl
 
 from patent_mteb import cli, report
 from patent_mteb.report.collect import collect
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "report.md"
 

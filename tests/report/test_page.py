@@ -18,10 +18,10 @@ from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
 from patent_mteb.report.page import page, payload
 from patent_mteb.report.published import tables_with_measured_rows
-from patent_mteb.report.queries import read_queries
 from patent_mteb.report.statistics import Statistics, statistics
+from patent_mteb.report.view import read_queries
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
 SORTED = ["Sort patents into classes", "Map a landscape"]

@@ -13,7 +13,7 @@ from patent_mteb.report import published as papers
 from patent_mteb.report import rendering
 from patent_mteb.report.collect import collect
 from patent_mteb.report.published import on_the_papers_data
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 

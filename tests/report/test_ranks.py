@@ -19,7 +19,7 @@ from patent_mteb.report.rendering import as_csv
 from patent_mteb.report.statistics import RESAMPLES, statistics
 from patent_mteb.report.tables import rank_runs
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 
 def benchmark(groups, macro=True):

@@ -18,12 +18,12 @@ from patent_mteb.errors import ModelError
 from patent_mteb.experiments.papers import paper_runs
 from patent_mteb.models import Quantised, loading
 from patent_mteb.models.loading import find_meta, load
-from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.published import expected, sizes
 from patent_mteb.report.collect import collect
 from patent_mteb.report.reproduce import OTHER_READING, OTHER_SETTINGS, reproduce
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.base import prompts_put
+from patent_mteb.tasks.catalogue import suite_tasks
 
 ROWS = expected()
 TABLE_11 = {"query": "encode query: ", "document": "encode document: "}

@@ -7,7 +7,7 @@ from report_folders import DIAGONAL, HEADLINE, add, built_tables, main_scores, m
 from patent_mteb.report import cells
 from patent_mteb.report.tables import ranking
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.suite import suite_tasks
+from patent_mteb.tasks.catalogue import suite_tasks
 
 
 @pytest.fixture(scope="module")

@@ -29,12 +29,22 @@ from patent_mteb.data.loading import resolve
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS, domain
 from patent_mteb.patents import ipc
 from patent_mteb.patents.claims import split_claims
-from patent_mteb.patents.records import Citation, Patent, read_citations, read_patents, write_citations, write_patents
-from patent_mteb.sample import SAMPLE_VERSION, generate
-from patent_mteb.sample.prose import eligible, expand, finish
-from patent_mteb.sample.random_choice import RandomGenerator
-from patent_mteb.sample.vocabulary import load
+from patent_mteb.patents.records import (
+    Citation,
+    Description,
+    MachineSummaries,
+    Patent,
+    read_citations,
+    read_patents,
+    write_citations,
+    write_patents,
+)
+from patent_mteb.sample import SAMPLE_VERSION, load, load_examined
 from patent_mteb.tasks.wipo_at import DATA, labelled_texts
+from sample_generator import vocabulary
+from sample_generator.generate import generate, with_office_actions
+from sample_generator.prose import eligible, expand, finish
+from sample_generator.random_choice import RandomGenerator
 
 DIGESTS = {"2": "537bd14dd26a24b8591244e6150869b1cb611d08b14511bda9a59e1ca88b27da"}
 """What a version of the sample contains: a changed record needs a new version."""
@@ -51,7 +61,7 @@ def digest(patents: list[Patent], citations: list[Citation]) -> str:
 
 @pytest.fixture(scope="module")
 def world() -> tuple[list[Patent], list[Citation]]:
-    return generate()
+    return load()
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +109,17 @@ def test_a_changed_record_needs_a_new_version(world):
 
 
 @pytest.mark.slow
+def test_the_generator_writes_the_records_of_the_package(world):
+    patents, citations = generate()
+    assert (patents, citations) == world
+    assert with_office_actions(patents, citations) == load_examined()[1]
+
+
+@pytest.mark.slow
 def test_another_process_generates_the_same_bytes(world):
     code = """
 import dataclasses, datetime as dt, hashlib, json
-from patent_mteb.sample import generate
+from sample_generator.generate import generate
 patents, citations = generate()
 rows = [{name: value for name, value in dataclasses.asdict(record).items() if value} for record in (*patents, *citations)]
 print(hashlib.sha256(json.dumps(rows, ensure_ascii=False, default=dt.date.isoformat).encode()).hexdigest())
@@ -119,10 +136,16 @@ print(hashlib.sha256(json.dumps(rows, ensure_ascii=False, default=dt.date.isofor
     assert out.stdout.strip() == digest(*world)
 
 
+def test_only_texts_are_left_out_on_request(world):
+    long, short = world[0], load(long_texts=False)[0]
+    empty = {"description": Description(), "summaries": MachineSummaries()}
+    assert [dataclasses.replace(patent, **empty) for patent in long] == short
+
+
 def test_callers_cannot_spoil_the_sample_for_each_other():
-    first, _ = generate()
-    first.clear()
-    assert generate()[0]
+    first, citations = load()
+    first.clear(), citations.clear()
+    assert all(load())
 
 
 # ---- grammar
@@ -144,7 +167,7 @@ def test_patterns_expand_to_grammatical_text():
 
 @pytest.mark.slow
 def test_every_pattern_can_be_parsed_and_every_vocabulary_entry_is_used(patents):
-    words = load()
+    words = vocabulary.load()
     text = "\n".join(
         f"{p.title} {p.abstract} {p.description} {p.expert} {p.summaries} {p.claims}" for p in patents
     ).lower()

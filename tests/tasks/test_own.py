@@ -22,7 +22,7 @@ from small_patents import Words, evaluate, world
 from threadpoolctl import threadpool_limits
 
 from patent_mteb import _mteb, recipes
-from patent_mteb.data.roots import DATA_VARIABLE, Own, Root
+from patent_mteb.data.loading import DATA_VARIABLE, Own, Root
 from patent_mteb.errors import DataError
 from patent_mteb.models.prompts import prompt_for
 from patent_mteb.patents.records import Label

@@ -15,7 +15,7 @@ from search_calls import corpus_of, ranking, run_of
 from small_patents import Words, evaluate
 
 from patent_mteb.errors import AccessError, DataError, ModelError
-from patent_mteb.models.robustness import reads_section_tags, with_section_tags
+from patent_mteb.models.variants import reads_section_tags, with_section_tags
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.search.cache import Cached
 from patent_mteb.search.engine import engine

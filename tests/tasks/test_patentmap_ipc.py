@@ -17,7 +17,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from small_patents import Words
 
 from patent_mteb.errors import DataError
-from patent_mteb.models.robustness import with_section_tags
+from patent_mteb.models.variants import with_section_tags
 from patent_mteb.protocols import mlp_probe
 
 SHORT = mlp_probe.Settings(hidden=32, learning_rate=1e-2, max_epochs=3, least_steps=1, batch_size=32, patience=9)

@@ -14,8 +14,8 @@ from small_patents import Words
 
 from patent_mteb.data.loading import Source
 from patent_mteb.errors import DataError
-from patent_mteb.models.robustness import with_section_tags
-from patent_mteb.recipes.patentmap_content import read_content
+from patent_mteb.models.variants import with_section_tags
+from patent_mteb.recipes.patentmap import read_content
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.tasks.checks import refuse_truncated
 from patent_mteb.tasks.patentmap import DATA, read_search

@@ -4,7 +4,7 @@ import json
 
 from report_folders import DATE, attest, built_tables, model_folder
 
-from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.data.loading import DATA_VARIABLE
 from patent_mteb.report.collect import collect
 from patent_mteb.tasks import catalogue
 

@@ -7,7 +7,7 @@ import pytest
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
-from patent_mteb.sample import generate
+from patent_mteb.sample import load
 from patent_mteb.training.corpus import of_records, read_corpus
 
 
@@ -15,7 +15,7 @@ from patent_mteb.training.corpus import of_records, read_corpus
 @pytest.mark.parametrize(("shares", "parts"), [((0.7726, 0.0), (806, 0)), ((0.1, 0.8), (104, 835))])
 def test_shares_are_those_of_families(shares, parts):
     """1,043 families, none of which shares title and abstract with another."""
-    corpus = of_records(Collection(*generate()), "mine", shares=shares)
+    corpus = of_records(Collection(*load()), "mine", shares=shares)
     assert tuple(corpus.sizes().values()) == (*parts, 1043 - sum(parts))
     assert all(abs(1043 * share - part) <= 1 for share, part in zip(shares, parts, strict=True))
     members = [{one.family_id for one in corpus.members(split)} for split in ("train", "validation", "test")]

@@ -138,8 +138,7 @@ def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypa
     """Real data: the sample's DAPFAM and PatenTEB under PATENT_MTEB_DATA hold the families of records that are called
     otherwise.
     """
-    from patent_mteb.data.loading import sample_root
-    from patent_mteb.data.roots import DATA_VARIABLE
+    from patent_mteb.data.loading import DATA_VARIABLE, sample_root
 
     real = replace(corpus, name="mine", folder=None, is_sample=False)
     monkeypatch.setenv(DATA_VARIABLE, str(sample_root("patenteb")))
@@ -156,8 +155,7 @@ def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypa
 @pytest.mark.slow
 def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corpus, tmp_path, monkeypatch):
     """The sample's DAPFAM with a damaged corpus, and PatenTEB without the table of one task."""
-    from patent_mteb.data.loading import sample_root
-    from patent_mteb.data.roots import DATA_VARIABLE
+    from patent_mteb.data.loading import DATA_VARIABLE, sample_root
 
     for benchmark in ("dapfam", "patenteb"):
         shutil.copytree(sample_root(benchmark), tmp_path / "data", dirs_exist_ok=True)

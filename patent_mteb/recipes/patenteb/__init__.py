@@ -3,6 +3,11 @@
 It writes ``datalyes/<task>/test/data.parquet``, and ``train/data.parquet`` for the three classification sets, with the
 published columns (:data:`COLUMNS`). Ids are ids of patent families.
 
+* Two clustering tables: families with the same list of IPC codes, or with the same inventor (§3).
+* Three classification tables: dominant IPC3, time of the citations, older or newer (§3).
+* Seven tables of text pairs: fragments of a patent with their source, and paraphrases (§3.2).
+* Three symmetric retrieval tables: citations as positives, hard negatives of the same domain category (§3).
+
 **Families.** The unit is the simple family, consolidated as in DAPFAM, to which §3 refers. The texts come from the
 latest publication with title, abstract and claims. Codes and inventors are merged over all members in order of
 publication. The earliest application date is the filing date. The text is title, abstract and first claim (the lowest
@@ -38,14 +43,36 @@ Every draw depends only on the seed and the ids, not on the order of the input: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, cast
+
+import pyarrow as pa
 
 from patent_mteb.files import write_rows
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.views import SEPARATOR, join_sections
+from patent_mteb.recipes.fragments import Role, remove_fragment
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.patenteb.families import NEEDS, PAPER, SAMPLE, Params, domain_relation, table_data
-from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, complete, schema, tables
+from patent_mteb.recipes.patenteb.families import (
+    CLASS,
+    COUNT,
+    NEEDS,
+    PAPER,
+    SAMPLE,
+    SMALL_SPLIT,
+    Family,
+    Params,
+    Relation,
+    Row,
+    TableData,
+    domain_relation,
+    table_data,
+)
+from patent_mteb.recipes.sampling import grouped, random_key
 
 __all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
 
@@ -62,3 +89,320 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         write_rows(root / "datalyes" / task / split / "data.parquet", complete(data, task, rows), schema(task))
     log.record_files(root, "datalyes")
     return log
+
+
+def cluster_rows(
+    data: TableData, task: str, bounds: tuple[int, int], keys: Callable[[Family], Sequence[str]]
+) -> list[Row]:
+    """Return one row a family that belongs to a cluster of an admissible size.
+
+    A family belongs to the first of its keys whose size is within the bounds. Cluster ids number the sorted keys.
+    """
+    sizes = Counter(key for family in data.filtered.values() for key in keys(family))
+    admitted = {key for key, size in sizes.items() if bounds[0] <= size <= bounds[1]}
+    first = {
+        name: key
+        for name, family in data.filtered.items()
+        if (key := next(filter(admitted.__contains__, keys(family)), ""))
+    }
+    final = Counter(first.values())
+    kept = sorted(key for key in final if final[key] >= bounds[0])
+    number = {key: rank for rank, key in enumerate(kept)}
+    rows = [{"q": name, "cluster_id": number[key]} for name, key in first.items() if key in number]
+    data.log.step(task, len(data.filtered), len(rows), f"{len(kept)} clusters of {bounds[0]} to {bounds[1]} families")
+    return rows
+
+
+def ipc_list(family: Family) -> Sequence[str]:
+    """Return the IPC codes of a family as one key, or no key if it has no code."""
+    return (family.codes,) if family.codes else ()
+
+
+def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Draw the released share of the training rows of a table, at least one of each label, in their order."""
+    share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
+    kept: list[int] = []
+    for numbers in grouped(range(len(rows)), lambda number: rows[number]["label"]).values():
+        number_of = {"\t".join((rows[number]["q"], rows[number].get("t", ""))): number for number in numbers}
+        drawn = data.order(number_of, f"train {task}")[: max(1, round(share * len(number_of)))]
+        kept += [number_of[key] for key in drawn]
+    data.log.step(f"{task} train, released share", len(rows), len(kept))
+    return [rows[number] for number in sorted(kept)]
+
+
+def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
+    """Return every family of a split with its dominant IPC3."""
+    return [{"label": data.families[name].dominant, "q": name} for name in data.members(split)]
+
+
+def bloom_rows(data: TableData, split: str) -> list[Row]:
+    """Return the early and late families of a split, and a sample of the others."""
+    labels = data.bloom_labels
+    members = [name for name in data.members(split) if name in labels]
+    sizes = Counter(labels[name] for name in members)
+    normal = data.order((name for name in members if labels[name] == "normal"), "bloom")
+    kept = {*normal[: max(sizes["early"], sizes["late"])], *(name for name in members if labels[name] != "normal")}
+    rows = [{"q": name, "label": labels[name]} for name in members if name in kept]
+    note = ", ".join(f"{label} {count}" for label, count in sorted(Counter(row["label"] for row in rows).items()))
+    data.log.step(f"class_bloom {split}", len(members), len(rows), note)
+    return rows
+
+
+def old_new_rows(data: TableData, split: str) -> list[Row]:
+    """Return a row for each citation within a split, in a random direction."""
+    members = set(data.members(split))
+    links = sorted(
+        (citing, cited) for citing in members for cited in data.graph.cites.get(citing, ()) if cited in members
+    )
+    rows: list[Row] = []
+    mutual = 0
+    for citing, cited in links:
+        if citing in data.graph.cites.get(cited, ()):
+            mutual += 1
+            continue
+        newer = random_key(data.params.seed, "direction", citing, cited) % 2 == 0
+        query, target = (citing, cited) if newer else (cited, citing)
+        rows.append({"label": "newer" if newer else "older", "q": query, "t": target})
+    data.log.step(f"class_nli_oldnew {split}", len(links), len(rows), f"{mutual} links go both ways")
+    return rows
+
+
+_DRAWS = 64
+"""Random draws for each wanted pair."""
+
+
+def fragment_rows(
+    data: TableData, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test"
+) -> Sequence[Row]:
+    """Return a row for each family with the fragments; target None: the full text."""
+    rows: DiskList[Row] = DiskList()
+    members = data.members(split)
+    absent = emptied = 0
+    for name in members:
+        family = data.families[name]
+        fragment = family.title if query == "title" else family.abstract.get(query)
+        if not fragment or (target is not None and not family.abstract.get(target)):
+            absent += 1
+            continue
+        if target is not None:
+            sections: Sequence[str] = (family.abstract.get(target),)
+        elif query == "title":
+            sections = family.sections()[1:]
+        else:
+            sections = family.sections(without=(query,))
+        rest = join_sections((remove_fragment(section, fragment) for section in sections), SEPARATOR)
+        if not rest:
+            emptied += 1
+            continue
+        rows.append({"q": name, query: fragment, target or "full_text": rest})
+    data.log.step(task, len(members), len(rows), f"{absent} without the fragments, {emptied} without anything else")
+    return rows
+
+
+def _unlike_pairs(data: TableData, names: Sequence[str], wanted: int, purpose: str) -> list[tuple[str, str]]:
+    """Draw at most ``wanted`` pairs of unlinked families from disjoint domains."""
+    rng = random.Random(random_key(data.params.seed, purpose))
+    pairs: dict[tuple[str, str], None] = {}
+    for _ in range(_DRAWS * wanted if len(names) > 1 else 0):
+        if len(pairs) == wanted:
+            break
+        first, second = rng.sample(names, 2)
+        unlike = data.relation(first, second) == "OUT"
+        if unlike and second not in data.graph.linked(first) and (second, first) not in pairs:
+            pairs[first, second] = None
+    return list(pairs)
+
+
+def paraphrase_rows(data: TableData, task: str, role: Role, split: str = "test") -> list[Row]:
+    """Return pairs of linked families of a domain (1), and unlinked of others (0)."""
+    share = data.params.positive_share
+    names = [name for name in data.members(split) if data.families[name].abstract.get(role)]
+    having = set(names)
+    links = sorted(
+        (name, other)
+        for name in names
+        for other in data.graph.cites.get(name, ())
+        if other in having
+        and data.relation(name, other) == "IN"
+        and not (other < name and name in data.graph.cites.get(other, ()))
+    )
+    named = {"\t".join(link): link for link in links}
+    chosen = data.order(named, f"{task} positives")[: round(data.params.max_paraphrase_rows * share)]
+    negatives = _unlike_pairs(data, names, round(len(chosen) * (1 - share) / share), f"{task} negatives")
+    chosen = chosen[: round(len(negatives) * share / (1 - share))]
+    labelled = [(*named[name], 1) for name in chosen] + [(*pair, 0) for pair in negatives]
+    rows = [
+        {
+            "label": label,
+            "q": query,
+            "t": target,
+            "text1": data.families[query].abstract.get(role),
+            "text2": data.families[target].abstract.get(role),
+        }
+        for query, target, label in sorted(labelled)
+    ]
+    data.log.step(task, len(links), len(rows), f"{len(names)} families have a {role}; {len(chosen)} positives")
+    return rows
+
+
+OBJECTIVES: dict[str, tuple[frozenset[Relation], tuple[frozenset[Relation], ...]]] = {
+    "IN": (frozenset({"IN"}), (frozenset({"FULL_MIX", "PART_MIX"}),)),
+    "MIXED": (frozenset({"FULL_MIX", "PART_MIX"}), (frozenset({"PART_MIX"}), frozenset({"FULL_MIX"}))),
+    "OUT": (frozenset({"OUT"}), (frozenset({"OUT"}),)),
+}
+"""Relations of the positives and, in order of preference, of the hard negatives of each objective (§3)."""
+
+
+class _Negatives:
+    """Draws hard negatives for the queries of one split."""
+
+    def __init__(self, data: TableData, split: str) -> None:
+        self.data = data
+        self.members = data.members(split)
+        self.by_class: dict[str, list[str]] = defaultdict(list)
+        for name in self.members:
+            for code in data.families[name].ipc3:
+                self.by_class[code].append(name)
+
+    def draw(self, query: str, positive: str, relations: frozenset[Relation]) -> str | None:
+        """Draw a family of a relation to the query, not linked to query or positive."""
+        data = self.data
+        query_classes = data.families[query].ipc3
+        if relations == {"PART_MIX"} and len(query_classes) == 1:
+            return None  # a single class is contained in every set that it meets
+        excluded = data.graph.linked(query) | data.graph.linked(positive) | {query, positive}
+        pools = [self.members] if "OUT" in relations else [self.by_class[code] for code in sorted(query_classes)]
+
+        def fits(name: str) -> bool:
+            return name not in excluded and data.relation(query, name) in relations
+
+        rng = random.Random(random_key(data.params.seed, "negative", query, positive, *sorted(relations)))
+        for _ in range(_DRAWS):
+            if fits(name := rng.choice(rng.choice(pools))):
+                return name
+        rest = [name for name in sorted({name for pool in pools for name in pool}) if fits(name)]
+        return rng.choice(rest) if rest else None
+
+
+def _positives(data: TableData, query: str, relations: frozenset[Relation]) -> list[str]:
+    of_split = [name for name in data.graph.linked(query) if data.split.get(name) == data.split[query]]
+    linked = [name for name in of_split if data.relation(query, name) in relations]
+    return sorted(data.order(linked, f"positives {query}")[: data.params.max_positives])
+
+
+def retrieval_rows(data: TableData, objective: str, split: str = "test") -> list[Row]:
+    """Return a triplet (query, positive, negative) for each positive of a query."""
+    relations, preferences = OBJECTIVES[objective]
+    positives = {query: _positives(data, query, relations) for query in data.members(split)}
+    chosen: list[str] = []
+    rows_left = data.params.max_retrieval_rows
+    for query in data.order((query for query in positives if positives[query]), f"queries {objective}"):
+        if len(positives[query]) <= rows_left:
+            chosen.append(query)
+            rows_left -= len(positives[query])
+    negatives = _Negatives(data, split)
+    rows: list[Row] = []
+    fallbacks = missing = 0
+    for query in sorted(chosen):
+        for positive in positives[query]:
+            drawn = ((choice, negatives.draw(query, positive, wanted)) for choice, wanted in enumerate(preferences))
+            choice, negative = next(((choice, name) for choice, name in drawn if name is not None), (0, None))
+            if negative is None:
+                missing += 1
+                continue
+            fallbacks += choice > 0
+            rows.append(
+                {
+                    "q": query,
+                    "neg": negative,
+                    "pos": positive,
+                    "pos_link_type": "CITES" if positive in data.graph.cites.get(query, ()) else "CITED_BY",
+                    "neg_computed_domain": data.relation(query, negative),
+                    "objective": objective,
+                }
+            )
+    note = f"{len(chosen)} queries, {missing} pairs without a negative, {fallbacks} negatives of second choice"
+    data.log.step(f"retrieval_{objective}", sum(map(len, positives.values())), len(rows), note)
+    return rows
+
+
+_TRIPLET = ("q", "neg", "pos", "pos_link_type", "neg_computed_domain", "objective", "q_text", "pos_text", "neg_text")
+_PAIR = (CLASS, "label", "q", "t", "text1", "text2", COUNT)
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "retrieval_IN": _TRIPLET,
+    "retrieval_MIXED": _TRIPLET,
+    "retrieval_OUT": _TRIPLET,
+    "title2full": (CLASS, "q", "title", "full_text", COUNT),
+    "problem2full": (CLASS, "q", "problem", "full_text", COUNT),
+    "problem2solution": (CLASS, "q", "problem", "solution", COUNT),
+    "effect2full": ("q", "effect", "full_text"),
+    "effect2substance": ("q", "effect", "substance"),
+    "class_text2ipc3": (CLASS, "label", "q", "text", COUNT),
+    "class_bloom": ("q", "text", "label"),
+    "class_nli_oldnew": (CLASS, "label", "q", "t", "q_text", "t_text", COUNT),
+    "para_problem": _PAIR,
+    "para_solution": _PAIR,
+    "clusters_ext_full_ipc": ("q", "text", "cluster_id"),
+    "clusters_inventor": ("q", "text", "cluster_id"),
+}
+"""Columns of the published tables, by repository of ``datalyes``."""
+
+SMALL = {
+    **dict.fromkeys(("retrieval_IN", "retrieval_MIXED", "retrieval_OUT", "para_problem", "para_solution"), SMALL_SPLIT),
+    "class_nli_oldnew": SMALL_SPLIT,
+    "clusters_ext_full_ipc": "ipc_clusters=3,100",
+    "clusters_inventor": "inventor_clusters=3,100",
+}
+"""The setting with which a small set has rows of a table."""
+
+
+CLASSES: Mapping[str, Callable[[TableData, str], list[Row]]] = {
+    "class_text2ipc3": text2ipc3_rows,
+    "class_bloom": bloom_rows,
+    "class_nli_oldnew": old_new_rows,
+}
+"""Tasks with training rows, of which a share is released."""
+
+
+_TEXT_OF = {"text": "q", "q_text": "q", "t_text": "t", "pos_text": "pos", "neg_text": "neg"}
+"""Column of a text -> column with the id of its family."""
+
+
+def complete(data: TableData, task: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """Add the texts and classes of families, which no list of rows holds."""
+    texts = {column: key for column, key in _TEXT_OF.items() if column in COLUMNS[task]}
+    for row in rows:
+        classes = data.class_of(row["q"]) if CLASS in COLUMNS[task] else {}
+        yield classes | row | {column: data.filtered[row[key]].text for column, key in texts.items()}
+
+
+def task_rows(data: TableData, task: str, split: str = "test") -> Sequence[Row]:
+    """Return all rows of a task in a split, without what :func:`complete` adds; the clusters have no splits."""
+    if task in CLASSES:
+        return CLASSES[task](data, split)
+    if task == "clusters_ext_full_ipc":
+        return cluster_rows(data, task, data.params.ipc_clusters, ipc_list)
+    if task == "clusters_inventor":
+        return cluster_rows(data, task, data.params.inventor_clusters, lambda one: one.inventors)
+    kind, _, name = task.partition("_")
+    if kind == "retrieval":
+        return retrieval_rows(data, name, split)
+    if kind == "para":
+        return paraphrase_rows(data, task, cast("Role", name), split)
+    query, target = cast("tuple[Role, Role | Literal['full']]", task.split("2"))
+    return fragment_rows(data, task, query, None if target == "full" else target, split)
+
+
+def tables(data: TableData) -> Iterator[tuple[str, str, Sequence[Row]]]:
+    """Yield (repository, split, rows) of every table; :func:`complete` adds to the rows."""
+    for task in COLUMNS:
+        yield task, "test", task_rows(data, task)
+        if task in CLASSES:
+            yield task, "train", released(data, task, task_rows(data, task, "train"))
+
+
+def schema(task: str) -> pa.Schema:
+    """Return the column names and types of a table."""
+    numbers = {COUNT, "cluster_id"} | ({"label"} if task.startswith("para_") else set())
+    return pa.schema([(name, pa.int64() if name in numbers else pa.string()) for name in COLUMNS[task]])

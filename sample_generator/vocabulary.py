@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 _STUFF = "[at least a portion|a component] of the {device} is made of {material}"
@@ -96,7 +96,7 @@ class Vocabulary:
 
 def read_data(name: str) -> dict[str, Any]:
     """Read a data file of the sample."""
-    text = resources.files("patent_mteb.sample").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from patent_mteb.data.loading import sample_root
-from patent_mteb.recipes.croissant import croissant
+from patent_mteb.experiments.datasheet import croissant
 
 ABOUT = {"name": "sample", "license": "Apache-2.0", "version": "2.0.0"}
 

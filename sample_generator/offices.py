@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patent_mteb.sample.random_choice import RandomGenerator
-from patent_mteb.sample.vocabulary import read_data
+from sample_generator.random_choice import RandomGenerator
+from sample_generator.vocabulary import read_data
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from functools import cache
 from typing import NamedTuple
 
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries
-from patent_mteb.sample.random_choice import RandomGenerator
-from patent_mteb.sample.vocabulary import Vocabulary
-from patent_mteb.sample.world import Family
+from sample_generator.random_choice import RandomGenerator
+from sample_generator.vocabulary import Vocabulary
+from sample_generator.world import Family
 
 Slots = Mapping[str, str]
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from patent_mteb.patents.records import Citation, Label
-from patent_mteb.sample.offices import OFFICES, REGIONS
-from patent_mteb.sample.random_choice import RandomGenerator
-from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
+from sample_generator.offices import OFFICES, REGIONS
+from sample_generator.random_choice import RandomGenerator
+from sample_generator.vocabulary import Field, Principle, Problem, Vocabulary
 
 SECOND_CATEGORY = 0.5  # probability of a label in the category that a principle of the family serves
 

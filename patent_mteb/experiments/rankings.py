@@ -1,30 +1,39 @@
-"""Fusion of saved runs with one setting or a grid of settings (DAPFAM §5.5, Tables 12 to 16)."""
+"""Rankings as files: fusion of saved runs (DAPFAM §5.5, Tables 12 to 16), and candidates for rerankers."""
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mteb
 import polars as pl
+from mteb.abstasks import AbsTask
+from mteb.models import MTEBModels
 from mteb.results import TaskResult
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.results_folder import ResultsFolder
-from patent_mteb.experiments.run import evaluate_into, scores_of, unloading
+from patent_mteb.experiments.run import evaluate_into, scores_of, unable, unloading
+from patent_mteb.identity import version
+from patent_mteb.metrics.measures import Judged
 from patent_mteb.metrics.significance import too_small
+from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
 from patent_mteb.search.trec import Order
+from patent_mteb.store.settings import with_current_settings
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 if TYPE_CHECKING:
     from patent_mteb.search.base import ArraySearch
+
 
 logger = logging.getLogger(__name__)
 GRID: tuple[Fusion, ...] = (*map(RRF, (10, 30, 60, 100)), *(Linear(tenths / 10) for tenths in range(11)))
@@ -108,3 +117,77 @@ def _compared(table: pl.DataFrame, main: str, n_runs: int) -> pl.DataFrame:
         ratio = (pl.col(f"out_{name}") / pl.col(name)).round(4)
         added[f"out_ratio_{name}"] = pl.when(pl.col(name) > 0).then(ratio)
     return table.with_columns(**added)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The outcome of one task: the recall of its candidates bounds that of a reranker; a reason if there are none."""
+
+    task: str
+    queries: int = 0
+    recall: float | None = None
+    existing: bool = False
+    reason: str = ""
+
+
+def candidates(
+    model: MTEBModels,
+    tasks: Sequence[AbsTask | str],
+    folder: Path,
+    k: int = 1000,
+    *,
+    encode_kwargs: Mapping[str, Any] | None = None,
+) -> list[Written]:
+    """Write the best k documents of every query of retrieval tasks.
+
+    Existing candidates of the same system, depth and data are kept. Two processes may write to the same folder.
+    """
+    if k < 1:
+        raise DataError(f"the number of candidates is {k}", remedy="give a positive number")
+    model = with_current_settings(model, encode_kwargs)
+    _refuse_others(folder, model, k)
+    done = []
+    for place, given in enumerate(tasks, start=1):
+        name = given if isinstance(given, str) else given.metadata.name
+        logger.info("[%d/%d] %s", place, len(tasks), name)
+        try:
+            task = retrieval_task(given)
+            if reason := unable(model, task):
+                raise ModelError(reason)
+            with unloading(task):
+                done.append(_of_task(model, task, folder, k, encode_kwargs))
+        except PatentMTEBError as error:
+            done.append(Written(name, reason=str(error)))
+    return done
+
+
+def _refuse_others(folder: Path, model: MTEBModels, k: int) -> None:
+    if not any(folder.glob("*.json")):
+        return
+    existing = Candidates(folder)
+    manifest = manifest_of(folder, existing.tasks[0]) or {}
+    if manifest.get("system") != system_of(model.mteb_model_meta) or existing.k != k:
+        raise DataError(
+            f"the folder has candidates of another system or depth ({existing.mteb_model_meta.name})",
+            path=folder,
+            remedy="name another folder",
+        )
+
+
+def _of_task(
+    model: MTEBModels, task: PatentRetrieval, folder: Path, k: int, encode_kwargs: Mapping[str, Any] | None
+) -> Written:
+    name = task.metadata.name
+    system, queries, context = task.searching(model, encode_kwargs)
+    query_ids = list(queries["id"])
+    data = data_of(query_ids, system.doc_ids, context)
+    manifest = manifest_of(folder, name) or {}
+    if manifest.get("data") == data and all((folder / one["name"]).is_file() for one in manifest["files"].values()):
+        return Written(name, len(query_ids), manifest.get("recall"), existing=True)
+    run, unfiltered = system.rank_both(queries, k, context)
+    measure = f"recall@{k}"
+    judged = Judged(run.docs, task.tables.qrels, run.query_ids, run.doc_ids)
+    recall = float(judged.scores([measure]).means()[measure])
+    facts = {"recall": recall, "version": version(), "made": dt.datetime.now(dt.UTC).date().isoformat()}
+    write_candidates(folder, name, model.mteb_model_meta, k, data, (run, unfiltered if context.hidden else run), facts)
+    return Written(name, len(query_ids), recall)

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, ModernBertConfig, ModernBertModel
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.robustness import TABLE_10, InputVariant, Variant, pruned
+from patent_mteb.models.variants import TABLE_10, InputVariant, Variant, pruned
 
 FULL = "title [SEP] the abstract [SEP] 1. a claim"
 
