@@ -96,7 +96,7 @@ def renumbered(number: str) -> dict[str, str]:
 
 
 def leaks_of(test: Iterable[Item], trained: Iterable[Item]) -> dict[str, Leak]:
-    seen, items = examined(trained), list(test)
+    seen, items = list(examined(trained)), list(test)
     common = common_shingles((one.shingles, one.family or one.number) for one in seen)
     return find_leaks(seen, MeasuredSet("test", lambda: iter(items)), {}, common)[0]
 

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.files import read_batches
 from patent_mteb.patents.numbers import read_number
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import plain_lines
 from patent_mteb.patents.views import VIEWS
@@ -474,9 +475,14 @@ def _shingled(item: Item) -> Shingled:
     return Shingled.of((item.title_abstract, item.claim, item.text))
 
 
-def examined(items: Iterable[Item]) -> list[Trained]:
+def examined(items: Iterable[Item]) -> Iterator[Trained]:
     """Normalise training items, once for all test sets."""
-    return [Trained(item.id, _family(item.family), *_number(item.id), _shingled(item)) for item in items]
+    return (Trained(item.id, _family(item.family), *_number(item.id), _shingled(item)) for item in items)
+
+
+def _item_in(corpus: Corpus, number: str) -> Item | None:
+    patent = corpus.record(number)
+    return None if patent is None else Item.of(patent)
 
 
 def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
@@ -555,8 +561,7 @@ def check_pairs(
 ) -> LeakRecord:
     """Check tables of pairs. Leaking pairs raise DataError, or are removed from the tables with ``drop``."""
     found, missing = (list(test_sets), list(absent)) if test_sets is not None else present(corpus)
-    patents = {patent.publication_number: patent for patent in corpus.patents}
-    trained = examined(items_of(paths, texts or (lambda key: Item.of(patents[key]) if key in patents else None)))
+    trained = DiskList(examined(items_of(paths, texts or partial(_item_in, corpus))))
     common = common_shingles((one.shingles, one.family or one.number) for one in trained)
     families = by_normal_number(corpus.families)
     checked: dict[str, int] = {}
