@@ -1,7 +1,7 @@
 """Training data: records, their citations, and a split by patent family.
 
 ``DATA`` is ``sample``, a directory of ``patent-mteb data build wipo_at``, or records of ``patent-mteb data import``,
-which are split by a hash, 80/10/10 by default. Their texts are in a temporary file (:mod:`patent_mteb.patents.on_disk`).
+which are split by a hash, 80/10/10 by default, and kept in a temporary file (:mod:`patent_mteb.patents.on_disk`).
 Publications with the same text as another of their family are excluded and counted, as in WIPO-AT's step 0.6.
 """
 
