@@ -206,14 +206,14 @@ def qwen(model: str, out: Path, small: bool) -> str:
     return str(folder)
 
 
-def stock(model: str, pairs: Dataset, batch: int, out: Path, bf16: bool, timed: Timed) -> None:
-    """Train as the documentation of sentence-transformers shows, with cached gradients of 32 pairs."""
+def stock(model: str, pairs: Dataset, batch: int, part: int, out: Path, bf16: bool, timed: Timed) -> None:
+    """Train as the documentation of sentence-transformers shows, with cached gradients of ``part`` pairs."""
     network = SentenceTransformer(model, model_kwargs={"dtype": "float32"})
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(out), per_device_train_batch_size=batch, max_steps=1000, bf16=bf16, report_to="none",
         save_strategy="no", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
     )  # fmt: skip
-    loss = losses.CachedMultipleNegativesRankingLoss(network, mini_batch_size=32)
+    loss = losses.CachedMultipleNegativesRankingLoss(network, mini_batch_size=part)
     SentenceTransformerTrainer(network, arguments, train_dataset=pairs, loss=loss, callbacks=[timed]).train()
 
 
@@ -225,16 +225,17 @@ def engine(arguments: argparse.Namespace) -> int:
     texts = [text for pair in found for text in pair]
     texts += [f"{one.title} {one.abstract} {one.claims[0].text}" for one in corpus.members("train")]
     report: dict[str, Any] = {"machine": machine(), "training": [], "encoding": []}
-    models = {"MiniLM": (arguments.model, 256), "0.6B, random": (qwen(arguments.model, out, arguments.small), 128)}
-    ours: dict[str, tuple[str, ...]] = {
-        "ours, cached gradients": ("mini_batch=32",),
-        "ours, token batches": ("mini_batch_tokens=16384",),
-        "ours, token batches, bf16": ("mini_batch_tokens=16384", "precision=bf16"),
-        "ours, token batches, bf16, checkpointing": (
-            "mini_batch_tokens=65536", "precision=bf16", "gradient_checkpointing=true",
-        ),
-    }  # fmt: skip
-    for who, (model, batch) in models.items():
+    models = {
+        "MiniLM": (arguments.model, 256, 32),
+        "0.6B, random": (qwen(arguments.model, out, arguments.small), 64, 8),
+    }
+    for who, (model, batch, part) in models.items():
+        tokens = part * 512
+        ours: dict[str, tuple[str, ...]] = {
+            "ours, cached gradients": (f"mini_batch={part}",),
+            "ours, token batches": (f"mini_batch_tokens={tokens}",),
+            "ours, token batches, bf16": (f"mini_batch_tokens={tokens}", "precision=bf16"),
+        }
         batch = arguments.batch or batch
 
         def run(name: str, train: Callable[[Timed], Any], who: str = who, batch: int = batch) -> None:
@@ -248,8 +249,8 @@ def engine(arguments: argparse.Namespace) -> int:
                 train(timed)
             except StopIteration:
                 row |= {"seconds_per_step": timed.median, "texts_per_second": 2 * batch / timed.median}
-            except torch.OutOfMemoryError:
-                row |= {"error": "out of memory"}
+            except torch.OutOfMemoryError as error:
+                row |= {"error": str(error)}
             if torch.cuda.is_available():
                 row["peak_gb"] = torch.cuda.max_memory_allocated() / 1e9
             report["training"].append(row)
@@ -268,7 +269,7 @@ def engine(arguments: argparse.Namespace) -> int:
 
         for bf16 in (False, True):
             name = f"sentence-transformers{', bf16' if bf16 else ''}"
-            run(name, partial(stock, model, pairs, batch, out / "stock", bf16))
+            run(name, partial(stock, model, pairs, batch, part, out / "stock", bf16))
         for name, changed in ours.items():
             run(name, partial(of_recipe, changed))
         encoders: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

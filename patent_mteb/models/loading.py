@@ -236,6 +236,7 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         self.endpoint, self.served_model = endpoint, model
         self.dimensions, self.prompts = dimensions, dict(prompts or {})
         self.texts_at_once, self.at_once = texts_at_once, at_once
+        self.tokens: list[int] = []  # as the server counts them, one number for each of its answers
         settings = {"dimensions": dimensions} if dimensions else {}
         self.mteb_model_meta = ModelMeta.create_empty(
             {
@@ -279,6 +280,9 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         body = {"model": self.served_model, "input": list(texts), "encoding_format": "float"}
         answer = self.endpoint.post_json(_PATH, body | ({"dimensions": self.dimensions} if self.dimensions else {}))
+        used = answer.get("usage")
+        if isinstance(used, dict) and isinstance(number := used.get("prompt_tokens"), int):
+            self.tokens.append(number)
         try:
             rows = {int(row["index"]): row["embedding"] for row in answer["data"]}
             vectors = np.array([rows[number] for number in range(len(texts))], np.float32)

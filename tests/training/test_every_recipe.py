@@ -27,9 +27,9 @@ MEASURES = {"mse": "mse", "late": "MaxSim", "late-distillation": "MaxSim", "spar
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """Data, the tables' families and bases of random weights; the dense one has as many layers as the paper's teacher."""
+    """Data, the tables' families and bases of random weights. The teacher has 24 layers, as the paper's."""
     folder, corpus = tmp_path_factory.mktemp("shared"), small()
-    bases = {"": write_bert(folder / "dense", layers=24, length=32)}
+    bases = {"": write_bert(folder / "dense", length=32), "mse": write_bert(folder / "teacher", layers=24, length=32)}
     bases |= {"late": write_late(folder / "late", length=32), "sparse": write_sparse(folder / "sparse", length=32)}
     bases["reranker"] = write_reranker(folder / "reranker", folder / "dense-bare")
     rows = ({"id": one.publication_number, "text": f"In other words: {one.abstract}"} for one in corpus.patents)
@@ -48,9 +48,7 @@ def test_a_recipe_runs_to_its_card(name, shared, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(corpora, "read_corpus", lambda data, shares: corpus)
     monkeypatch.setattr(multitask, "world_of", lambda corpus: world)
     recipe = RECIPES[name]
-    base = bases[
-        recipe.loss.partition("-")[0] if recipe.loss.startswith("late") else recipe.loss if recipe.loss in bases else ""
-    ]
+    base = bases.get(recipe.loss.partition("-")[0], bases[""])
     settings = [
         "batch=8",
         "accumulation=1",
