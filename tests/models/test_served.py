@@ -149,7 +149,7 @@ def test_a_plan_states_the_tokens_of_a_server_and_their_price(tmp_path, monkeypa
             "--out",
             str(tmp_path / "results"),
         ]
-        assert main([*other, "--store", str(tmp_path / "other"), "--dry-run", "--price", "0.5"]) == 0
+        assert main([*other, "--store", str(tmp_path / "other"), "--dry-run", "--price-input", "0.5"]) == 0
     assert len(asked) == len(set(asked)) == 64
     task.load_data()
     every = {

@@ -22,7 +22,13 @@ OF_EACH_KIND = (
     *("patembed-multitask", "patembed-no-prompts", "patembed-distill-2"),
     *("colbert-contrastive", "colbert-distill", "splade", "reranker"),
 )
-MEASURES = {"mse": "mse", "late": "MaxSim", "late-distillation": "MaxSim", "sparse": "sparse", "reranker": "reranked"}
+MEASURES = {
+    "mse": "if every text gets the mean",
+    "late": "MaxSim",
+    "late-distillation": "MaxSim",
+    "sparse": "sparse",
+    "reranker": "reranked",
+}
 
 
 @pytest.fixture(scope="module")
