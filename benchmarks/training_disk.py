@@ -7,7 +7,7 @@ part that exists is kept. ``patent-mteb train`` then reads all of them, writes t
 with word vectors. Reported are the size of the texts, the greatest resident memory of the process (``ru_maxrss``,
 mapped files among it), and its processor time. It needs about four times the size of the texts on the disk.
 
-Reference: ``benchmarks/README.md``.
+
 """
 
 from __future__ import annotations
