@@ -392,7 +392,7 @@ def hashed(text: str) -> int:
 
 @dataclass(frozen=True)
 class LeakIndex:
-    """What is compared with a test set: the items by the hashes of their identifiers, and their shingles."""
+    """The items of a test set, by the hashes of their identifiers, and their shingles."""
 
     numbers: Mapping[int, str]
     applications: Mapping[int, str]
