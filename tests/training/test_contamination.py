@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from patent_mteb.cli import main
+from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_jsonl
+from patent_mteb.recipes.beir import read_beir
 from patent_mteb.training.contamination import read_indexes, training_items, write_indexes
 from patent_mteb.training.leaks import SKETCH, Item, MeasuredSet, Shingled, ShingleIndex, examined, find_leaks
 
@@ -122,6 +124,22 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     assert main(["contamination", str(tmp_path / "good.jsonl"), "--index", str(tmp_path / "other.parquet")]) == 2
     assert "not a leak index of format 1" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_the_indexes_of_this_machine(tmp_path, capsys, monkeypatch):
+    """A built directory becomes an index, in which its own test documents are found, and a foreign text is not."""
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(sample_root("wipo_at")))
+    assert main(["contamination", "--write", str(tmp_path / "index")]) == 0
+    assert "WIPO-AT" in capsys.readouterr().out
+    texts = [
+        row for _, row in zip(range(3), read_beir(sample_root("wipo_at") / "WIPO-AT").corpus.values(), strict=False)
+    ]
+    write_jsonl(tmp_path / "texts.jsonl", [{"text": f"{title} {text}"} for title, text in texts])
+    assert main(["contamination", str(tmp_path / "texts.jsonl"), "--index", str(tmp_path / "index")]) == 1
+    assert "3 of 3 publications or texts" in capsys.readouterr().out
+    assert main(["contamination", str(tmp_path / "texts.jsonl")]) == 1
+    assert "3 of 3 publications or texts" in capsys.readouterr().out
 
 
 def test_what_a_model_states(capsys):
