@@ -9,6 +9,10 @@
 3. Processor time of a look-up and memory of an indexed text, at 450 to 6,800 texts (applications, then pieces of
    descriptions); half of the questions have a counterpart in the index. Next to it the look-up as it was before: runs
    of three words, common ones too, counted for every text of the index.
+4. Both sides at the same size, 10,000 to 160,000 texts of 250 words in the frequencies of Pap2Pat: processor time of
+   shingles, index and look-ups, and the size of the stored index. A fiftieth of the texts is in both.
+
+1 and 2 are repeated with the index that is stored (``patent-mteb contamination --write``).
 """
 
 from __future__ import annotations
@@ -17,10 +21,12 @@ import gzip
 import json
 import random
 import re
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +36,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.patents.claims import claims_text, first_independent_claim, split_claims
 from patent_mteb.patents.records import Claim
+from patent_mteb.training.contamination import read_indexes, write_indexes
 from patent_mteb.training.leaks import (
     FEWEST,
     LEAST,
@@ -41,11 +48,14 @@ from patent_mteb.training.leaks import (
     common_shingles,
     examined,
     find_leaks,
+    hashed,
+    read_identifiers,
 )
 
 CASES = Path(__file__).resolve().parents[1] / "tests" / "training" / "leak_cases.jsonl"
 TEST, EACH, UNRELATED = 450, 40, 1_000
 SIZES = (450, 900, 1_700, 3_400, 6_800)
+LARGE = (10_000, 40_000, 160_000)
 LEGAL = {
     "the": "said", "a": "one", "an": "one", "comprising": "including", "comprises": "includes", "includes": "has",
     "having": "with", "wherein": "whereby", "plurality": "number", "first": "primary", "second": "secondary",
@@ -95,10 +105,18 @@ def renumbered(number: str) -> dict[str, str]:
     }
 
 
-def leaks_of(test: Iterable[Item], trained: Iterable[Item]) -> dict[str, Leak]:
-    seen, items = examined(trained), list(test)
+def leaks_of(test: Iterable[Item], trained: Iterable[Item], stored: bool) -> dict[str, Leak]:
+    seen, items = list(examined(trained)), list(test)
     common = common_shingles((one.shingles, one.family or one.number) for one in seen)
-    return find_leaks(seen, MeasuredSet("test", lambda: iter(items)), {}, common)[0]
+    test_set = MeasuredSet("test", lambda: iter(items))
+    if not stored:
+        return find_leaks(seen, test_set, {}, common)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        write_indexes(Path(folder), [test_set])
+        (only,) = read_indexes(Path(folder))
+        found = find_leaks(seen, only, {}, common)[0]
+    names = {f"{hashed(read_identifiers(one.id)[0]):016x}": one.id for one in items}
+    return {key: replace(leak, found=names[leak.found]) for key, leak in found.items()}
 
 
 def rates(found: int, leaks: int, false: int) -> str:
@@ -108,13 +126,13 @@ def rates(found: int, leaks: int, false: int) -> str:
     )
 
 
-def labelled_cases() -> None:
+def labelled_cases(stored: bool) -> None:
     rows = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
     found = false = 0
     started = time.process_time()
     for row in rows:
         test, train = (Item(**{"family": "", "text": "", **row[side]}) for side in ("test", "train"))
-        leak = bool(leaks_of([test], [train]))
+        leak = bool(leaks_of([test], [train], stored))
         found, false = found + (leak and row["leak"]), false + (leak and not row["leak"])
         if leak != row["leak"]:
             print(f"  {'false alarm' if leak else 'missed'}: {row['name']}")
@@ -132,7 +150,7 @@ def records(path: Path) -> list[Record]:
     return found
 
 
-def altered_applications(all_records: Sequence[Record]) -> None:
+def altered_applications(all_records: Sequence[Record], stored: bool) -> None:
     rng = random.Random(1)
     test, rest = all_records[:TEST], all_records[TEST:]
     words = [word for one in rest for word in one["ta"].split()]
@@ -154,7 +172,7 @@ def altered_applications(all_records: Sequence[Record]) -> None:
     others = [item(f"{one['publication_number']}A1", one["ta"], one["claims"]) for one in unrelated]
     started = time.process_time()
     measured = [item(f"{one['publication_number']}A1", one["ta"], one["claims"]) for one in test]
-    leaks = leaks_of(measured, [*trained.values(), *others])
+    leaks = leaks_of(measured, [*trained.values(), *others], stored)
     spent = (time.process_time() - started) / (len(trained) + len(others) + TEST) * 1000
     right = {key for key, (_, own) in expected.items() if key in leaks and leaks[key].found == own}
     for way in dict.fromkeys(way for way, _ in expected.values()):
@@ -219,14 +237,53 @@ def growth(all_records: Sequence[Record]) -> None:
         print(f"{size:>6}{spent[0]:>16.2f}{spent[1]:>10.2f}{spent[1] / spent[0]:>7.1f}{memory}")
 
 
+def at_scale(all_records: Sequence[Record]) -> None:
+    counts = Counter(word for one in all_records for word in f"{one['ta']} {claims_text(one['claims'])}".split())
+    words, rng = np.array(list(counts)), np.random.default_rng(0)
+    shares = np.cumsum(list(counts.values())) / counts.total()
+
+    def texts(number: int) -> Iterator[Item]:
+        for row in range(number):
+            drawn = words[np.searchsorted(shares, rng.random(250))]
+            first, second = " ".join(drawn[:120]), " ".join(drawn[120:])
+            yield Item(f"X{number}-{row}", "", f"{first} {second}", first, second)
+
+    print(f"{'texts':>8}{'shingles':>10}{'index':>8}{'look-ups':>10}{'s in all':>10}{'found':>8}{'MB stored':>11}")
+    for size in LARGE:
+        test = list(texts(size))
+        train = [*test[: size // 50], *texts(size - size // 50)]
+        marks = [time.process_time()]
+        seen = list(examined(replace(one, id=f"T{row}") for row, one in enumerate(train)))
+        common = common_shingles((one.shingles, one.number) for one in seen)
+        marks.append(time.process_time())
+        with tempfile.TemporaryDirectory() as folder:
+            (path,), _ = write_indexes(Path(folder), [MeasuredSet("test", partial(iter, test))])
+            stored = path.stat().st_size / 1e6
+            (only,) = read_indexes(Path(folder))
+            index = only.index({}, common)
+            marks.append(time.process_time())
+            found = sum(index.texts.match(one.shingles) is not None for one in seen)
+        marks.append(time.process_time())
+        spent = np.diff(marks)
+        print(
+            f"{size:>8}{spent[0]:>10.1f}{spent[1]:>8.1f}{spent[2]:>10.1f}{spent.sum():>10.1f}{found:>8}{stored:>11.1f}",
+            flush=True,
+        )
+
+
 def main() -> None:
-    labelled_cases()
+    for stored in (False, True):
+        print("the stored index" if stored else "the index in memory")
+        labelled_cases(stored)
     if not DATA.exists():
         print(f"no {DATA}: altered applications and look-ups are not measured")
         return
     found = records(DATA)
-    altered_applications(found)
+    for stored in (False, True):
+        print("the stored index" if stored else "the index in memory")
+        altered_applications(found, stored)
     growth(found)
+    at_scale(found)
 
 
 if __name__ == "__main__":

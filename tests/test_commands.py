@@ -24,6 +24,7 @@ from patent_mteb import cli
 COMMANDS = printed()
 _TRAINING = "trains for minutes; tests/training runs its parts, examples/train.py the whole"
 _CLUSTER = "needs directories that a cluster shares; tests/test_ray.py runs both on one"
+_LEAKS = "tests/training/test_contamination.py runs it"
 _DOCTOR = "starts fresh processes; tests/experiments/test_doctor.py runs both"
 _HERE = "runs these tests"
 _RERANKED = "needs a reranker or a server; tests/cli/test_candidates.py runs the way from candidates to report"
@@ -71,6 +72,10 @@ NOT_RUN = {
     ),
     "patent-mteb publish model trained/models/CHECKPOINT --name ORG/NAME": _PUBLISHED_MODEL,
     "patent-mteb publish model CHECKPOINT --name ORG/NAME": _PUBLISHED_MODEL,
+    "patent-mteb contamination records": _LEAKS,
+    "patent-mteb contamination texts.parquet --index leak-index": _LEAKS,
+    "patent-mteb contamination ORG/NAME": _LEAKS,
+    "patent-mteb contamination --write leak-index": _LEAKS,
     "patent-mteb --include examples/add_a_benchmark.py run -t KnownAbstractByTitle.sample -m bm25": _INCLUDED,
     "patent-mteb --include examples/add_a_benchmark.py list tasks -b KnownAbstract": _INCLUDED,
     "patent-mteb --include examples/add_a_benchmark.py report results": _INCLUDED,

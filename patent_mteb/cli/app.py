@@ -25,7 +25,7 @@ from patent_mteb.errors import did_you_mean
 Function = TypeVar("Function", bound=Callable[..., int])
 
 _IN_GROUPS = {
-    "": "try list run report reproduce geometry train doctor",
+    "": "try list run report reproduce geometry train contamination doctor",
     "data": "import inspect build validate summarise",
     "runs": "candidates score fuse sweep",
     "store": "encode info verify prune merge",

@@ -65,7 +65,7 @@ class _Usual(Named):
     limit: Annotated[int | None, POSITIVE] = None
     """N queries of each retrieval task and some of its documents, stored as <Task>.limitN."""
     dry_run: bool = False
-    """Only print the plan: texts, time, disk, memory, missing data."""
+    """Only print the plan: texts, time, disk, memory, missing data; with --server also tokens and price."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,11 +276,11 @@ def _plan(options: RunOptions, tasks: Sequence[AbsTask]) -> int:
         model = stored(model, folder)
     found = plan(model, tasks, options.out, encode_kwargs=options.encode_kwargs())
     common.result(asdict(found))
-    _show_plan(found, _first_stage(options))
+    _show_plan(found, _first_stage(options), options.price_input)
     return int(any(task.status == "missing" for task in found.tasks))
 
 
-def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
+def _show_plan(plan: Plan, ignored: Sequence[str], price: float) -> None:
     common.say(plan.model)
     rows = [(row.task, row.status, row.texts, row.new) for row in plan.tasks]
     common.show(("task", "plan", "texts", "new"), rows, right=("texts", "new"))
@@ -288,6 +288,9 @@ def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
     common.say(f"{plan.distinct} distinct texts, {plan.stored} of them in the store, {new} to encode")
     if plan.seconds is not None:
         common.say(f"about {plan.seconds / 60:.1f} min of encoding, by a probe")
+    if plan.tokens is not None:
+        cost = f", {plan.tokens / 1e6 * price:,.2f} at {price:g} a million" if price else ""
+        common.say(f"about {plan.tokens:,} tokens, as the server counts those of the probe{cost}")
     if plan.disk:
         free = "" if plan.disk_free is None else f" ({plan.disk_free / 1e9:.1f} GB are free there)"
         common.say(f"{plan.disk / 1e6:.1f} MB on disk for the store{free}")

@@ -28,6 +28,7 @@ from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.experiments.run import unable, unloading
 from patent_mteb.files import text_lines
 from patent_mteb.memory import refuse_beyond
+from patent_mteb.models.loading import Served
 from patent_mteb.store import StoredEncoder
 from patent_mteb.store.batches import text_loader
 from patent_mteb.tasks.base import PatentTask
@@ -89,6 +90,7 @@ class Plan:
     Attributes:
         distinct: number of distinct texts with prompts in all tasks to do; ``stored`` of them are in the store.
         seconds: estimated time to encode the others; None if there are none, or no model was probed.
+        tokens: estimated tokens of the others, from those that an embedding server counts; None for other models.
         disk: bytes to add to the store; ``disk_free`` are free there.
         memory: bytes of the largest task: its texts, and its vectors in single precision.
     """
@@ -98,6 +100,7 @@ class Plan:
     distinct: int
     stored: int
     seconds: float | None
+    tokens: int | None
     disk: int
     disk_free: int | None
     memory: int
@@ -150,12 +153,12 @@ def plan(
                 rows.append(TaskPlan(name, "to do", texts, len(waiting) - new))
             except PatentMTEBError as error:
                 rows.append(TaskPlan(name, "missing", reason=str(error)))
-    seconds, width = _probe(model, waiting, options)
+    seconds, tokens, width = _probe(model, waiting, options)
     disk, free = 0, None
     if isinstance(model, StoredEncoder):
         folder, disk = model.store.path, len(waiting) * 4 * width
         free = shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free
-    return Plan(str(meta.name), tuple(rows), len(seen), len(seen) - len(waiting), seconds, disk, free, memory)
+    return Plan(str(meta.name), tuple(rows), len(seen), len(seen) - len(waiting), seconds, tokens, disk, free, memory)
 
 
 def _roles(task: PatentTask, model: Any) -> Iterator[tuple[PromptType | None, list[str]]]:
@@ -184,19 +187,27 @@ def _where(task: AbsTask, role: PromptType | None) -> dict[str, Any]:
 
 def _probe(
     model: Any, waiting: Sequence[tuple[AbsTask, PromptType | None, str]], options: Mapping[str, Any]
-) -> tuple[float | None, int]:
-    """Return the estimated seconds of all waiting texts, and the vector width."""
+) -> tuple[float | None, int | None, int]:
+    """Return the estimated seconds and tokens of all waiting texts, and the vector width.
+
+    A server is asked once for each drawn text, without a warm-up, because its tokens may cost money.
+    """
     width = int(model.mteb_model_meta.embed_dim or 0)
     if not waiting or not isinstance(model, StoredEncoder):
-        return None, width
+        return None, None, width
     drawn = [waiting[place] for place in np.linspace(0, len(waiting) - 1, min(PROBE, len(waiting))).astype(int)]
     groups: dict[tuple[AbsTask, PromptType | None], list[str]] = {}
     for task, role, text in drawn:
         groups.setdefault((task, role), []).append(text)
     encoder, silent = model.model, {**options, "show_progress_bar": False}
-    for warm in (True, False):
+    served = isinstance(encoder, Served)
+    for warm in (False,) if served else (True, False):
         started = time.monotonic()
         for (task, role), texts in list(groups.items())[: 1 if warm else None]:
             loader = text_loader(texts, options["batch_size"])
             width = encoder.encode(loader, **_where(task, role), **silent).shape[1]
-    return (time.monotonic() - started) / len(drawn) * len(waiting), width
+    seconds, tokens = (time.monotonic() - started) / len(drawn) * len(waiting), None
+    if served and encoder.tokens:
+        characters = sum(len(text) for _, _, text in waiting) / sum(len(text) for _, _, text in drawn)
+        tokens = round(sum(encoder.tokens) * characters)
+    return seconds, tokens, width

@@ -123,7 +123,7 @@ def scores_of(rows: Iterable[NDArray[Any]], pairs: Sequence[Pair]) -> dict[str, 
 
 
 def test_queries(corpus: Corpus) -> frozenset[str]:
-    return frozenset(patent.publication_number for patent in corpus.members("test"))
+    return frozenset(patent.publication_number for patent in corpus.outlines("test"))
 
 
 test_queries.__test__ = False  # type: ignore[attr-defined]  # no test for pytest to collect

@@ -1,8 +1,8 @@
 """Training data: records, their citations, and a split by patent family.
 
 ``DATA`` is ``sample``, a directory of ``patent-mteb data build wipo_at``, or records of ``patent-mteb data import``,
-which are split by a hash, 80/10/10 by default. Publications with the same text as another of their family are excluded
-and counted, as in WIPO-AT's step 0.6.
+which are split by a hash, 80/10/10 by default, and kept in a temporary file (:mod:`patent_mteb.patents.on_disk`).
+Publications with the same text as another of their family are excluded and counted, as in WIPO-AT's step 0.6.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.families import Groups, age
 from patent_mteb.patents.near_duplicates import near_duplicate_groups
+from patent_mteb.patents.on_disk import in_order, only, publications, stored
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
-from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.text import clean_patent, text_key
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -52,7 +53,23 @@ class Corpus:
     is_sample: bool = False
 
     def members(self, split: str) -> Iterator[Patent]:
-        return (patent for patent in self.patents if self.split.get(patent.family_id) == split)
+        return iter(self._of(split))
+
+    def outlines(self, split: str) -> Sequence[Patent]:
+        """The same, of which only number, family, date and application number are known to be there."""
+        return publications(self._of(split))
+
+    def _of(self, split: str) -> Sequence[Patent]:
+        return only(self.patents, lambda patent: self.split.get(patent.family_id) == split)
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        return {one.publication_number: position for position, one in enumerate(publications(self.patents))}
+
+    def record(self, number: str) -> Patent | None:
+        """Read the record of a publication."""
+        position = self._positions.get(number)
+        return None if position is None else self.patents[position]
 
     def sizes(self) -> dict[str, int]:
         counts = Counter(self.split.values())
@@ -94,7 +111,7 @@ def _metadata(folder: Path) -> list[dict[str, Any]]:
 
 
 def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
-    patents, left_out = _without_duplicates([clean_patent(patent) for patent in collection.patents])
+    patents, left_out = _without_duplicates(stored(map(clean_patent, collection.patents)))
     split = split_families(patents, seed, shares)
     revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
     return Corpus(name, patents, collection.citations, split, collection.families, None, revision, left_out)
@@ -106,18 +123,22 @@ def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[floa
     for first, *others in near_duplicate_groups(patents):
         for other in others:
             groups.connect(first.family_id, other.family_id)
-    leader = {patent.family_id: groups.of(patent.family_id) for patent in patents}
+    leader = {patent.family_id: groups.of(patent.family_id) for patent in publications(patents)}
     order = sorted(set(leader.values()), key=lambda family: (random_key(seed, "split", family), family))
     validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
     split = {family: SPLITS[(number >= validation) + (number >= test)] for number, family in enumerate(order)}
     return {family: split[group] for family, group in leader.items()}
 
 
-def _without_duplicates(patents: Sequence[Patent]) -> tuple[list[Patent], dict[str, int]]:
-    distinct: dict[tuple[str, str], Patent] = {}
-    for patent in sorted(patents, key=age):
-        distinct.setdefault((patent.family_id, VIEWS["TAC"](patent)), patent)
-    remaining = sorted(distinct.values(), key=lambda patent: patent.publication_number)
+def _without_duplicates(patents: Sequence[Patent]) -> tuple[Sequence[Patent], dict[str, int]]:
+    first: dict[tuple[str, bytes], Patent] = {}
+    texts = (text_key(VIEWS["TAC"](patent)) for patent in patents)
+    for text, one in zip(texts, publications(patents), strict=True):
+        key = one.family_id, text
+        first[key] = min(first.get(key, one), one, key=age)
+    kept = {one.publication_number for one in first.values()}
+    distinct = only(patents, lambda one: one.publication_number in kept)
+    remaining = in_order(distinct, lambda one: one.publication_number)
     return remaining, {"publications whose text another of their family has": len(patents) - len(remaining)}
 
 

@@ -13,7 +13,9 @@ them must occur in the other text. A text with fewer than :data:`FEWEST` shingle
 
 Each field (:data:`FIELDS`) is compared with the same field of the other text, or with its whole text if the field is
 missing. A query reads the entries of rare shingles only, so its cost hardly depends on the size of the index
-(``benchmarks/leaks.py``). ``docs/training.md`` describes the check for users, with its precision and recall.
+(``benchmarks/leaks.py``). An index that is stored (:mod:`patent_mteb.training.contamination`) keeps a sketch of a long
+field: its shingles below a bound, which is halved until fewer than twice :data:`SKETCH` are left. A query's shingles
+are counted below the same bound. ``docs/training.md`` describes the check for users, with its precision and recall.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.files import read_batches
 from patent_mteb.patents.numbers import read_number
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import plain_lines
 from patent_mteb.patents.views import VIEWS
@@ -48,6 +52,7 @@ from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 
 FEWEST = 8
 COMMON = 20
+SKETCH = 64
 FIELDS = ("title and abstract", "first claim", "whole text")
 LEAST = (0.6, 0.6, 0.5)
 """Minimum share by field, before ``1/sqrt(n)`` is added. Among 1,813 US applications, no two without a common inventor
@@ -241,21 +246,70 @@ class ShingleIndex:
         keys, entries = _unpacked(parts)
         frequent = _common(keys, np.array(families, np.uint32)[entries >> _BITS], len(numbers))
         self._common = frequent if common is None else np.union1d(frequent, common)
+        size = np.array(sizes, np.int32).reshape(-1, len(FIELDS))
+        self._fill(keys, entries, size, np.zeros(size.shape, np.uint8))
+
+    def _fill(
+        self,
+        keys: NDArray[np.uint32],
+        entries: NDArray[np.uint32],
+        sizes: NDArray[np.int32],
+        halvings: NDArray[np.uint8],
+    ) -> None:
+        """Set sorted keys with their entries, without the common ones."""
         rare = ~np.isin(keys, self._common)
         self._keys, self._entries = keys[rare], entries[rare]
         bits = max(1, (len(self._keys) // _BUCKET).bit_length())
         self._shift = np.uint32(32 - bits)
         starts = np.searchsorted(self._keys, np.arange(1 << bits, dtype=np.uint32) << self._shift)
         self._starts = np.append(starts, len(self._keys))
-        self._sizes = np.array(sizes, np.int32).reshape(-1, len(FIELDS))
+        self._sizes, self._halvings = sizes, halvings
+        self._deepest = int(halvings.max(initial=0))
         self._rare = np.stack([self._counted(field) for field in range(len(FIELDS))], axis=1)
 
     def _counted(self, field: int) -> NDArray[np.int32]:
         owners = self._entries[self._entries >> np.uint32(field) & 1 > 0] >> _BITS
         return np.bincount(owners, minlength=len(self._ids)).astype(np.int32)
 
+    def sketched(self) -> pa.Table:
+        """Return a row for each text with a sketch of its shingles, in the order of the ids."""
+        halvings = np.log2(np.maximum(self._rare / SKETCH, 1)).astype(np.uint8)
+        owners, fields = self._entries >> _BITS, self._entries & np.uint32((1 << len(FIELDS)) - 1)
+        for bit in range(len(FIELDS)):
+            above = self._keys.astype(np.uint64) << halvings[owners, bit] >> np.uint64(32) > 0
+            fields[above] &= ~np.uint32(1 << bit)
+        order = np.flatnonzero(fields)
+        order = order[np.argsort(owners[order], kind="stable")]
+        ends = np.searchsorted(owners[order], np.arange(len(self) + 1)).astype(np.int32)
+        lists = {"keys": self._keys[order], "fields": fields[order].astype(np.uint8)}
+        columns = {name: pa.ListArray.from_arrays(ends, values) for name, values in lists.items()}
+        return pa.table({**columns, "sizes": self._sizes.tolist(), "halvings": halvings.tolist()})
+
+    @classmethod
+    def of_sketches(cls, table: pa.Table, ids: list[str], common: NDArray[np.uint32]) -> ShingleIndex:
+        """Restore an index from the rows of :meth:`sketched`."""
+        index = cls((), common)
+        index._ids = ids
+        lists = {name: table[name].combine_chunks() for name in ("keys", "fields")}
+        owners = np.repeat(np.arange(len(table), dtype=np.uint32), lists["keys"].value_lengths().to_numpy())
+        keys, fields = (one.flatten().to_numpy() for one in lists.values())
+        entries = owners << _BITS | fields
+        order = np.argsort(keys, kind="stable")
+        sizes, halvings = (np.array(table[name].to_pylist()).reshape(-1, len(FIELDS)) for name in ("sizes", "halvings"))
+        index._fill(keys[order], entries[order], sizes.astype(np.int32), halvings.astype(np.uint8))
+        return index
+
     def __len__(self) -> int:
         return len(self._ids)
+
+    @property
+    def ids(self) -> list[str]:
+        return self._ids
+
+    @property
+    def common(self) -> NDArray[np.uint32]:
+        """The sorted shingles that do not count."""
+        return self._common
 
     @property
     def nbytes(self) -> int:
@@ -276,7 +330,10 @@ class ShingleIndex:
         """Return the indexed publication with the highest share; None if no share is high enough."""
         sizes = query.sizes()
         query = query.without(self._common)
-        rare = query.sizes()
+        bounds = np.searchsorted(
+            query.keys.astype(np.uint64), np.uint64(1 << 32) >> np.arange(self._deepest + 1, dtype=np.uint64)
+        )
+        rare = np.stack([np.append(0, np.cumsum(query.fields >> field & 1))[bounds] for field in range(len(FIELDS))], 1)
         entries, fields = self._entries_of(query)
         owners = entries >> _BITS
         least = max(1, min(_FEWEST_SHARED, sizes[_WHOLE]))
@@ -295,7 +352,7 @@ class ShingleIndex:
             narrow = min(mine, its)
             both = (fields >> mine) & (entries >> its) & 1 > 0
             shared = np.bincount(owners[both], minlength=len(likely))
-            fewer = np.minimum(self._rare[likely, its], rare[mine])
+            fewer = np.minimum(self._rare[likely, its], rare[self._halvings[likely, its], mine])
             alike = (fewer >= FEWEST) & (shared >= fewer * LEAST[narrow] + np.sqrt(fewer))
             if mine < its:
                 alike &= self._sizes[likely, mine] == 0
@@ -328,6 +385,21 @@ class Item:
         return cls(patent.publication_number, patent.family_id, *texts)
 
 
+def hashed(text: str) -> int:
+    """A hash of a normalised identifier."""
+    return xxhash.xxh64_intdigest(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
+class LeakIndex:
+    """The items of a test set, by the hashes of their identifiers, and their shingles."""
+
+    numbers: Mapping[int, str]
+    applications: Mapping[int, str]
+    families: Mapping[int, str]
+    texts: ShingleIndex
+
+
 @dataclass(frozen=True)
 class MeasuredSet:
     """A test set: its name, and a function that reads its items or raises :class:`PatentMTEBError`."""
@@ -335,12 +407,39 @@ class MeasuredSet:
     name: str
     items: Callable[[], Iterator[Item]]
 
+    def index(self, families: Mapping[str, str], common: NDArray[np.uint32] | None = None) -> LeakIndex:
+        """Index the items; ``families`` and ``common`` as in :func:`find_leaks`."""
+        numbers: dict[int, str] = {}
+        applications: dict[int, str] = {}
+        test_families: dict[int, str] = {}
+
+        def texts() -> Iterator[tuple[str, str, Shingled]]:
+            for item in self.items():
+                number, application = read_identifiers(item.id)
+                numbers.setdefault(hashed(number), item.id)
+                if application:
+                    applications.setdefault(hashed(application), item.id)
+                known = [family for family in (_family(item.family), families.get(number, "")) if family]
+                for family in known:
+                    test_families.setdefault(hashed(family), item.id)
+                yield item.id, (*known, number)[0], _shingled(item)
+
+        index = ShingleIndex(texts(), common)
+        return LeakIndex(numbers, applications, test_families, index)
+
 
 def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
     """Return the test sets to check a corpus against, and the names of absent ones."""
-    found = [MeasuredSet("the test split of the data", lambda: map(Item.of, corpus.members("test")))]
+    own = MeasuredSet("the test split of the data", lambda: map(Item.of, corpus.members("test")))
     if corpus.is_sample:
-        return found, []
+        return [own], []
+    found, absent = registered(corpus.folder)
+    return [own, *found], absent
+
+
+def registered(without: Path | None = None) -> tuple[list[MeasuredSet], list[str]]:
+    """Return the test sets of all benchmarks that are on this machine, and the names of absent ones."""
+    found: list[MeasuredSet] = []
     absent: list[str] = []
     seen: set[tuple[str, str]] = set()
     for benchmark in (*benchmarks(), *own_benchmarks()):
@@ -349,7 +448,7 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
             folder = source.folder
             if folder is None or source.kind != "local" or not folder.is_dir():
                 absent.append(key)
-            elif (key, str(folder)) not in seen and not (corpus.folder and folder.resolve() == corpus.folder.resolve()):
+            elif (key, str(folder)) not in seen and not (without and folder.resolve() == without.resolve()):
                 seen.add((key, str(folder)))
                 found.append(MeasuredSet(key, partial(_items_of, kinds, folder)))
     return found, sorted(set(absent))
@@ -445,7 +544,7 @@ _WITHIN = re.compile(r"(?:^|[/\\=]|%3D)([A-Z]{2,4}\d{5,14}[A-Z]?\d?)(?=[./?#&]|$
 """A publication number without separators in an address or file name."""
 
 
-def _number(text: str) -> tuple[str, str]:
+def read_identifiers(text: str) -> tuple[str, str]:
     """Normalise a publication number, and extract the application; the text itself if it is not a valid number."""
     number = read_number(text)
     if number is None and (within := _WITHIN.search(text.strip())):
@@ -474,13 +573,18 @@ def _shingled(item: Item) -> Shingled:
     return Shingled.of((item.title_abstract, item.claim, item.text))
 
 
-def examined(items: Iterable[Item]) -> list[Trained]:
+def examined(items: Iterable[Item]) -> Iterator[Trained]:
     """Normalise training items, once for all test sets."""
-    return [Trained(item.id, _family(item.family), *_number(item.id), _shingled(item)) for item in items]
+    return (Trained(item.id, _family(item.family), *read_identifiers(item.id), _shingled(item)) for item in items)
+
+
+def _item_in(corpus: Corpus, number: str) -> Item | None:
+    patent = corpus.record(number)
+    return None if patent is None else Item.of(patent)
 
 
 def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
-    return {_number(number)[0]: known for number, family in families.items() if (known := _family(family))}
+    return {read_identifiers(number)[0]: known for number, family in families.items() if (known := _family(family))}
 
 
 def find_leaks(
@@ -493,35 +597,20 @@ def find_leaks(
 
     ``families`` are the known ones by normalised number, ``common`` the common shingles of the training texts.
     """
-    numbers: dict[str, str] = {}
-    applications: dict[str, str] = {}
-    test_families: dict[str, str] = {}
-
-    def texts() -> Iterator[tuple[str, str, Shingled]]:
-        for item in test_set.items():
-            number, application = _number(item.id)
-            numbers.setdefault(number, item.id)
-            if application:
-                applications.setdefault(application, item.id)
-            known = [family for family in (_family(item.family), families.get(number, "")) if family]
-            for family in known:
-                test_families.setdefault(family, item.id)
-            yield item.id, (*known, number)[0], _shingled(item)
-
-    index = ShingleIndex(texts(), common)
+    index = test_set.index(families, common)
     leaks: dict[str, Leak] = {}
     for one in trained:
         ways = (
-            ("number", numbers.get(one.number)),
-            ("family", test_families.get(one.family)),
-            ("application", applications.get(one.application)),
+            ("number", index.numbers.get(hashed(one.number))),
+            ("family", index.families.get(hashed(one.family))),
+            ("application", index.applications.get(hashed(one.application))),
         )
         way, found = next(((way, item) for way, item in ways if item is not None), ("", ""))
         if way:
             leaks[one.id] = Leak(one.id, test_set.name, found, way)
-        elif match := index.match(one.shingles):
+        elif match := index.texts.match(one.shingles):
             leaks[one.id] = Leak(one.id, test_set.name, match.id, "text", round(match.share, 3), match.field)
-    return leaks, len(index)
+    return leaks, len(index.texts)
 
 
 def items_of(paths: Iterable[Path], texts: Callable[[str], Item | None]) -> Iterator[Item]:
@@ -555,14 +644,33 @@ def check_pairs(
 ) -> LeakRecord:
     """Check tables of pairs. Leaking pairs raise DataError, or are removed from the tables with ``drop``."""
     found, missing = (list(test_sets), list(absent)) if test_sets is not None else present(corpus)
-    patents = {patent.publication_number: patent for patent in corpus.patents}
-    trained = examined(items_of(paths, texts or (lambda key: Item.of(patents[key]) if key in patents else None)))
+    leaking, record = check_items(
+        items_of(paths, texts or partial(_item_in, corpus)), by_normal_number(corpus.families), found, missing
+    )
+
+    def leaks_by(pair: Pair) -> bool:
+        return any(key in leaking for key, _, _ in _ends(pair))
+
+    verdicts = Counter(leaks_by(pair) for path in paths for pair in read_pairs(path))
+    bad, dropped = verdicts[True], bool(drop and verdicts[True])
+    record = replace(record, pairs=verdicts.total(), leaking=bad, dropped=dropped)
+    if bad and not drop:
+        raise DataError(_message(record), remedy="remove and count these pairs with --drop-leaks")
+    for path in paths if dropped else ():
+        write_pairs(path, (pair for pair in read_pairs(path) if not leaks_by(pair)))
+    return record
+
+
+def check_items(
+    items: Iterable[Item], families: Mapping[str, str], test_sets: Iterable[MeasuredSet], absent: Sequence[str] = ()
+) -> tuple[dict[str, list[Leak]], LeakRecord]:
+    """Check publications. Returns the leaks by publication, and the record, in which each publication is a pair."""
+    trained = DiskList(examined(items))
     common = common_shingles((one.shingles, one.family or one.number) for one in trained)
-    families = by_normal_number(corpus.families)
     checked: dict[str, int] = {}
     unreadable: dict[str, str] = {}
     leaking: dict[str, list[Leak]] = {}
-    for test_set in found:
+    for test_set in test_sets:
         known = checked.keys() | unreadable.keys()
         name = test_set.name if test_set.name not in known else f"{test_set.name} ({len(known)})"
         try:
@@ -576,20 +684,8 @@ def check_pairs(
     ways = _counted((leak.test_set, leak.way) for leak in every)
     fields = _counted((leak.test_set, leak.field) for leak in every if leak.field)
     examples = [asdict(leaks_of[0]) for leaks_of in islice(leaking.values(), _EXAMPLES)]
-
-    def leaks_by(pair: Pair) -> bool:
-        return any(key in leaking for key, _, _ in _ends(pair))
-
-    verdicts = Counter(leaks_by(pair) for path in paths for pair in read_pairs(path))
-    bad, dropped = verdicts[True], bool(drop and verdicts[True])
-    record = LeakRecord(
-        checked, missing, len(trained), verdicts.total(), bad, ways, examples, dropped, unreadable, fields
-    )
-    if bad and not drop:
-        raise DataError(_message(record), remedy="remove and count these pairs with --drop-leaks")
-    for path in paths if dropped else ():
-        write_pairs(path, (pair for pair in read_pairs(path) if not leaks_by(pair)))
-    return record
+    number, bad = len(trained), len(leaking)
+    return leaking, LeakRecord(checked, absent, number, number, bad, ways, examples, False, unreadable, fields)
 
 
 def _counted(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:

@@ -51,7 +51,7 @@ _SECOND = ("pos", "t", "q")
 def world_of(corpus: Corpus) -> TableData:
     """Apply families, filters and splits of PatenTEB's recipe to a corpus."""
     params: Params = patenteb.SAMPLE if corpus.is_sample else PAPER
-    return table_data(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
+    return table_data(corpus.patents, corpus.citations, params, BuildLog("PatenTEB, training tables"))
 
 
 _OF_KIND = {

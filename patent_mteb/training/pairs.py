@@ -1,7 +1,8 @@
 """Training pairs from records, one function per signal of :data:`SIGNALS`.
 
-Signals yield their pairs lazily, and count excluded publications and citations in ``left_out``. Both texts of a pair
-are from the requested split, so that no family is used in two splits.
+Signals yield their pairs lazily, and count excluded publications and citations in ``left_out``. Groups of publications
+hold outlines (:meth:`Corpus.outlines`), and texts are read when a pair is made, so that a corpus may be larger than the
+memory. Both texts of a pair are from the requested split, so that no family is used in two splits.
 
 R1 draws one partner for each publication and label. The paper's 99,587 pairs are slightly more than its 90,518 or so
 training documents, whereas all combinations would be many millions. The paper does not state the texts of R1 and R2;
@@ -30,6 +31,7 @@ from patent_mteb.files import json_lines, read_batches, write_rows
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.claims import claims_text
+from patent_mteb.patents.on_disk import outline
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patentmap import title_and_abstract
@@ -126,7 +128,7 @@ def _other_family(members: Sequence[Patent], family: str, rng: random.Random) ->
 def _partners(
     signal: str, groups: Mapping[str, Sequence[Patent]], text_of: Callable[[Patent], str], seed: int, left_out: Counts
 ) -> Iterator[Pair]:
-    """Draw a partner of another family for each publication of each group."""
+    """Draw a partner of another family for each publication of each group of outlines."""
     for group, members in groups.items():
         several = len({patent.family_id for patent in members}) > 1
         for patent in members:
@@ -136,6 +138,16 @@ def _partners(
             rng = random.Random(random_key(seed, signal, group, patent.publication_number))
             other = _other_family(members, patent.family_id, rng)
             yield _pair(signal, patent, other, text_of(patent), text_of(other))
+
+
+def _text(corpus: Corpus, text_of: Callable[[Patent], str]) -> Callable[[Patent], str]:
+    """Return a function that reads the record of an outline and makes its text."""
+
+    def read(one: Patent) -> str:
+        patent = corpus.record(one.publication_number)
+        return text_of(patent) if patent else ""
+
+    return read
 
 
 def _with_text(
@@ -153,11 +165,12 @@ def co_labelled(corpus: Corpus, split: str, left_out: Counts, settings: Settings
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out):
         for name in sorted({f"{label.landscape}/{label.coarse}/{label.fine}" for label in patent.labels if label.fine}):
-            groups[name].append(patent)
+            groups[name].append(outline(patent))
     if not groups:
         problem = f"no publication of the {split} split has a fine label, as R1 requires"
         raise DataError(problem, remedy="give records with labels, or train wipo-r3")
-    yield from _partners("co-label", dict(sorted(groups.items())), VIEWS["TAC"], settings.pair_seed, left_out)
+    text_of = _text(corpus, VIEWS["TAC"])
+    yield from _partners("co-label", dict(sorted(groups.items())), text_of, settings.pair_seed, left_out)
 
 
 def citing_and_cited(
@@ -165,9 +178,10 @@ def citing_and_cited(
 ) -> Iterator[Pair]:
     """R2: each distinct citation between two families of the split; with ``categories`` only those of X, Y or A."""
     known = {
-        patent.publication_number: patent
+        patent.publication_number: outline(patent)
         for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out)
     }
+    text_of = _text(corpus, VIEWS["TAC"])
     seen: set[tuple[str, str]] = set()
     for citation in corpus.citations:
         citing, cited = known.get(citation.citing), known.get(citation.cited)
@@ -181,7 +195,7 @@ def citing_and_cited(
             left_out["citations that repeat one"] += 1
         else:
             seen.add((citation.citing, citation.cited))
-            yield _pair("citations", citing, cited, VIEWS["TAC"](citing), VIEWS["TAC"](cited))
+            yield _pair("citations", citing, cited, text_of(citing), text_of(cited))
     if not seen:
         counts = ", ".join(f"{number} {what}" for what, number in left_out.items()) or "no citations at all"
         problem = f"no citation connects two families of the {split} split ({counts})"
@@ -344,13 +358,13 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
     for patent in _with_text(corpus, split, tagged_ta, "an abstract of 15 words", left_out):
         codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
         if codes:
-            groups[" ".join(codes)].append(patent)
+            groups[" ".join(codes)].append(outline(patent))
         else:
             left_out["publications without an IPC subgroup"] += 1
     if all(len({patent.family_id for patent in members}) < 2 for members in groups.values()):
         problem = f"no two families of the {split} split share their IPC subgroups"
         raise DataError(problem, remedy="give more records, or another policy")
-    for pair in _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out):
+    for pair in _partners("ipc", dict(sorted(groups.items())), _text(corpus, tagged_ta), seed, left_out):
         if settings.swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2:
             ends = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}
             ends |= {"positive": pair.anchor, "positive_id": pair.anchor_id, "positive_family": pair.anchor_family}
@@ -361,12 +375,13 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int) -> Iterator[Pair]:
     """QaECTER: ``number`` pairs of two representations of one publication (§2.1, §3.3), which take turns by hash."""
     members = sorted(
-        corpus.members(split),
-        key=lambda one: (random_key(seed, "self", one.publication_number), one.publication_number),
+        (one.publication_number for one in corpus.outlines(split)),
+        key=lambda publication: (random_key(seed, "self", publication), publication),
     )
     made = turn = fruitless = 0
     while made < number and members and fruitless < len(members):
-        patent = members[turn % len(members)]
+        patent = corpus.record(members[turn % len(members)])
+        assert patent is not None
         rng = random.Random(random_key(seed, "self", patent.publication_number, str(turn)))
         texts = zip(VIEW_TOKENS, TWELVE, strict=True)
         views = [f"{token} {text}" for token, text_of in texts if (text := text_of(patent)).strip()]

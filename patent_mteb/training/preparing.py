@@ -35,6 +35,7 @@ from sentence_transformers.util import cos_sim, mine_hard_negatives, pairwise_co
 from patent_mteb.errors import DataError
 from patent_mteb.files import file_hash, load_json, read_json, write_json
 from patent_mteb.identity import content_revision
+from patent_mteb.patents.on_disk import publications as outlines
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.training.bases import Kind, open_model, unit, vectors_of
@@ -263,9 +264,9 @@ def _with_negatives(job: Job, corpus: Corpus, split: str) -> dict[str, int]:
     publications = {key for pair in read_pairs(path) for key in (pair.anchor_id, pair.positive_id)}
     if not publications:
         return {}
-    members = [patent for patent in corpus.members(split) if patent.publication_number in publications]
+    members = (patent for patent in corpus.members(split) if patent.publication_number in publications)
     documents = [(patent.publication_number, patent.family_id, VIEWS["TAC"](patent)) for patent in members]
-    graph = family_graph(corpus.citations, {patent.publication_number: patent.family_id for patent in corpus.patents})
+    graph = family_graph(corpus.citations, {one.publication_number: one.family_id for one in outlines(corpus.patents)})
     left_out = Counter[str]()
     texts = [text for _, _, text in documents]
     dense = job.recipe.loss == "ranking"

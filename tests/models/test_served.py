@@ -15,8 +15,10 @@ from mteb.types import PromptType
 from small_patents import Words, evaluate
 from torch.utils.data import DataLoader
 
+from patent_mteb.cli import main
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import ModelError
+from patent_mteb.experiments.plan import plan
 from patent_mteb.models.loading import Served
 from patent_mteb.store import stored
 
@@ -119,3 +121,46 @@ def test_identity_holds_model_settings_and_a_revision_or_else_the_address():
     assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 6
     with pytest.raises(ModelError, match="positive"):
         Served(one, "m", dimensions=0)
+
+
+def test_a_plan_states_the_tokens_of_a_server_and_their_price(tmp_path, monkeypatch, capsys):
+    """The server counts words. 64 of the texts are asked for once; the rest is estimated by their characters."""
+
+    def counted(body):
+        return embeddings(
+            body, lambda document: document | {"usage": {"prompt_tokens": sum(map(words, body["input"]))}}
+        )
+
+    def words(text):
+        return len(text.split())
+
+    task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+    with chat_server(counted) as (url, server):
+        found = plan(stored(served(url), tmp_path), [task], tmp_path / "results")
+        asked = [text for body in server.bodies for text in body["input"]]
+        other = [
+            "run",
+            "-m",
+            "org/words",
+            "--server",
+            url,
+            "-t",
+            task.metadata.name,
+            "--out",
+            str(tmp_path / "results"),
+        ]
+        assert main([*other, "--store", str(tmp_path / "other"), "--dry-run", "--price-input", "0.5"]) == 0
+    assert len(asked) == len(set(asked)) == 64
+    task.load_data()
+    every = {
+        text
+        for part in task.texts_to_encode(served("http://localhost:1/v1"))
+        for texts in part.values()
+        for text in texts
+    }
+    exact = sum(map(words, every))
+    assert found.tokens == pytest.approx(exact, rel=0.05) and found.tokens == pytest.approx(
+        sum(map(words, asked)) * sum(map(len, every)) / sum(map(len, asked)), abs=1
+    )
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"about {found.tokens:,} tokens" in shown and f"{found.tokens / 2e6:,.2f} at 0.5 a million" in shown

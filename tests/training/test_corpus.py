@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import age
+from patent_mteb.patents.on_disk import StoredPatents, stored
+from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.views import VIEWS
 from patent_mteb.sample import load
 from patent_mteb.training.corpus import of_records, read_corpus
+from patent_mteb.training.pairs import SIGNALS
+from patent_mteb.training.recipes import Settings
 
 
 @pytest.mark.slow
@@ -31,3 +40,29 @@ def test_data_with_a_split_of_their_own_take_no_other():
 def test_shares_that_are_none(text, capsys):
     assert main(["train", "wipo-r3", "records", "-m", "base", "--out", "out", "--split", text]) == 2
     assert "write --split 0.8,0.1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "signal", ["co-label", "citations", "cross-section", "view:claims-summary", "ipc", "citations-and-self"]
+)
+def test_pairs_of_stored_records_are_those_of_records_in_memory(signal):
+    """300 patents with a copy of one, whose text its family has already."""
+    patents, citations = load()
+    some = [replace(one, description=replace(one.description, summary=one.abstract)) for one in patents[:300]]
+    some.append(replace(some[0], publication_number="XX999A1"))
+    both = [of_records(Collection(records, citations), "mine") for records in (some, stored(some))]
+    assert isinstance(both[0].patents, StoredPatents) and both[0].revision == both[1].revision
+    first = {}  # naive: the earliest publication of each text of a family
+    for one in sorted(map(clean_patent, some), key=age):
+        first.setdefault((one.family_id, VIEWS["TAC"](one)), one)
+    kept = sorted(first.values(), key=lambda one: one.publication_number)
+    naive = replace(both[0], patents=kept)
+    excluded = {"publications whose text another of their family has": len(some) - len(kept)}
+    assert len(kept) < 300 and all(one.patents == kept and one.left_out == excluded for one in both)
+    settings = Settings(self_share=0.2)
+    pairs = [list(SIGNALS[signal](corpus, "train", Counter(), settings)) for corpus in (*both, naive)]
+    assert pairs[0] == pairs[1] == pairs[2] and pairs[0]
+    assert naive.record("none") is None and both[1].record(some[5].publication_number) == naive.record(
+        some[5].publication_number
+    )

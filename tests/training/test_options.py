@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +16,16 @@ from small_jobs import job, small, weights
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Claim, Patent
+from patent_mteb.patents.views import VIEWS
+from patent_mteb.training import running
 from patent_mteb.training.bases import add_tokens
-from patent_mteb.training.jobs import train, write_scores
+from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.jobs import _deviations_of, train, write_scores
+from patent_mteb.training.pairs import pairs_of
+from patent_mteb.training.preparing import Job
 from patent_mteb.training.recipes import Settings, find_recipe
+from patent_mteb.training.running import optimiser_of
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +87,35 @@ def test_early_stopping_and_the_card(bert, tmp_path, capsys):
     assert "the card says: no checkpoint is better than the base" in re.sub(r"\s+", " ", printed)
     assert main(["publish", "model", str(bert), "--name", "org/name"]) == 2
     assert main(["publish", "model", str(checkpoint), "--name", "a/b/c"]) == 2
+
+
+def test_pairs_of_another_signal(corpus_of_three):
+    """The recipe of citations with pairs of abstract and claim, and the deviation in words."""
+    found = job("colbert-contrastive", "base", Path("run"), "signal=cross-section")
+    assert "signal=cross-section instead of " in _deviations_of(found)
+    expected = [(VIEWS["Abstract"](one), VIEWS["Claim1"](one)) for one in corpus_of_three.patents]
+    made = list(pairs_of(found.settings.signal, corpus_of_three, "train", found.settings, Counter()))
+    assert [(pair.anchor, pair.positive) for pair in made] == expected
+    with pytest.raises(DataError, match=r"unknown signal 'claims'.*cross-section"):
+        pairs_of("claims", corpus_of_three, "train", found.settings, Counter())
+
+
+@pytest.fixture
+def corpus_of_three():
+    claims = (Claim(1, "A pump with a seal."),)
+    patents = [Patent(f"EP{number}A1", f"F{number}", "Pump", f"Pump {number}.", claims) for number in range(3)]
+    return Corpus("three", patents, [], {one.family_id: "train" for one in patents})
+
+
+@pytest.mark.parametrize(("gpu", "installed"), [(False, True), (True, False), (True, True)])
+def test_an_8_bit_optimiser_needs_a_gpu_and_bitsandbytes(monkeypatch, gpu, installed):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(running, "find_spec", lambda name: installed or None)
+    recipe = find_recipe("patembed-multitask")
+    asked = Job(recipe=recipe, settings=recipe.settings, base="base", out=Path("run"))
+    possible = gpu and installed
+    assert optimiser_of(asked) == ("paged_adamw_8bit" if possible else "adamw_torch")
+    assert any("needs a GPU and bitsandbytes" in phrase for phrase in _deviations_of(asked)) != possible
 
 
 def test_a_tracker_that_is_not_installed_is_refused_before_training(bert, tmp_path):

@@ -1,4 +1,8 @@
-"""Two processes under torchrun give the weights of one with the same global batch, also after one of them was killed."""
+"""Two processes give the weights of one with the same global batch, also after one of them was killed.
+
+torchrun and accelerate start them. Without a GPU, accelerate starts several processes with ``--multi_gpu`` only (for
+``--cpu`` it needs MPI).
+"""
 
 from __future__ import annotations
 
@@ -47,13 +51,21 @@ def base(tmp_path_factory):
     return folder
 
 
-def run(base, out, *, processes, kill=False, mini=32):
+LAUNCHERS = {
+    "torchrun": ("torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+    "accelerate": (
+        *("accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"),
+        *("--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"),
+    ),
+}
+
+
+def run(base, out, *, launcher="", kill=False, mini=32):
     script = out.with_suffix(".py")
     script.write_text(RUN.format(base=str(base), out=str(out), kill=kill, mini=mini))
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     helpers = [str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).parents[2])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(helpers), "RANK": "0", "OMP_NUM_THREADS": "1"}
-    command = [*torchrun, str(script)] if processes > 1 else [sys.executable, str(script)]
+    command = [sys.executable, *(("-m", *LAUNCHERS[launcher]) if launcher else ()), str(script)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
@@ -63,10 +75,10 @@ def weights(out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mini", [32, 8], ids=["plain", "cached"])
-def test_two_processes_equal_one(base, tmp_path, mini):
-    for number in (1, 2):
-        done = run(base, tmp_path / str(number), processes=number, mini=mini)
+@pytest.mark.parametrize(("launcher", "mini"), [("torchrun", 32), ("torchrun", 8), ("accelerate", 8)])
+def test_two_processes_equal_one(base, tmp_path, launcher, mini):
+    for number, by in ((1, ""), (2, launcher)):
+        done = run(base, tmp_path / str(number), launcher=by, mini=mini)
         assert done.returncode == 0, done.stderr[-3000:]
     one, two, before = weights(tmp_path / "1"), weights(tmp_path / "2"), load_file(base / "model.safetensors")
     moved = max(np.abs(one[name] - before[name]).max() for name in one)
@@ -75,12 +87,13 @@ def test_two_processes_equal_one(base, tmp_path, mini):
 
 
 @pytest.mark.slow
-def test_a_killed_process_ends_the_run_which_resumes(base, tmp_path):
-    killed = run(base, tmp_path / "killed", processes=2, kill=True)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_killed_process_ends_the_run_which_resumes(base, tmp_path, launcher):
+    killed = run(base, tmp_path / "killed", launcher=launcher, kill=True)
     assert killed.returncode != 0 and f"{-signal.SIGKILL}" in killed.stderr
     assert not (tmp_path / "killed" / "seed-42" / "done.json").exists()
-    resumed = run(base, tmp_path / "killed", processes=2)
-    whole = run(base, tmp_path / "whole", processes=2)
+    resumed = run(base, tmp_path / "killed", launcher=launcher)
+    whole = run(base, tmp_path / "whole", launcher=launcher)
     assert resumed.returncode == whole.returncode == 0, resumed.stderr[-3000:]
     first, second = weights(tmp_path / "killed"), weights(tmp_path / "whole")
     assert all(np.array_equal(first[name], second[name]) for name in first)

@@ -1,0 +1,150 @@
+"""Leak indexes give the verdicts of the test sets they were made of, and contain none of their texts."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from patent_mteb.cli import main
+from patent_mteb.data.loading import sample_root
+from patent_mteb.errors import DataError
+from patent_mteb.files import write_jsonl
+from patent_mteb.recipes.beir import read_beir
+from patent_mteb.training.contamination import read_indexes, training_items, write_indexes
+from patent_mteb.training.leaks import SKETCH, Item, MeasuredSet, Shingled, ShingleIndex, examined, find_leaks
+
+CASES = [json.loads(line) for line in Path(__file__).with_name("leak_cases.jsonl").read_text("utf-8").splitlines()]
+WORDS = [f"word{a}{b}{c}" for a in "abcdefghij" for b in "abcdefghij" for c in "abcdefghij"]
+
+
+def stored(folder, test, name="test"):
+    write_indexes(folder, [MeasuredSet(name, lambda: iter(test))])
+    (found,) = read_indexes(folder)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_labelled_cases_by_a_stored_index(case, tmp_path):
+    test, train = (Item(**{"family": "", "text": "", **case[side]}) for side in ("test", "train"))
+    expected, _ = find_leaks(examined([train]), MeasuredSet("test", lambda: iter([test])), {})
+    found, size = find_leaks(examined([train]), stored(tmp_path, [test]), {})
+    assert size == 1 and bool(found) == bool(expected) == (case["leak"] and not case.get("out_of_reach"))
+    assert [one.way for one in found.values()] == [one.way for one in expected.values()]
+
+
+def test_a_sketch_is_the_shingles_below_its_bound_and_estimates_the_share():
+    """Against Python sets: 2,000 words, of which a query has some."""
+    rng = random.Random(0)
+    long = " ".join(rng.choices(WORDS, k=2_000))
+    whole = Shingled.of(("", "", long))
+    keys, halvings = set(whole.keys.tolist()), 0
+    while len(keys) >> halvings >= 2 * SKETCH:
+        halvings += 1
+    table = ShingleIndex([("one", "F", whole)]).sketched()
+    assert table["halvings"].to_pylist() == [[0, 0, halvings]] and halvings == 4
+    below = sorted(key for key in keys if key < 2**32 >> halvings)
+    assert table["keys"].to_pylist() == [below] and SKETCH / 2 < len(below) < 3 * SKETCH
+    index = ShingleIndex.of_sketches(table, ["one"], np.zeros(0, np.uint32))
+    for share in (0.3, 0.75, 0.9, 1.0):
+        part = (
+            " ".join(long.split()[: int(2_000 * share)])
+            + " "
+            + " ".join(rng.choices(WORDS, k=int(2_000 * (1 - share))))
+        )
+        asked = Shingled.of(("", "", part))
+        mine = {key for key in asked.keys.tolist() if key < 2**32 >> halvings}
+        shared = len(mine & set(below)) / min(len(mine), len(below))
+        match = index.match(asked)
+        assert (match is not None) == (share > 0.5)
+        assert match is None or (match.share == pytest.approx(shared) and abs(shared - share) < 0.15)
+
+
+def test_an_index_holds_hashes_only_and_finds_each_way(tmp_path):
+    rng = random.Random(1)
+    texts = [" ".join(rng.choices(WORDS, k=300)) for _ in range(5)]
+    test = [Item(f"US2019012345{row}A1", f"FAMILY{row}", text) for row, text in enumerate(texts)]
+    found = stored(tmp_path, test, "WIPO-AT: a set")
+    content = found.path.read_bytes()
+    assert found.path.name == "WIPO-AT_a_set.parquet" and found.name == "WIPO-AT: a set"
+    assert b"word" not in content and b"FAMILY" not in content and b"US2019" not in content
+    train = [
+        Item("US 2019/0123450 A1", "", ""),
+        Item("DE999A1", "FAMILY1", ""),
+        Item("US20190123452A9", "", ""),
+        Item("row 4", "", texts[3]),
+        Item("row 5", "", " ".join(rng.choices(WORDS, k=300))),
+    ]
+    leaks, size = find_leaks(examined(train), found, {})
+    assert size == 5
+    assert [(key, one.way) for key, one in leaks.items()] == [
+        ("US 2019/0123450 A1", "number"),
+        ("DE999A1", "family"),
+        ("US20190123452A9", "application"),
+        ("row 4", "text"),
+    ]
+    by_memory, _ = find_leaks(examined(train), MeasuredSet("test", lambda: iter(test)), {})
+    assert {key: one.way for key, one in by_memory.items()} == {key: one.way for key, one in leaks.items()}
+
+
+def test_tables_of_texts_and_what_has_none(tmp_path):
+    text = "A centrifugal pump comprises a housing and an impeller on a shaft."
+    write_jsonl(tmp_path / "texts.jsonl", [{"doc_id": "EP1A1", "query": "pump", "positive": text, "score": 1.5}])
+    items = list(training_items(tmp_path / "texts.jsonl"))
+    assert [(one.id, one.text) for one in items] == [("texts.jsonl, row 1, positive", text), ("EP1A1", "")]
+    pq.write_table(pa.table({"positive": [text, None], "label": [1, 2]}), tmp_path / "more.parquet")
+    assert [one.text for one in training_items(tmp_path)] == [text, text, ""]  # in the order of the files' names
+    write_jsonl(tmp_path / "none.jsonl", [{"label": 3}])
+    with pytest.raises(DataError, match=r"none of the columns has texts \(label\)"):
+        list(training_items(tmp_path / "none.jsonl"))
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
+    rng = random.Random(2)
+    text = " ".join(rng.choices(WORDS, k=100))
+    stored(tmp_path / "index", [Item("US20190123450A1", "", text)])
+    write_jsonl(tmp_path / "bad.jsonl", [{"text": text}, {"text": " ".join(rng.choices(WORDS, k=100))}])
+    write_jsonl(tmp_path / "good.jsonl", [{"text": " ".join(rng.choices(WORDS, k=100))}])
+    assert main(["contamination", str(tmp_path / "bad.jsonl"), "--index", str(tmp_path / "index")]) == 1
+    shown = capsys.readouterr().out
+    assert "1 of 2 publications or texts" in shown and "bad.jsonl, row 1, text is" in shown
+    assert main(["contamination", str(tmp_path / "good.jsonl"), "--index", str(tmp_path / "index")]) == 0
+    assert "0 of 1 publications or texts" in capsys.readouterr().out
+    assert main(["contamination", str(tmp_path / "good.jsonl")]) == 2
+    assert "nothing can be checked" in capsys.readouterr().err
+    for wrong in (tmp_path / "nowhere", tmp_path):
+        assert main(["contamination", str(tmp_path / "good.jsonl"), "--index", str(wrong)]) == 2
+        assert "there is no leak index" in " ".join(capsys.readouterr().err.split())
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
+    assert main(["contamination", str(tmp_path / "good.jsonl"), "--index", str(tmp_path / "other.parquet")]) == 2
+    assert "not a leak index of format 1" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+def test_the_indexes_of_this_machine(tmp_path, capsys, monkeypatch):
+    """A built directory becomes an index, in which its own test documents are found, and a foreign text is not."""
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(sample_root("wipo_at")))
+    assert main(["contamination", "--write", str(tmp_path / "index")]) == 0
+    assert "WIPO-AT" in capsys.readouterr().out
+    texts = [
+        row for _, row in zip(range(3), read_beir(sample_root("wipo_at") / "WIPO-AT").corpus.values(), strict=False)
+    ]
+    write_jsonl(tmp_path / "texts.jsonl", [{"text": f"{title} {text}"} for title, text in texts])
+    assert main(["contamination", str(tmp_path / "texts.jsonl"), "--index", str(tmp_path / "index")]) == 1
+    assert "3 of 3 publications or texts" in capsys.readouterr().out
+    assert main(["contamination", str(tmp_path / "texts.jsonl")]) == 1
+    assert "3 of 3 publications or texts" in capsys.readouterr().out
+
+
+def test_what_a_model_states(capsys):
+    assert main(["contamination", "datalyes/patembed-base"]) == 1
+    shown = capsys.readouterr().out
+    assert "PatenTEBRetrievalIN" in shown or "PatenTEB" in shown
+    assert main(["contamination", "intfloat/e5-base-v2"]) == 0
+    assert "states" in capsys.readouterr().out
