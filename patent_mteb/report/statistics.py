@@ -15,7 +15,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from patent_mteb.errors import did_you_mean
-from patent_mteb.metrics.significance import TESTS, Compared, bootstrap, detectable, effect_sizes, holm, holm_by_row
+from patent_mteb.metrics.significance import (
+    TESTS,
+    Compared,
+    bootstrap,
+    compare,
+    detectable,
+    effect_sizes,
+    holm,
+    holm_by_row,
+)
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
 from patent_mteb.report.queries import read_queries
@@ -27,7 +36,10 @@ LETTER = "a"
 RESAMPLES = 1000
 """Resamples of a task's queries for intervals of ranks."""
 
+_COLUMNS = 256  # runs of all tables that are resampled at once: 20 MB of means
+
 Floats = NDArray[np.float64]
+Place = tuple[str, str, str, str]  # data source, task, measure, slice
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     key = ["data_source", "task", "slice", "run"]
     stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}
     scores = _recorded(collected)
-    pairs: dict[tuple[str, str], Pairs] = {}
+    tables: dict[Place, tuple[list[str], Floats]] = {}  # runs, and their scores [queries, runs]
     messages: list[str] = []
     usable = collected.results.filter(pl.col("queries").is_not_null())
     for names, rows in usable.group_by("data_source", "task", "main_score", maintain_order=True):
@@ -124,21 +136,41 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
                 continue
             values = np.column_stack([read[run].parts[part] for run in known])
             values = values[np.isfinite(values).all(axis=1)]
-            if not len(values):
-                continue
-            compared = TESTS[test](values)
-            found = _compare(known, values, compared, chosen)
-            if not part:
-                pairs[where] = _pairs(known, values, compared)
-                for row, run in enumerate(pairs[where].runs):
-                    found[run] = replace(found[run], tied_with=pairs[where].tied_with(row))
-            scores |= {(*where, part, run): score for run, score in found.items()}
+            if len(values):
+                tables[data_source, task, main_score, part] = known, values
         if contradicting:
             messages.append(
                 f"{task}: per-query scores that are not the result's, of {len(contradicting)}"
                 f" slice{'s' * (len(contradicting) > 1)}, which are not compared: {', '.join(contradicting)}."
             )
+    found: dict[Place, tuple[dict[str, Score], Pairs | None]] = {}
+    for group in _alike(tables):
+        for place, compared in zip(group, compare(test, [tables[place][1] for place in group]), strict=True):
+            found[place] = _compared(*tables[place], compared, chosen, whole=not place[-1])
+    pairs = {}
+    for place in tables:
+        data_source, task, _, part = place
+        own, of_task = found[place]
+        scores |= {(data_source, task, part, run): score for run, score in own.items()}
+        if of_task:
+            pairs[data_source, task] = of_task
     return Statistics(scores, pairs, chosen, tuple(messages), test)
+
+
+def _alike(tables: Mapping[Place, tuple[list[str], Floats]]) -> Iterator[list[Place]]:
+    """Yield groups of tables of equally many queries, small enough to be resampled at once."""
+
+    def queries(place: Place) -> int:
+        return len(tables[place][1])
+
+    for _, places in groupby(sorted(tables, key=queries), queries):
+        group: list[Place] = []
+        for place in places:
+            if group and sum(len(tables[one][0]) for one in (*group, place)) > _COLUMNS:
+                yield group
+                group = []
+            group.append(place)
+        yield group
 
 
 def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
@@ -155,6 +187,18 @@ def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
             n = n if n is not None or part else sizes.get((task, run))
             found[where[0], task, part, run] = Score(low, high[0], n=n)
     return found
+
+
+def _compared(
+    runs: Sequence[str], values: Floats, compared: Compared, baseline: str, *, whole: bool
+) -> tuple[dict[str, Score], Pairs | None]:
+    """Return the comparisons of [queries, runs] per-query scores, with those of all pairs for a whole task."""
+    scores = _compare(runs, values, compared, baseline)
+    if not whole:
+        return scores, None
+    pairs = _pairs(runs, values, compared)
+    tied = {run: replace(scores[run], tied_with=pairs.tied_with(row)) for row, run in enumerate(pairs.runs)}
+    return scores | tied, pairs
 
 
 def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
