@@ -303,10 +303,9 @@ def main() -> int:
         results.append((case, measured(case)))
         if given.write:
             written("\n".join(lines(results, known)))  # after every case, in case the run is stopped
-        print(
-            f"[{number}/{len(chosen)}] {case.name} against {case.other}, {time.monotonic() - started:.0f} s so far",
-            flush=True,
-        )
+        other = f" against {case.other}" if case.other else ""
+        so_far = f"{time.monotonic() - started:.0f} s so far"
+        print(f"[{number}/{len(chosen)}] {case.name}{other}, {so_far}", flush=True)
     print("\n".join(lines(results, known)))
     print("\n".join(noted(results, known)))
     fast = [case.name for case, found in results if found["exponent"] > FASTER_THAN_ITS_LAW]

@@ -36,7 +36,7 @@ LETTER = "a"
 RESAMPLES = 1000
 """Resamples of a task's queries for intervals of ranks."""
 
-_COLUMNS = 256  # runs of all tables that are resampled at once: 20 MB of means
+_TABLES = 16  # resampled at once: 32 MB of means for 25 runs
 
 Floats = NDArray[np.float64]
 Place = tuple[str, str, str, str]  # data source, task, measure, slice
@@ -143,34 +143,27 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
                 f"{task}: per-query scores that are not the result's, of {len(contradicting)}"
                 f" slice{'s' * (len(contradicting) > 1)}, which are not compared: {', '.join(contradicting)}."
             )
-    found: dict[Place, tuple[dict[str, Score], Pairs | None]] = {}
+    found: dict[Place, dict[str, Score]] = {}
+    pairs_of: dict[Place, Pairs] = {}
     for group in _alike(tables):
         for place, compared in zip(group, compare(test, [tables[place][1] for place in group]), strict=True):
-            found[place] = _compared(*tables[place], compared, chosen, whole=not place[-1])
-    pairs = {}
+            found[place] = _compare(*tables[place], compared, chosen)
+            if not place[-1]:
+                pairs_of[place] = _pairs(*tables[place], compared)
+                for row, run in enumerate(pairs_of[place].runs):
+                    found[place][run] = replace(found[place][run], tied_with=pairs_of[place].tied_with(row))
     for place in tables:
         data_source, task, _, part = place
-        own, of_task = found[place]
-        scores |= {(data_source, task, part, run): score for run, score in own.items()}
-        if of_task:
-            pairs[data_source, task] = of_task
+        scores |= {(data_source, task, part, run): score for run, score in found[place].items()}
+    pairs = {place[:2]: pairs_of[place] for place in tables if place in pairs_of}
     return Statistics(scores, pairs, chosen, tuple(messages), test)
 
 
 def _alike(tables: Mapping[Place, tuple[list[str], Floats]]) -> Iterator[list[Place]]:
-    """Yield groups of tables of equally many queries, small enough to be resampled at once."""
-
-    def queries(place: Place) -> int:
-        return len(tables[place][1])
-
-    for _, places in groupby(sorted(tables, key=queries), queries):
-        group: list[Place] = []
-        for place in places:
-            if group and sum(len(tables[one][0]) for one in (*group, place)) > _COLUMNS:
-                yield group
-                group = []
-            group.append(place)
-        yield group
+    """Yield a few tables of equally many queries at a time."""
+    by_size = groupby(sorted(tables, key=lambda place: len(tables[place][1])), lambda place: len(tables[place][1]))
+    for places in (list(group) for _, group in by_size):
+        yield from (places[start : start + _TABLES] for start in range(0, len(places), _TABLES))
 
 
 def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
@@ -187,18 +180,6 @@ def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
             n = n if n is not None or part else sizes.get((task, run))
             found[where[0], task, part, run] = Score(low, high[0], n=n)
     return found
-
-
-def _compared(
-    runs: Sequence[str], values: Floats, compared: Compared, baseline: str, *, whole: bool
-) -> tuple[dict[str, Score], Pairs | None]:
-    """Return the comparisons of [queries, runs] per-query scores, with those of all pairs for a whole task."""
-    scores = _compare(runs, values, compared, baseline)
-    if not whole:
-        return scores, None
-    pairs = _pairs(runs, values, compared)
-    tied = {run: replace(scores[run], tied_with=pairs.tied_with(row)) for row, run in enumerate(pairs.runs)}
-    return scores | tied, pairs
 
 
 def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
