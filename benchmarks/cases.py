@@ -13,6 +13,9 @@ import json
 import operator
 import os
 import random
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -50,6 +53,8 @@ class Case:
     sizes: tuple[Size, ...]
     prepare: Callable[..., Work]
     repeats: int = 2
+    goal: float = 0.0  # least ratio to the competitor
+    seconds: float = 0.0  # most seconds of the largest size
 
     def amount(self, size: Size) -> float:
         return float(np.prod([size[name] for name in self.law]))
@@ -62,6 +67,68 @@ def growing(name: str, values: tuple[int, ...], **fixed: int) -> tuple[Size, ...
 
 def has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
+
+
+def run(command: list[str], folder: Path, **settings: str) -> None:
+    """Run a command to its end; its processor time is that of a child."""
+    own = {"PATENT_MTEB_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1", **settings}
+    done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+
+
+def command(patents: int, *, step: str, before: tuple[str, ...] = ()) -> Work:
+    """A step of ``scale.py`` on generated patents, as a user starts it."""
+    import scale
+
+    temporary = tempfile.TemporaryDirectory()
+    folder = Path(temporary.name)
+    run([sys.executable, scale.__file__, "--folder", str(folder), "--generate", str(patents)], folder)
+    data = {"PATENT_MTEB_DATA": str(folder / "root"), "PATENT_MTEB_SAMPLE": ""}
+    for earlier in before:
+        run(scale.commands(folder)[earlier], folder, **data)
+
+    def ours() -> None:
+        assert temporary  # its folder is there as long as this function
+        for written in ("imported", "results") + (() if before else ("root",)):
+            shutil.rmtree(folder / written, ignore_errors=True)
+        run(scale.commands(folder)[step], folder, **data)
+
+    return Work(ours)
+
+
+def report(models: int) -> Work:
+    """The page of invented models on all tasks."""
+    helpers = Path(__file__).resolve().parents[1] / "tests" / "helpers"
+    temporary = tempfile.TemporaryDirectory()
+    folder = Path(temporary.name)
+    made = [sys.executable, str(helpers / "many_models.py"), str(folder / "results"), str(models)]
+    run(made, folder, PYTHONPATH=os.pathsep.join([str(helpers), os.environ.get("PYTHONPATH", "")]))
+    shown = [sys.executable, "-m", "patent_mteb.cli", "report", str(folder / "results"), "--html", str(folder / "site")]
+
+    def ours() -> None:
+        assert temporary
+        run(shown, folder)
+
+    return Work(ours)
+
+
+def first_score(times: int) -> Work:
+    """BM25 on a task of the sample, each time in a new folder, against the import of mteb with its list of tasks."""
+    temporary = tempfile.TemporaryDirectory()
+    folder = Path(temporary.name)
+    asked = [sys.executable, "-m", "patent_mteb.cli", "run", "-t", "PatentCitationRetrieval", "-m", "bm25", "--out"]
+
+    def ours() -> None:
+        for number in range(times):
+            run([*asked, str(folder / str(number))], folder / str(number))
+        shutil.rmtree(folder)
+
+    def theirs() -> None:
+        for _ in range(times):
+            run([sys.executable, "-c", "import mteb; mteb.get_tasks()"], folder)
+
+    return Work(ours, theirs)
 
 
 def units(rows: int, dims: int, seed: int) -> np.ndarray:

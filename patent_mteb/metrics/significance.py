@@ -19,7 +19,7 @@ mark and their interval, never rank them first or second, and exclude them from 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -27,15 +27,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import ThreadpoolController
 
 RESAMPLES = 10_000
 SEED = 42
 _BLOCK_ENTRIES = 1 << 21
 _CHUNK = 512
+_ROWS = 128  # resamples of a product: with _CHUNK queries as much as the cache of a core holds
 _KEPT = 1 << 24  # draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples
 _REFINE = 255
 
 
+@lru_cache(maxsize=1)
 def _poisson_table(rate: float) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Poisson counts by 16 bits of a uniform number (_REFINE where unsettled), and the distribution function."""
     mass = [np.exp(-rate)]
@@ -68,7 +71,7 @@ def _draw(n: int, rows: int, seed: np.random.SeedSequence) -> NDArray[np.uint8]:
         drawn[over] = poisson(len(over))
         totals[over] = drawn[over].sum(axis=1, dtype=np.int64)
     row = np.repeat(np.arange(rows), n - totals)
-    drawn += np.bincount(row * n + rng.integers(0, n, len(row)), minlength=rows * n).reshape(rows, n).astype(np.uint8)
+    np.add.at(drawn.reshape(-1), row * n + rng.integers(0, n, len(row)), np.uint8(1))
     return drawn
 
 
@@ -136,6 +139,11 @@ def fixed_points(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], floa
     return np.rint(values * scale), scale
 
 
+@lru_cache(maxsize=1)
+def _products() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
 def bootstrap(
     scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED, threads: int | None = None
 ) -> Bootstrap:
@@ -145,24 +153,38 @@ def bootstrap(
     scores within [-1, 1], so that every sum is exact: means that tie do so exactly, and the result is the same on any
     machine and number of threads.
     """
-    values = checked_scores(scores)
-    points, scale = fixed_points(values)
+    return bootstraps([scores], resamples=resamples, seed=seed, threads=threads)[0]
+
+
+def bootstraps(
+    tables: Sequence[ArrayLike], *, resamples: int = RESAMPLES, seed: int = SEED, threads: int | None = None
+) -> list[Bootstrap]:
+    """:func:`bootstrap` of several tables of scores of equally many queries, whose resamples are drawn once."""
+    fixed = [fixed_points(checked_scores(scores)) for scores in tables]
+    points = np.concatenate([table for table, _ in fixed], axis=1)
     n = len(points)
 
     def sums(drawn: NDArray[np.uint8]) -> NDArray[np.float64]:
-        total = np.zeros((len(drawn), values.shape[1]))
-        for start in range(0, n, _CHUNK):
-            total += drawn[:, start : start + _CHUNK].astype(np.float64) @ points[start : start + _CHUNK]
+        total = np.zeros((len(drawn), points.shape[1]))
+        for row in range(0, len(drawn), _ROWS):
+            for start in range(0, n, _CHUNK):
+                part = drawn[row : row + _ROWS, start : start + _CHUNK].astype(np.float64)
+                total[row : row + _ROWS] += part @ points[start : start + _CHUNK]
         return total
 
-    if n * resamples <= _KEPT:
-        resampled = np.concatenate([sums(drawn) for drawn in _kept(n, resamples, seed)])
-    else:
-        with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 8)) as pool:
-            resampled = np.concatenate(
-                list(pool.map(lambda block: sums(_draw(n, *block)), _blocks(n, resamples, seed)))
-            )
-    return Bootstrap(points.sum(axis=0) / scale / n, resampled / scale / n)
+    with _products().limit(limits=1):  # a second thread of OpenBLAS waits longer than such a product takes
+        if n * resamples <= _KEPT:
+            resampled = np.concatenate([sums(drawn) for drawn in _kept(n, resamples, seed)])
+        else:
+            with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 8)) as pool:
+                resampled = np.concatenate(
+                    list(pool.map(lambda block: sums(_draw(n, *block)), _blocks(n, resamples, seed)))
+                )
+    ends = np.cumsum([table.shape[1] for table, _ in fixed])
+    return [
+        Bootstrap(table.sum(axis=0) / scale / n, part / scale / n)
+        for (table, scale), part in zip(fixed, np.split(resampled, ends[:-1], axis=1), strict=True)
+    ]
 
 
 def difference_interval(
@@ -301,6 +323,11 @@ Compared = Bootstrap | Paired | Permuted
 
 TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t": paired_t, "permutation": permutation}
 """Test by name."""
+
+
+def compare(test: str, tables: Sequence[ArrayLike]) -> Sequence[Compared]:
+    """Apply a test to several tables of scores of equally many queries."""
+    return bootstraps(tables) if test == "bootstrap" else [TESTS[test](scores) for scores in tables]
 
 
 def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:

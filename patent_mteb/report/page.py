@@ -266,14 +266,18 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     Holm's p value, better than the baseline with Holm's p value. Unknown values at the end are dropped.
     """
     found: dict[str, Cells] = {"": {}}
+    tasks = {task.name for task in view.tasks}
     for (data_source, task, part, run), score in statistics.scores.items():
         if data_source != view.data_source.name:
+            continue
+        cells = found.setdefault(part, {})
+        if task not in tasks:
             continue
         p_best, p_baseline = (None if p is None else float(f"{p:.5g}") for p in (score.p_best_holm, score.p_holm))
         said = [_number(score.low), _number(score.high), score.tied, p_best, score.better, p_baseline]
         while said and (said[-1] is None or said[-1] is False):
             said.pop()
-        found.setdefault(part, {})[run, task] = said
+        cells[run, task] = said
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -15,7 +15,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from patent_mteb.errors import did_you_mean
-from patent_mteb.metrics.significance import TESTS, Compared, bootstrap, detectable, effect_sizes, holm, holm_by_row
+from patent_mteb.metrics.significance import (
+    TESTS,
+    Compared,
+    bootstrap,
+    compare,
+    detectable,
+    effect_sizes,
+    holm,
+    holm_by_row,
+)
 from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
 from patent_mteb.report.view import read_queries
@@ -27,7 +36,10 @@ LETTER = "a"
 RESAMPLES = 1000
 """Resamples of a task's queries for intervals of ranks."""
 
+_TABLES = 16  # resampled at once: 32 MB of means for 25 runs
+
 Floats = NDArray[np.float64]
+Place = tuple[str, str, str, str]  # data source, task, measure, slice
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
     key = ["data_source", "task", "slice", "run"]
     stated = {tuple(own): value for *own, value in collected.scores.filter("main").select(*key, "value").iter_rows()}
     scores = _recorded(collected)
-    pairs: dict[tuple[str, str], Pairs] = {}
+    tables: dict[Place, tuple[list[str], Floats]] = {}  # runs, and their scores [queries, runs]
     messages: list[str] = []
     usable = collected.results.filter(pl.col("queries").is_not_null())
     for names, rows in usable.group_by("data_source", "task", "main_score", maintain_order=True):
@@ -124,21 +136,34 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
                 continue
             values = np.column_stack([read[run].parts[part] for run in known])
             values = values[np.isfinite(values).all(axis=1)]
-            if not len(values):
-                continue
-            compared = TESTS[test](values)
-            found = _compare(known, values, compared, chosen)
-            if not part:
-                pairs[where] = _pairs(known, values, compared)
-                for row, run in enumerate(pairs[where].runs):
-                    found[run] = replace(found[run], tied_with=pairs[where].tied_with(row))
-            scores |= {(*where, part, run): score for run, score in found.items()}
+            if len(values):
+                tables[data_source, task, main_score, part] = known, values
         if contradicting:
             messages.append(
                 f"{task}: per-query scores that are not the result's, of {len(contradicting)}"
                 f" slice{'s' * (len(contradicting) > 1)}, which are not compared: {', '.join(contradicting)}."
             )
+    found: dict[Place, dict[str, Score]] = {}
+    pairs_of: dict[Place, Pairs] = {}
+    for group in _alike(tables):
+        for place, compared in zip(group, compare(test, [tables[place][1] for place in group]), strict=True):
+            found[place] = _compare(*tables[place], compared, chosen)
+            if not place[-1]:
+                pairs_of[place] = _pairs(*tables[place], compared)
+                for row, run in enumerate(pairs_of[place].runs):
+                    found[place][run] = replace(found[place][run], tied_with=pairs_of[place].tied_with(row))
+    for place in tables:
+        data_source, task, _, part = place
+        scores |= {(data_source, task, part, run): score for run, score in found[place].items()}
+    pairs = {place[:2]: pairs_of[place] for place in tables if place in pairs_of}
     return Statistics(scores, pairs, chosen, tuple(messages), test)
+
+
+def _alike(tables: Mapping[Place, tuple[list[str], Floats]]) -> Iterator[list[Place]]:
+    """Yield a few tables of equally many queries at a time."""
+    by_size = groupby(sorted(tables, key=lambda place: len(tables[place][1])), lambda place: len(tables[place][1]))
+    for places in (list(group) for _, group in by_size):
+        yield from (places[start : start + _TABLES] for start in range(0, len(places), _TABLES))
 
 
 def _recorded(collected: Collected) -> dict[tuple[str, str, str, str], Score]:

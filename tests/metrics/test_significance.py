@@ -9,7 +9,17 @@ import pytest
 from scipy import stats
 
 from patent_mteb.metrics import significance as module
-from patent_mteb.metrics.significance import bootstrap, counts, difference_interval, holm, holm_by_row, p_text
+from patent_mteb.metrics.significance import (
+    TESTS,
+    bootstrap,
+    bootstraps,
+    compare,
+    counts,
+    difference_interval,
+    holm,
+    holm_by_row,
+    p_text,
+)
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(300) ** 2
@@ -40,6 +50,19 @@ def test_equal_to_a_naive_loop_with_the_same_resamples():
             expected = (sum(means[low] >= means[high] for means in naive.tolist()) + 1) / 1501
             assert p[first, second] == p[second, first] == expected
     assert len(np.unique(p)) == 11
+
+
+def test_tables_of_equally_many_queries_share_resamples_and_change_no_result():
+    tables = [SCORES[:, :2], 1e-3 * SCORES[:, 2:], SCORES[:, [4]]]
+    for own, table in zip(compare("bootstrap", tables), tables, strict=True):
+        alone = bootstrap(table)
+        np.testing.assert_array_equal(own.resampled, alone.resampled)
+        np.testing.assert_array_equal(own.means, alone.means)
+    naive = np.array(list(drawn_means(tables[1], 200, 7)))
+    np.testing.assert_allclose(bootstraps(tables, resamples=200, seed=7)[1].resampled, naive, rtol=1e-12)
+    for test in ("t", "permutation"):
+        for own, table in zip(compare(test, tables), tables, strict=True):
+            np.testing.assert_array_equal(own.means, TESTS[test](table).means)
 
 
 def test_intervals_are_percentiles_of_the_resamples():

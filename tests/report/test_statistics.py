@@ -6,6 +6,7 @@ import pytest
 from report_folders import HEADLINE, add, attest, built_tables, model_folder, sample_world
 
 from patent_mteb.metrics.significance import TESTS, bootstrap, holm
+from patent_mteb.report import statistics as module
 from patent_mteb.report.cells import Score
 from patent_mteb.report.collect import ReportError, collect
 from patent_mteb.report.statistics import scores_with, statistics
@@ -169,6 +170,27 @@ def test_every_slice_has_interval_p_position_effect_and_n_from_its_own_scores(tm
         and not compared.of("sample", f"{HEADLINE}.sample", "acme/low").tied
     )
     assert compared.of("sample", f"{HEADLINE}.sample", "acme/low", "in").better
+
+
+@pytest.mark.slow
+def test_tables_of_other_sizes_and_of_another_group_change_nothing(tmp_path, monkeypatch):
+    """Two tasks of 120 queries, and slices of 60 and 40, are resampled by size, in one group and in groups of one."""
+    values = sliced(tmp_path)
+    for model, own in values.items():
+        add(model_folder(tmp_path, model), DAPFAM, queries=own[""][::-1].copy())
+    collected = collect(tmp_path)
+    together = statistics(collected)
+    monkeypatch.setattr(module, "_TABLES", 1)
+    alone = statistics(collected)
+    assert list(alone.scores) == list(together.scores) and repr(alone.scores) == repr(together.scores)
+    assert list(alone.pairs) == list(together.pairs) and len(alone.pairs) == 2
+    order = sorted(values)
+    for task, step in ((HEADLINE, 1), (DAPFAM, -1)):
+        by_name = sorted(range(120), key=lambda number: f"q{number}")
+        direct = bootstrap(np.column_stack([values[model][""][::step] for model in order])[by_name]).intervals()
+        for model, limits in zip(order, direct, strict=True):
+            score = together.of("sample", f"{task}.sample", model)
+            assert (score.low, score.high) == pytest.approx(tuple(limits), abs=1e-9)
 
 
 def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):
