@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 
 import mteb
 import numpy as np
 import pytest
+from classes import these_first
 from mteb.cache import ResultCache
 from small_data import HashEncoder, unmeasured
 from small_patents import Words
@@ -19,6 +21,8 @@ from patent_mteb.models import bm25
 from patent_mteb.tasks import perquery
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
+SECTIONS = "PatentMapClmToAllRetrieval.sample"
+FILED = (f"{TASK}.json", "model_meta.json")
 
 
 def once(tmp_path, model=None, task=TASK):
@@ -27,9 +31,13 @@ def once(tmp_path, model=None, task=TASK):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "left", [b"", b"{", b'{"scores": ', b"\xff\xfe"], ids=["nothing", "a brace", "half", "other bytes"]
+    ("file", "left"),
+    these_first(
+        product(FILED, (b"", b"{", b'{"scores": ', b"\xff\xfe")),
+        *product(FILED, (b'{"scores": ',)),
+        (FILED[0], b"\xff\xfe"),
+    ),
 )
-@pytest.mark.parametrize("file", [f"{TASK}.json", "model_meta.json"])
 def test_a_torn_result_is_set_aside_and_made_again(tmp_path, caplog, left, file):
     whole = once(tmp_path)
     (path,) = tmp_path.rglob(file)
@@ -122,9 +130,12 @@ class Broken(HashEncoder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fast", ["1", "0"])
-@pytest.mark.parametrize("value", ["nan", "inf"])
-@pytest.mark.parametrize("task", [TASK, "PatentMapClmToAllRetrieval.sample"])
+@pytest.mark.parametrize(
+    ("task", "value", "fast"),
+    these_first(
+        product([TASK, SECTIONS], ["nan", "inf"], "10"), (TASK, "nan", "1"), (TASK, "inf", "0"), (SECTIONS, "nan", "1")
+    ),
+)
 def test_a_vector_that_is_no_number_is_refused_in_every_task(tmp_path, monkeypatch, task, value, fast):
     monkeypatch.setenv("PATENT_MTEB_FAST", fast)
     found = once(tmp_path, Broken(value), task)
