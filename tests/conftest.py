@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from paths import SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -23,6 +24,40 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
 for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PATENT_MTEB_STORE"):
     os.environ.pop(_name, None)
+
+
+LONGEST = ("test_docs.py", "test_golden.py", "test_kills.py", "test_commands.py", "test_verbs.py", "test_retrieval.py")
+"""Files that one worker starts with, so that both have work to the end."""
+
+
+def pytest_configure(config):
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would start with the files of the most tests
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """A function that makes a folder of a name, once for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made once"
+    root.mkdir(exist_ok=True)
+
+    def get(name, make):
+        folder = root / name
+        with FileLock(root / f"{name}.lock"):
+            if not folder.is_dir():
+                make(root / f"{name}.partial")
+                (root / f"{name}.partial").rename(folder)
+        return folder
+
+    return get
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +74,14 @@ def releases_of_any_size(monkeypatch):
     sizes = releases.ROWS
     monkeypatch.setattr(releases, "ROWS", {})
     return sizes
+
+
+@pytest.fixture
+def without_hook(monkeypatch):
+    """``doctor`` starts two processes that import mteb, to see the hook; tests/experiments/test_doctor.py has that."""
+    from patent_mteb.experiments import doctor
+
+    monkeypatch.setattr(doctor, "check_registration", list)
 
 
 @pytest.fixture

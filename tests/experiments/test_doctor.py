@@ -44,12 +44,6 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-@pytest.fixture
-def without_hook(monkeypatch):
-    """The hook has a test of its own, which takes two processes that import mteb."""
-    monkeypatch.setattr(doctor, "check_registration", list)
-
-
 def old(path):
     os.utime(path, (0, 0))
     return path

@@ -342,7 +342,7 @@ def test_a_stemmer_of_another_version_is_another_score(measured, tmp_path, monke
 
 
 @pytest.mark.slow
-def test_a_forged_result_does_not_come_out_of_its_data(measured, tmp_path, monkeypatch, capsys):
+def test_a_forged_result_does_not_come_out_of_its_data(measured, without_hook, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     shutil.copytree(measured[0], tmp_path / "results")
     assert (

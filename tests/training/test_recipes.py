@@ -90,18 +90,7 @@ def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, t
         options += ["--teacher", str(bases[""])]
     monkeypatch.setattr(corpora, "read_corpus", lambda data, shares: corpus)
     monkeypatch.setattr(multitask, "world_of", lambda corpus: world)
-    asked = [
-        "train",
-        name,
-        "sample",
-        "-m",
-        str(base),
-        "--out",
-        str(tmp_path / "run"),
-        "--max-steps",
-        "2",
-        "--drop-leaks",
-    ]
+    asked = f"train {name} sample -m {base} --out {tmp_path / 'run'} --max-steps 2 --drop-leaks".split()
     assert main([*asked, *options, "--device", "cpu", "-v", "0"]) == 0
 
     (checkpoint,) = (tmp_path / "run" / "models").iterdir()
