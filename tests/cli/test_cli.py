@@ -184,6 +184,7 @@ def test_list(capsys):
     assert "datalyes/patembed-base" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     monkeypatch.delenv(loading.DATA_VARIABLE)

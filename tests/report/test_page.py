@@ -95,6 +95,7 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
     assert checked == len(collected.results)
 
 
+@pytest.mark.slow
 def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     collected = collect(world)
     content = payload(collected, Statistics(), tables.build(collected, Statistics()))
@@ -119,6 +120,7 @@ def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     assert front["common"] == []  # of all four only one task
 
 
+@pytest.mark.slow
 def test_facts_of_models(world):
     collected = collect(world)
     content = payload(collected, Statistics(), tables.build(collected, Statistics()))
@@ -205,6 +207,7 @@ def test_a_score_on_a_task_of_the_training_data_is_marked(seen):
     assert seen["trained"] == ["acme/large"]
 
 
+@pytest.mark.slow
 def test_measures_are_words_and_in_and_out_are_named_after_their_tasks(world):
     collected = collect(world)
     compared = statistics(collected)
@@ -216,6 +219,7 @@ def test_measures_are_words_and_in_and_out_are_named_after_their_tasks(world):
     assert {"IN and OUT of domain: TAC→TAC", "IN and OUT of domain: RetrievalIN and RetrievalOUT"} <= titles
 
 
+@pytest.mark.slow
 def test_tabs_keep_sample_and_real_apart(world):
     collected = collect(world)
     content = payload(collected, Statistics(), tables.build(collected, Statistics()))
@@ -226,6 +230,7 @@ def test_tabs_keep_sample_and_real_apart(world):
             assert all(task["name"].endswith(".sample") == ("sample" in tab["label"]) for task in tab["tasks"])
 
 
+@pytest.mark.slow
 def test_page_is_self_contained_and_escaped(made):
     text = made.read_text()
     outside = re.sub(r'<script type="text/plain".*?</script>', "", text, flags=re.S).replace(
