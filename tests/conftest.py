@@ -9,13 +9,14 @@ import importlib.resources
 import json
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from paths import SHARED
+from paths import ROOT, SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -58,6 +59,25 @@ def once(tmp_path_factory):
         return folder
 
     return get
+
+
+@pytest.fixture(scope="session")
+def scored_sample(once):
+    """What a build of the documentation leaves in docs/work for the next one: a static model, and the results on the
+    sample that its pages show.
+    """
+    code = (
+        "import sys; from pathlib import Path; import generate; work = Path(sys.argv[1]); work.mkdir()\n"
+        "generate.example('static_model')(work / 'wordllama')\n"
+        "generate.run_models(work / 'results', work / 'wordllama')"
+    )
+    known = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"}
+    known["PYTHONPATH"] = str(ROOT / "docs")
+
+    def make(folder):
+        subprocess.run([sys.executable, "-c", code, str(folder)], env=known, cwd=ROOT, check=True)
+
+    return once("docs work", make)
 
 
 @pytest.fixture(autouse=True)

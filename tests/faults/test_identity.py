@@ -192,7 +192,7 @@ class TestSettings:
         these_first(
             product(WRAPPERS, CHANGES), *product(["plain"], CHANGES), *((name, CHANGES[0]) for name in WRAPPERS)
         ),
-        ids=str,
+        ids=lambda one: getattr(one, "__name__", one),
     )
     def test_a_changed_setting_is_another_identity(self, checkpoint, tmp_path, wrapped, change):
         wrap = WRAPPERS[wrapped]
