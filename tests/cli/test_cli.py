@@ -370,21 +370,6 @@ def test_report_and_export(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
-    from report_folders import sample_world
-
-    sample_world(tmp_path / "results")
-    page, tables = tmp_path / "page", tmp_path / "tables"
-    assert cli.main(f"report {tmp_path / 'results'} --html {page} --out {tables} --format markdown csv".split()) == 0
-    assert [path.name for path in page.iterdir()] == ["index.html"]
-    assert {path.name for path in tables.iterdir()} == {"report.md", "csv"}
-    printed = capsys.readouterr().out
-    assert str(page / "index.html") in printed and str(tables / "report.md") in printed
-    assert cli.main(["report", str(tmp_path / "results"), "--html", str(tmp_path / "alone")]) == 0
-    assert (tmp_path / "alone" / "index.html").is_file()
-
-
-@pytest.mark.slow
 def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, capsys, monkeypatch):
     from report_folders import sample_world
 
