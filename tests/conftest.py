@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.resources
+import itertools
 import json
 import logging
 import os
@@ -111,9 +112,17 @@ def sizes_of_releases(releases_of_any_size, monkeypatch):
     monkeypatch.setattr(releases, "ROWS", releases_of_any_size)
 
 
+@pytest.fixture(scope="session")
+def without_folders(tmp_path_factory):
+    """Names of folders for tests that write nothing; most of them never exist."""
+    root = tmp_path_factory.mktemp("scores")
+    return (root / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def query_scores_apart(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
+def query_scores_apart(request, without_folders, monkeypatch):
+    own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else next(without_folders)
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(own / "query_scores"))
 
 
 @pytest.fixture(autouse=True)
