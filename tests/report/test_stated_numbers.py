@@ -133,9 +133,8 @@ def test_one_changed_setting_is_never_ok(tmp_path, every):
     assert all(line.verdict == OTHER_SETTINGS and line.settings for line in found.other_settings)
     shown = {(line.run, line.cell, line.tasks) for line in found.other_settings}
     hidden = [row for (row, *_), run in zip(cases, runs, strict=True) if (run, row.cell, row.tasks) not in shown]
-    assert len(cases) > (4_000 if every else 500) and len(hidden) < 0.1 * len(
-        cases
-    )  # those that fit another row of the same score
+    # those that fit another row of the same score, of tables that print two settings
+    assert len(cases) > (4_000 if every else 500) and len(hidden) < (0.1 if every else 0.15) * len(cases)
 
 
 def test_real_models_have_the_settings_that_their_rows_state(tmp_path):
