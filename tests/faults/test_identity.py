@@ -205,7 +205,7 @@ class TestSettings:
         assert '"settings"' in json.dumps(after.experiment_kwargs)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+    @pytest.mark.parametrize("change", these_first(CHANGES, longer, trained), ids=lambda change: change.__name__)
     def test_it_gets_its_own_score(self, checkpoint, tmp_path, change):
         plain = scored(load(str(checkpoint)), tmp_path / "results")
         model = stored(load(str(checkpoint)), tmp_path / "store")
