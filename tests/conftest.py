@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.resources
+import itertools
 import json
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from paths import SHARED
+from filelock import FileLock
+from paths import ROOT, SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -23,6 +26,59 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
 for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PATENT_MTEB_STORE"):
     os.environ.pop(_name, None)
+
+
+LONGEST = ("test_docs.py", "test_golden.py", "test_kills.py", "test_commands.py", "test_verbs.py", "test_retrieval.py")
+"""Files that one worker starts with, so that both have work to the end."""
+
+
+def pytest_configure(config):
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would start with the files of the most tests
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """A function that makes a folder of a name, once for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made once"
+    root.mkdir(exist_ok=True)
+
+    def get(name, make):
+        folder = root / name
+        with FileLock(root / f"{name}.lock"):
+            if not folder.is_dir():
+                make(root / f"{name}.partial")
+                (root / f"{name}.partial").rename(folder)
+        return folder
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def scored_sample(once):
+    """What a build of the documentation leaves in docs/work for the next one: a static model, and the results on the
+    sample that its pages show.
+    """
+    code = (
+        "import sys; from pathlib import Path; import generate; work = Path(sys.argv[1]); work.mkdir()\n"
+        "generate.example('static_model')(work / 'wordllama')\n"
+        "generate.run_models(work / 'results', work / 'wordllama')"
+    )
+    known = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"}
+    known["PYTHONPATH"] = str(ROOT / "docs")
+
+    def make(folder):
+        subprocess.run([sys.executable, "-c", code, str(folder)], env=known, cwd=ROOT, check=True)
+
+    return once("docs work", make)
 
 
 @pytest.fixture(autouse=True)
@@ -42,15 +98,31 @@ def releases_of_any_size(monkeypatch):
 
 
 @pytest.fixture
+def without_hook(monkeypatch):
+    """``doctor`` starts two processes that import mteb, to see the hook; tests/experiments/test_doctor.py has that."""
+    from patent_mteb.experiments import doctor
+
+    monkeypatch.setattr(doctor, "check_registration", list)
+
+
+@pytest.fixture
 def sizes_of_releases(releases_of_any_size, monkeypatch):
     from patent_mteb.data import releases
 
     monkeypatch.setattr(releases, "ROWS", releases_of_any_size)
 
 
+@pytest.fixture(scope="session")
+def without_folders(tmp_path_factory):
+    """Names of folders for tests that write nothing; most of them never exist."""
+    root = tmp_path_factory.mktemp("scores")
+    return (root / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def query_scores_apart(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
+def query_scores_apart(request, without_folders, monkeypatch):
+    own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else next(without_folders)
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(own / "query_scores"))
 
 
 @pytest.fixture(autouse=True)

@@ -148,6 +148,8 @@ QUICKER = {
     "patent-mteb run -b PatenTEB -m MODEL --layers 12 --input noSEP+trim[1]": "-t PatenTEBTitle2Full --limit 5",
     "patent-mteb run -b Sophia -m MODEL --max-tokens 512": "-t SophiaAbRetrieval --limit 5",
     "patent-mteb runs sweep dapfam -m MODEL --out sweep.csv": "--queries TA --corpora TAC",
+    "patent-mteb run -m MODEL -b PatenTEB --store store": "-t PatenTEBEffect2Substance",
+    "patent-mteb run -m MODEL -b DAPFAM --store store": "-t PatentDAPFAMTAToTARetrieval",
 }
 """Words that are added, so that it takes seconds."""
 
@@ -254,7 +256,7 @@ def test_what_the_tables_name_is_printed():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line not in NOT_RUN])
-def test_a_printed_command_runs(line, tmp_path, monkeypatch, shelf, capsys):
+def test_a_printed_command_runs(line, tmp_path, monkeypatch, shelf, without_hook, capsys):
     if "bulk/" in line and not (SHARED / "bulk").is_dir():
         pytest.skip("shared/data/bulk is not here")
     monkeypatch.chdir(tmp_path)

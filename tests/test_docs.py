@@ -33,23 +33,13 @@ class Page(html.parser.HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory, scored_sample):
     """The built pages by their paths."""
+    shutil.copytree(scored_sample, DOCS / "work", dirs_exist_ok=True)
     for needed in ("sphinx", "furo", "myst_parser"):
         pytest.importorskip(needed)
     out = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-d",
-        str(out / "tree"),
-        str(DOCS),
-        str(out / "html"),
-    ]
+    command = f"{sys.executable} -m sphinx -q -W --keep-going -d {out / 'tree'} {DOCS} {out / 'html'}".split()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {

@@ -172,8 +172,8 @@ def test_passages(example, words, tmp_path):
 
 @pytest.mark.slow
 def test_passages_of_real_patents(example, real_data):
-    printed = example("passages", "--real", real_data / "pap2pat", "--first", "60", "--tokens", "256", "1024")
-    assert "taken: 60 patents, 60 papers" in printed
+    printed = example("passages", "--real", real_data / "pap2pat", "--first", "30", "--tokens", "256", "1024")
+    assert "taken: 30 patents, 30 papers" in printed
     rows = [numbers(line) for line in printed.splitlines() if re.match("document|passages of", line)]
     assert len(rows) == 5
     assert all(0.9 < ndcg <= recall for ndcg, recall in rows)

@@ -172,25 +172,32 @@ ASK = (
     "import mteb, importlib; print('PatentCitationRetrieval' in"
     " importlib.import_module('mteb.get_tasks')._TASKS_REGISTRY)"
 )
+AGAIN = f"import sys; del sys.modules['mteb']; {ASK}"
 
 
 @pytest.mark.slow
 def test_the_hook_registers_after_mteb_and_can_be_switched_off():
     assert python(f"import patent_mteb_autoload; {ASK}") == ["True"]
-    for off in ("0", "false", "No", "off"):
-        assert python(f"import patent_mteb_autoload; {ASK}", PATENT_MTEB_AUTOLOAD=off) == ["False"]
-    assert python(f"import patent_mteb; {ASK}", PATENT_MTEB_AUTOLOAD="0") == ["True"]
+    assert python(f"import patent_mteb_autoload; {ASK}; import patent_mteb; {AGAIN}", PATENT_MTEB_AUTOLOAD="0") == [
+        "False",
+        "True",
+    ]
+
+
+@pytest.mark.parametrize(("word", "hooks"), [("1", 1), ("0", 0), ("false", 0), ("No", 0), ("off", 0)])
+def test_words_that_switch_the_hook_off(word, hooks):
+    code = (
+        "import patent_mteb_autoload as one, sys; print(sum(getattr(f, 'mark', '') == one.MARK for f in sys.meta_path))"
+    )
+    assert python(code, PATENT_MTEB_AUTOLOAD=word) == [str(hooks)]
 
 
 @pytest.mark.slow
 def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
     """``python -m mteb`` looks for the package before it imports it; so may anybody else."""
-    assert python(f"import importlib.util; importlib.util.find_spec('mteb'); {ASK}") == ["True"]
-    again = "import mteb, sys, importlib; del sys.modules['mteb']; "
-    assert python(f"{again}{ASK}; importlib.reload(mteb); print(len(mteb.get_tasks(['SophiaAbRetrieval'])))") == [
-        "True",
-        "1",
-    ]
+    looked_for = f"import importlib.util; importlib.util.find_spec('mteb'); {ASK}"
+    reloaded = "importlib.reload(mteb); print(len(mteb.get_tasks(['SophiaAbRetrieval'])))"
+    assert python(f"{looked_for}; {AGAIN}; {reloaded}") == ["True", "True", "1"]
     isolated = subprocess.run(
         [sys.executable, "-I", "-c", ASK], capture_output=True, text=True, check=False, cwd=tmp_path
     )
@@ -277,13 +284,14 @@ PUBLIC = (
 def test_everything_is_registered_whatever_is_imported_first(autoload):
     """Every public module as the first, and one of them and mteb after ``patent_mteb``, the only one that does not
     import mteb: with mteb imported nothing is left for an order to change. Each order has a fork of its own of a
-    process that has loaded what others wrote already.
+    process that has loaded what others wrote already. Without the hook one module stands for all that import mteb.
     """
+    firsts = PUBLIC[1:] if autoload == "1" else PUBLIC[2:3]
     code = f"""
 import importlib, os, sys
 import datasets, polars, scipy.stats, sentence_transformers, sklearn.cluster, sklearn.linear_model, torch, transformers
 assert "mteb" not in sys.modules
-orders = [(first,) for first in {PUBLIC[1:]!r}] + [("patent_mteb", second) for second in {(PUBLIC[1], "mteb")!r}]
+orders = [(first,) for first in {firsts!r}] + [("patent_mteb", second) for second in {(PUBLIC[1], "mteb")!r}]
 failed = []
 for order in [*orders, ("mteb", "patent_mteb")]:
     child = os.fork()

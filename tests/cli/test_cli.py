@@ -184,6 +184,7 @@ def test_list(capsys):
     assert "datalyes/patembed-base" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     monkeypatch.delenv(loading.DATA_VARIABLE)
@@ -369,36 +370,6 @@ def test_report_and_export(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
-    from report_folders import sample_world
-
-    sample_world(tmp_path / "results")
-    page, tables = tmp_path / "page", tmp_path / "tables"
-    assert (
-        cli.main(
-            [
-                "report",
-                str(tmp_path / "results"),
-                "--html",
-                str(page),
-                "--out",
-                str(tables),
-                "--format",
-                "markdown",
-                "csv",
-            ]
-        )
-        == 0
-    )
-    assert [path.name for path in page.iterdir()] == ["index.html"]
-    assert {path.name for path in tables.iterdir()} == {"report.md", "csv"}
-    printed = capsys.readouterr().out
-    assert str(page / "index.html") in printed and str(tables / "report.md") in printed
-    assert cli.main(["report", str(tmp_path / "results"), "--html", str(tmp_path / "alone")]) == 0
-    assert (tmp_path / "alone" / "index.html").is_file()
-
-
-@pytest.mark.slow
 def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, capsys, monkeypatch):
     from report_folders import sample_world
 
@@ -430,16 +401,7 @@ def test_geometry(hand, capsys, monkeypatch):
 
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     checkpoint(hand / "model", 8, "mean")
-    arguments = [
-        "geometry",
-        "-m",
-        str(hand / "model"),
-        "--store",
-        str(hand / "store"),
-        "--out",
-        str(hand / "kept"),
-        "-t",
-    ]
+    arguments = f"geometry -m {hand / 'model'} --store {hand / 'store'} --out {hand / 'kept'} -t".split()
     assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "100"]) == 0
     printed = capsys.readouterr().out
     assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
@@ -462,19 +424,7 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "default"))
     checkpoint(tmp_path / "model", 8, "mean")
-    matrix = [
-        "runs",
-        "sweep",
-        "dapfam",
-        "--queries",
-        "TA",
-        "--corpora",
-        "TA",
-        "--out",
-        str(tmp_path / "table.csv"),
-        "-v",
-        "1",
-    ]
+    matrix = f"runs sweep dapfam --queries TA --corpora TA --out {tmp_path / 'table.csv'} -v 1".split()
     model = ["-m", str(tmp_path / "model"), "--batch-size", "4"]
     assert cli.main([*matrix, *model, "--no-store"]) == 0
     assert not (tmp_path / "default").exists()

@@ -117,7 +117,7 @@ def test_a_run_and_what_reads_it(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_findings(tmp_path, capsys):
+def test_findings(without_hook, tmp_path, capsys):
     (tmp_path / "WIPO-AT").mkdir()
     (tmp_path / "WIPO-AT" / "corpus.jsonl").write_text("no table\n")
     printed, _ = document(capsys, 2, "data", "validate", tmp_path)

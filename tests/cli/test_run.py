@@ -87,23 +87,7 @@ def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, 
     for model in ("patent-mteb/bm25-dapfam", "patent-mteb/bm25-bm25s"):
         assert cli.main(["run", "-v", "1", "-t", *tasks, "-m", model, "--out", str(tmp_path / "results")]) == 0
     assert capsys.readouterr().out.count("†") >= 2
-    assert (
-        cli.main(
-            [
-                "report",
-                str(tmp_path / "results"),
-                "--format",
-                "csv",
-                "markdown",
-                "latex",
-                "--out",
-                str(out),
-                "--html",
-                str(out),
-            ]
-        )
-        == 0
-    )
+    assert cli.main(f"report {tmp_path / 'results'} --format csv markdown latex --out {out} --html {out}".split()) == 0
     (result,) = (tmp_path / "results").rglob("patent-mteb__bm25-dapfam/**/PatentMapAbsToAbsRetrieval.sample.json")
     scores = json.loads(result.read_text())["scores"]["test"][0]
     (row,) = csv.DictReader((out / "csv" / "sample-patentmap-tasks.csv").open())

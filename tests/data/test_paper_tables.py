@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from classes import these_first
 from tiny_checkpoints import bare
 
 from patent_mteb import cli
@@ -31,7 +32,11 @@ BM25_PRINTED = {("dapfam", 17), ("patentmap", 2), ("patentmap", 5)}
 """Tables that print BM25, whose numbers are judged."""
 
 
-@pytest.mark.parametrize(("paper", "table"), SCORED)
+OF_A_KIND = (("dapfam", 17), ("dapfam", 19), ("patenteb", 16), ("patentmap", 2), ("sophia", 2), ("wipo_at", 8))
+"""One table of each paper and of each way to judge and to join it; the others run with -m long."""
+
+
+@pytest.mark.parametrize(("paper", "table"), these_first(SCORED, *OF_A_KIND))
 def test_one_command_runs_a_table_for_bm25_and_an_encoder(published, tmp_path, capsys, paper, table):
     model, results = bare(tmp_path / "model", 16, 1), tmp_path / "results"
     arguments = ["reproduce", "--paper", paper, "--table", str(table), "--results", str(results)]
@@ -48,9 +53,9 @@ def test_one_command_runs_a_table_for_bm25_and_an_encoder(published, tmp_path, c
     }
     assert {name: count for name, count in counts.items() if count} == SCORED[paper, table], shown.err
     assert "setting" in shown.out and "source" in shown.out
-    cli.main([*arguments, "-m", "bm25", str(model), "--store", str(tmp_path / "store")])
-    again = capsys.readouterr().out
-    assert "were there already" in again
+    if (paper, table) == ("sophia", 2):
+        cli.main([*arguments, "-m", "bm25", str(model), "--store", str(tmp_path / "store")])
+        assert "were there already" in capsys.readouterr().out
 
 
 def test_dapfam_passages_are_rows_next_to_the_print_and_not_judged(published, tmp_path, capsys):

@@ -6,11 +6,13 @@ import json
 import os
 import shutil
 import sys
+from itertools import product
 from pathlib import Path
 
 import mteb
 import numpy as np
 import pytest
+from classes import these_first
 from small_data import unmeasured
 
 from patent_mteb import cli
@@ -40,12 +42,6 @@ def results(whole_results, tmp_path):
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def without_hook(monkeypatch):
-    """The hook has a test of its own, which takes two processes that import mteb."""
-    monkeypatch.setattr(doctor, "check_registration", list)
 
 
 def old(path):
@@ -104,13 +100,17 @@ def test_places(tmp_path, monkeypatch):
     assert "cannot be written (Permission denied)" in problems(doctor.check_folders({"cache": tmp_path}))[0]
 
 
+FILED = (f"{TASK}.json", "model_meta.json")
+UNREADABLE = (b"", b"{", b"[]", b"\xff\xfe", b'{"scores": {}}')
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "left",
-    [b"", b"{", b"[]", b"\xff\xfe", b'{"scores": {}}'],
-    ids=["nothing", "a brace", "a list", "bytes", "no result"],
+    ("name", "left"),
+    these_first(
+        product(FILED, UNREADABLE), *product(FILED[:1], UNREADABLE), *product(FILED, [b"{"]), (FILED[1], b"[]")
+    ),
 )
-@pytest.mark.parametrize("name", [f"{TASK}.json", "model_meta.json"])
 def test_results_that_cannot_be_read_are_set_aside_and_made_again(results, cache, without_hook, capsys, left, name):
     (path,) = results.rglob(name)
     before = json.loads(path.read_text())

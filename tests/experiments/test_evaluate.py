@@ -155,6 +155,7 @@ def test_without_a_baseline_nothing_is_compared_but_the_rest_is_the_same(table):
     assert alone.drop("p").equals(table.drop("p"))
 
 
+@pytest.mark.slow
 def test_one_model_or_task_needs_no_list_and_names_are_loaded():
     by_name = patent_mteb.evaluate("bm25-dapfam", TASK)
     assert by_name.equals(patent_mteb.evaluate([bm25("dapfam")], [TASK]))

@@ -75,18 +75,7 @@ def test_a_run_that_was_stopped_asks_only_the_rest_and_each_text_says_where_it_i
 
     out, answers = tmp_path / "summaries.jsonl", tmp_path / "answers.sqlite"
     with chat_server(answer) as (url, server):
-        words = [
-            "summarise",
-            str(records),
-            "--endpoint",
-            url,
-            "--model",
-            "llm",
-            "--out",
-            str(out),
-            "--answers",
-            str(answers),
-        ]
+        words = f"summarise {records} --endpoint {url} --model llm --out {out} --answers {answers}".split()
         words += ["--key-variable", "MY_KEY", "--at-once", "3"]
         assert main([*words, "--budget-calls", "7"]) == 2
         assert "the budget of 7 calls is spent" in said(capsys) and not out.exists() and len(server.bodies) == 7

@@ -55,17 +55,7 @@ def test_build_validate_and_run_of_data_with_empty_views_end_well(acme, tmp_path
         "Acme, version 2, of Acme Corp.: 5 files as they were built" in printed.out
         and "20 tasks load (AcmeCitation" in printed.out
     )
-    words = [
-        "run",
-        "-v",
-        "0",
-        "-t",
-        "AcmeAbstractToClaim1Retrieval",
-        "-m",
-        "mteb/baseline-bm25s",
-        "--out",
-        str(tmp_path / "results"),
-    ]
+    words = f"run -v 0 -t AcmeAbstractToClaim1Retrieval -m mteb/baseline-bm25s --out {tmp_path / 'results'}".split()
     assert cli.main(words) == 0
     assert "AcmeAbstractToClaim1Retrieval.local-" in capsys.readouterr().out
 

@@ -38,19 +38,7 @@ def summarised(records, tmp_path, capsys, answer, *words):
     """Exit status, the file's rows, and what was said."""
     out = tmp_path / "summaries.jsonl"
     with chat_server(answer) as (url, _):
-        asked = [
-            "data",
-            "summarise",
-            str(records),
-            "--endpoint",
-            url,
-            "--model",
-            "llm",
-            "--kinds",
-            "abstract",
-            "--out",
-            str(out),
-        ]
+        asked = f"data summarise {records} --endpoint {url} --model llm --kinds abstract --out {out}".split()
         capsys.readouterr()
         status = main([*asked, "--answers", str(tmp_path / "answers.sqlite"), *words])
     found = capsys.readouterr()

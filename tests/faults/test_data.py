@@ -322,6 +322,7 @@ def test_the_hand_made_directory_loads(wipo):
     assert all("same label" in text for text in fatal), "two test documents of one class are no clustering"
 
 
+@pytest.mark.slow
 def test_families_are_compared_over_the_splits_of_the_label_file(wipo):
     """The metadata's own split may be right: the tasks use the label file's."""
     meta("family_id", [*[f"F{i}" for i in range(7)], "F6", *[f"F{i}" for i in range(8, 12)]])(wipo)
@@ -613,6 +614,7 @@ def test_dapfam_refuses(dapfam, kind):
     refused_alike(task, dapfam, message)
 
 
+@pytest.mark.slow
 def test_dapfam_reads_what_may_be_published(dapfam, caplog):
     """Integer ids, a row twice, boolean scores, a query judged by itself: the same task, and each is counted."""
     before = mteb.get_task(TA).load_tables()
@@ -654,6 +656,7 @@ def test_dapfam_reads_what_may_be_published(dapfam, caplog):
     assert not [finding for finding in validate(dapfam) if finding.fatal]
 
 
+@pytest.mark.slow
 def test_dapfam_counts(dapfam, caplog):
     relations(lambda rows: [*rows, rows[0]])(dapfam)
     for column in ("title_en", "abstract_en", "claims_text", "description_en"):
@@ -789,6 +792,7 @@ def test_what_resolution_itself_breaks_on_waits_for_the_data(monkeypatch):
         task.load_data()
 
 
+@pytest.mark.slow
 def test_the_last_door(wipo, monkeypatch, capsys):
     def broken(*arguments, **options):
         raise ZeroDivisionError("nobody foresaw this")
@@ -811,6 +815,7 @@ def test_the_last_door(wipo, monkeypatch, capsys):
         assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_sophia_says_that_the_own_family_stays(tmp_path, monkeypatch, caplog):
     folder = tmp_path / "Sophia"
     shutil.copytree(loading.sample_root("sophia") / "Sophia", folder)

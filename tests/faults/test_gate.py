@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from itertools import product
 
 import mteb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from classes import these_first
 from mteb.cache import ResultCache
 from report_folders import add, model_folder
 from small_data import HashEncoder
@@ -199,8 +201,15 @@ READERS = (report, report_json, reproduce, export, leaderboard, check_up, get_sc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
-@pytest.mark.parametrize("command", READERS, ids=lambda command: command.__name__)
+@pytest.mark.parametrize(
+    ("command", "edit"),
+    these_first(
+        product(READERS, EDITS),
+        *product((report_json, check_up, get_score), EDITS),
+        *product((report, reproduce, export, leaderboard), (every_score, sealed_again, of_an_older_scoring)),
+    ),
+    ids=lambda one: one.__name__,
+)
 def test_no_command_shows_a_score_that_its_evidence_contradicts(folder, capsys, caplog, command, edit):
     if command is get_score and edit in (sealed_again, with_other_query_scores):
         pytest.skip("mteb gives results without their files: per-query scores are not there to contradict a new seal")
@@ -333,7 +342,7 @@ def test_a_stemmer_of_another_version_is_another_score(measured, tmp_path, monke
 
 
 @pytest.mark.slow
-def test_a_forged_result_does_not_come_out_of_its_data(measured, tmp_path, monkeypatch, capsys):
+def test_a_forged_result_does_not_come_out_of_its_data(measured, without_hook, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     shutil.copytree(measured[0], tmp_path / "results")
     assert (

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import shutil
+from itertools import product
 
 import mteb
 import numpy as np
 import polars as pl
 import pytest
 import tiny_checkpoints
+from classes import these_first
 from mteb.cache import ResultCache
 from sentence_transformers import SentenceTransformer
 from small_data import HashEncoder
@@ -144,6 +146,14 @@ def prompted(model):
 
 
 CHANGES = [longer, halved, trained, cut, prompted]
+WRAPPERS = {
+    "plain": lambda model, folder: model,
+    "stored": lambda model, folder: stored(model, folder),
+    "truncated": lambda model, folder: Truncated(model, 4),
+    "stored and truncated": lambda model, folder: Truncated(stored(model, folder), 4),
+    "passages": lambda model, folder: Passages(stored(model, folder), 64),
+    "hybrid": lambda model, folder: Hybrid(bm25("dapfam"), model),
+}
 
 
 def scored(model, folder, **options):
@@ -177,20 +187,15 @@ class TestSettings:
         assert kwargs_of(model) == {}
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
     @pytest.mark.parametrize(
-        "wrap",
-        [
-            lambda model, folder: model,
-            lambda model, folder: stored(model, folder),
-            lambda model, folder: Truncated(model, 4),
-            lambda model, folder: Truncated(stored(model, folder), 4),
-            lambda model, folder: Passages(stored(model, folder), 64),
-            lambda model, folder: Hybrid(bm25("dapfam"), model),
-        ],
-        ids=["plain", "stored", "truncated", "stored and truncated", "passages", "hybrid"],
+        ("wrapped", "change"),
+        these_first(
+            product(WRAPPERS, CHANGES), *product(["plain"], CHANGES), *((name, CHANGES[0]) for name in WRAPPERS)
+        ),
+        ids=lambda one: getattr(one, "__name__", one),
     )
-    def test_a_changed_setting_is_another_identity(self, checkpoint, tmp_path, change, wrap):
+    def test_a_changed_setting_is_another_identity(self, checkpoint, tmp_path, wrapped, change):
+        wrap = WRAPPERS[wrapped]
         before = wrap(load(str(checkpoint)), tmp_path).mteb_model_meta
         model = load(str(checkpoint))
         change(model)
@@ -200,7 +205,7 @@ class TestSettings:
         assert '"settings"' in json.dumps(after.experiment_kwargs)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+    @pytest.mark.parametrize("change", these_first(CHANGES, longer, trained), ids=lambda change: change.__name__)
     def test_it_gets_its_own_score(self, checkpoint, tmp_path, change):
         plain = scored(load(str(checkpoint)), tmp_path / "results")
         model = stored(load(str(checkpoint)), tmp_path / "store")

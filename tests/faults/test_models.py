@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import logging
+from itertools import product
 
 import mteb
 import numpy as np
 import pytest
 import torch
+from classes import these_first
 from small_data import HashEncoder
 
 from patent_mteb.errors import ModelError
@@ -74,6 +76,8 @@ FAULTS = {
     "SystemExit": raising(SystemExit(3)),
     "an error without a word": raising(ValueError()),
 }
+UNUSABLE = ["all nan", "a length beyond float32", "no width", "a row too few", "none", "a generator"]
+"""Faults that one way of asking a model or another swallowed, or raised as what numpy or torch says of it."""
 HARMLESS = {
     "a tensor": torch.as_tensor,
     "a tensor with gradient": lambda v: torch.as_tensor(v).requires_grad_(),
@@ -111,8 +115,12 @@ def refused(spoil, names, folder, keep):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", [False, True], ids=["plain", "store"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("fault", "keep"),
+    these_first(
+        product(FAULTS, (False, True)), *product(FAULTS, (False,)), *product([*UNUSABLE, "MemoryError"], (True,))
+    ),
+)
 def test_what_is_no_embedding_is_not_scored(tmp_path, fault, keep):
     assert not refused(FAULTS[fault], TASKS[:1], tmp_path, keep)
 
@@ -137,10 +145,6 @@ def test_other_forms_of_the_same_vectors_give_the_same_score(tmp_path, form):
     sound = outcomes(HashEncoder(), TASKS[:1], tmp_path / "sound")
     found = outcomes(Faulty(HARMLESS[form]), TASKS[:1], tmp_path / "other")
     assert found[0].reason == "" and found[0].main == pytest.approx(sound[0].main, abs=1e-6)
-
-
-UNUSABLE = ["all nan", "a length beyond float32", "no width", "a row too few", "none", "a generator"]
-"""Faults that one way of asking a model or another swallowed, or raised as what numpy or torch says of it."""
 
 
 @pytest.mark.slow

@@ -491,6 +491,7 @@ def test_settings_of_torch(folder, tmp_path):
     assert first != second
 
 
+@pytest.mark.slow
 def test_threads_are_rounding(folder, tmp_path):
     def on(threads):
         def make():

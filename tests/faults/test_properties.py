@@ -153,6 +153,7 @@ def reads(function, *arguments):
 ANYTHING = st.text(max_size=40) | st.text(alphabet="0123456789.,;/- ABCDEFGHabcdefgh()[]claimof\n\t", max_size=60)
 
 
+@pytest.mark.slow
 @usual
 @given(ANYTHING)
 def test_every_text_is_cleaned_and_split_into_claims(value):
@@ -318,6 +319,7 @@ def test_a_setting_of_a_recipe_is_read_or_refused(recipe, data, value):
         assert getattr(again, chosen) == read
 
 
+@pytest.mark.slow
 @usual
 @given(ROWS)
 def test_parquet_of_any_type_is_read_or_refused(row):

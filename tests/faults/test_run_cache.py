@@ -42,6 +42,7 @@ def as_the_first_version_wrote(path):
         np.savez(stream, **arrays)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flips", [300, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("first_version", [False, True])
 def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version, flips, counted):

@@ -125,16 +125,7 @@ def test_an_order_that_is_said_counts_and_is_part_of_the_identity(tmp_path, caps
     assert scored(tmp_path, capsys, CONTRADICTING[case](lines), "--order", order)[0] == pytest.approx(right, abs=6e-6)
     (meta,) = (tmp_path / "out").rglob("model_meta.json")
     assert json.loads(meta.read_text())["experiment_kwargs"] == {"order": order}
-    words = [
-        "runs",
-        "score",
-        str(tmp_path / "vendor.run"),
-        "-t",
-        TASK,
-        "--out",
-        str(tmp_path / "out"),
-        f"--order={order}",
-    ]
+    words = f"runs score {tmp_path / 'vendor.run'} -t {TASK} --out {tmp_path / 'out'} --order={order}".split()
     assert main(words) == 0
     assert len(list((tmp_path / "out").rglob("model_meta.json"))) == 1
 
@@ -205,18 +196,7 @@ def test_refused_with_a_remedy(tmp_path, capsys, lines, case):
 def test_fuse_takes_an_order_for_each_run(tmp_path, capsys, lines, right):
     (tmp_path / "a.run").write_text("\n".join(lines))
     (tmp_path / "b.run").write_text("\n".join(CONTRADICTING["distances"](lines)))
-    words = [
-        "runs",
-        "fuse",
-        str(tmp_path / "a.run"),
-        str(tmp_path / "b.run"),
-        "-t",
-        TASK,
-        "--out",
-        str(tmp_path / "out"),
-        "-v",
-        "0",
-    ]
+    words = f"runs fuse {tmp_path / 'a.run'} {tmp_path / 'b.run'} -t {TASK} --out {tmp_path / 'out'} -v 0".split()
     assert main(words) == 2
     assert "b.run, row" in capsys.readouterr().err
     assert main([*words, "--order", "score", "--order", "-score"]) == 0

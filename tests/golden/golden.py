@@ -89,13 +89,18 @@ def scores_of(system: str, cache: Path, only: tuple[str, ...] = ()) -> dict[str,
             continue
         result = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
         task.unload_data()
-        ((entry,),) = result.task_results[0].scores.values()
-        numbers = {key: round(float(value), 5) for key, value in entry.items() if isinstance(value, (int, float))}
-        found[name] = {
-            "scoring": entry["evidence"]["scoring"],
-            **{key: None if math.isnan(v) else v for key, v in numbers.items()},
-        }
+        found[name] = numbers_of(result.task_results[0].scores)
     return found
+
+
+def numbers_of(scores: dict[str, Any]) -> dict[str, Any]:
+    """The scoring of a result and every number of its one entry."""
+    ((entry,),) = scores.values()
+    numbers = {key: round(float(value), 5) for key, value in entry.items() if isinstance(value, (int, float))}
+    return {
+        "scoring": entry["evidence"]["scoring"],
+        **{key: None if math.isnan(v) else v for key, v in numbers.items()},
+    }
 
 
 def tables() -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,7 @@ class _Imports(ast.NodeVisitor):
         self._add([f"{node.module}.{alias.name}" for alias in node.names])
 
 
+@cache
 def imports_of(path: Path) -> _Imports:
     visitor = _Imports()
     visitor.visit(ast.parse(path.read_text("utf-8")))

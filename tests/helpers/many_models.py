@@ -23,12 +23,14 @@ def names(count):
     return [f"organisation-{i % 5}/{TAIL if i % 3 == 0 else 'patent-embedding'}-{i:02}" for i in range(count)]
 
 
-def many_models(root: Path, count: int, *, kind: str = "sample", queries: int = 0) -> Path:
-    """Results of ``count`` models on all tasks, with intervals and, for retrieval, slices, and geometries; with
+def many_models(root: Path, count: int, *, kind: str = "sample", queries: int = 0, only: str = "") -> Path:
+    """Results of ``count`` models on all tasks, or on one, with intervals and, for retrieval, slices, and geometries; with
     ``queries`` the headline and Sophia's query types have per-query scores.
     """
     rng = np.random.default_rng(count)
-    tasks = [task for task in suite_tasks().values() if task.data.recipe or kind != "sample"]
+    tasks = [
+        task for task in suite_tasks().values() if only in ("", task.name) and (task.data.recipe or kind != "sample")
+    ]
     states = {
         task.name: data_revision(task.name, "sample") if kind == "sample" else commit(task.data) for task in tasks
     }

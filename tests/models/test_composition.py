@@ -8,6 +8,7 @@ from functools import lru_cache
 import mteb
 import numpy as np
 import pytest
+from classes import one_of_each
 from mteb.cache import ResultCache
 from mteb.models.model_meta import ModelMeta
 from search_calls import failures
@@ -111,6 +112,11 @@ def made(settings, store=None, base=Encoder):
     )
 
 
+def kind_of(settings):
+    """What is combined; another number of dimensions, tokens or documents is the same kind."""
+    return tuple(sorted((name, value if isinstance(value, str) else "") for name, value in settings.items()))
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
@@ -130,7 +136,7 @@ def store(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: json.dumps(settings))
+@pytest.mark.parametrize("settings", one_of_each(SETTINGS, kind_of), ids=json.dumps)
 def test_every_combination_scores_the_same_with_and_without_a_store(task, store, settings):
     plain = scores_of(task, made(settings))
     with_store = made(settings, store)

@@ -98,11 +98,3 @@ def test_what_cannot_be_truncated_is_refused():
             Truncated(Given(np.ones((2, 8))), dims)
     with pytest.raises(ModelError, match="not an encoder"):
         Truncated(object(), 4)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_mock_run_passes(tmp_path):
-    results = mteb.mock_run(Truncated(stored(META, tmp_path), 8)).task_results
-    kinds = {type(result).__name__ for result in results.values()}
-    assert kinds == {"TaskResult", "NoneType"}

@@ -51,21 +51,7 @@ def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, cap
     )
     monkeypatch.setattr(short, lambda self: data)
     assert (
-        cli.main(
-            [
-                "run",
-                "-v",
-                "1",
-                "-t",
-                TASK,
-                "PatentCitationRetrieval.sample",
-                "-m",
-                str(nli),
-                "--output-folder",
-                str(tmp_path),
-            ]
-        )
-        == 0
+        cli.main(f"run -v 1 -t {TASK} PatentCitationRetrieval.sample -m {nli} --output-folder {tmp_path}".split()) == 0
     )
     streams = capsys.readouterr()
     assert "scores label names, for multi-label classification only" in streams.err

@@ -613,6 +613,7 @@ def test_real_claim_sets_against_a_line_by_line_reader(real):
     assert same == 1993  # the other 45 are the misnumbered, run-on lines, other forms of numbering and typing errors
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_references_against_a_plain_pattern(real):
     """Whatever names a claim by number is dependent; the rest is "preceding claims" and the like, a lost number, or

@@ -1,7 +1,10 @@
 """The neighbour table and the votes against scikit-learn and against full sorts."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from classes import these_first
 from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -33,8 +36,17 @@ def full_sort(train, queries, k):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entries", [1 << 24, 400 * 7, 1])
-@pytest.mark.parametrize("k", [1, 20, 400])
+@pytest.mark.parametrize(
+    ("entries", "k"),
+    these_first(
+        product((1 << 24, 400 * 7, 1), (1, 20, 400)),
+        (1 << 24, 20),
+        (400 * 7, 1),
+        (400 * 7, 20),
+        (400 * 7, 400),
+        (1, 20),
+    ),
+)
 def test_table_equals_a_full_sort_whatever_the_block(monkeypatch, entries, k):
     monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
     np.testing.assert_array_equal(neighbours(TRAIN[0], TEST[0], k), full_sort(TRAIN[0], TEST[0], k))

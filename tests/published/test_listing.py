@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import pytest
 from published_pages import coverage, independent_table, scores_page
 
 from patent_mteb import published
@@ -29,6 +30,7 @@ def test_every_table_that_is_not_joined_is_named_with_its_reason():
     assert all(f"| no: {why} |" in scores_page() for _, _, why in expected)
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_page_on_reproduction_are_made_from_the_data():
     page = (ROOT / "docs/reproduce.md").read_text("utf-8")
     for name, made in (("coverage", coverage()), ("independent", independent_table())):

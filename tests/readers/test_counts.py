@@ -101,6 +101,7 @@ def test_tables_of_patents_give_what_json_counts():
         assert len(cited) == sum(len(line.get("cites", ())) for line in lines)
 
 
+@pytest.mark.slow
 def test_pairs_papers_and_records_of_examination_give_what_csv_and_json_count():
     with (DATA / "pap2pat" / "pairs.tsv").open(encoding="utf-8") as stream:
         pairs = [(row["query-id"], _short(row["corpus-id"])) for row in csv.DictReader(stream, delimiter="\t")]

@@ -391,15 +391,7 @@ def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are
     write_csv(tmp_path / "acme.csv", COLUMNS.replace("Cites", "Cited"), [])
     assert (
         cli.main(
-            [
-                "data",
-                "import",
-                "--map",
-                str(tmp_path / "acme.toml"),
-                str(tmp_path / "acme.csv"),
-                "--out",
-                str(tmp_path / "root"),
-            ]
+            f"data import --map {tmp_path / 'acme.toml'} {tmp_path / 'acme.csv'} --out {tmp_path / 'root'}".split()
         )
         == 2
     )

@@ -4,18 +4,14 @@ from importlib.resources import files
 
 import pytest
 from browser import observe
-from many_models import many_models
-
-from patent_mteb import report
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "theme"), [(3, "light"), (25, "dark")])
-def test_axe_finds_nothing(browser, tmp_path, count, theme):
-    root = many_models(tmp_path / "many", count, queries=60)
-    report.run(root, formats=(), html=tmp_path / "site")
+def test_axe_finds_nothing(browser, report_of_many, tmp_path, count, theme):
+    _, out = report_of_many(count)
     axe = files(pytest.importorskip("axe_core_python")).joinpath("axe.min.js").read_text(encoding="utf-8")
-    text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    text = (out / "index.html").read_text(encoding="utf-8")
     text = text.replace("<head>", f"<head><script>{axe}</script>", 1)
     flags = [f"--blink-settings=preferredColorScheme={0 if theme == 'dark' else 1}"]
     seen = observe(browser, text, "report_axe.js", tmp_path, flags=flags)

@@ -75,10 +75,7 @@ def test_the_table_numbers_the_models_and_says_which_are_tied_and_which_are_wors
 @pytest.mark.parametrize("test", ["bootstrap", "t", "permutation"])
 def test_groups_of_tied_models_do_not_chain(tmp_path, test):
     """25 models, each tied with its neighbours: a group holds only models that are tied with the one it belongs to."""
-    root = many_models(tmp_path, 25, queries=200)
-    for path in root.rglob("*.json*"):
-        if HEADLINE not in path.name and path.name != "model_meta.json":
-            path.unlink()
+    root = many_models(tmp_path, 25, queries=60, only=HEADLINE)
     compared = statistics(collect(root), test=test)
     where = "sample", f"{HEADLINE}.sample"
     pairs, frame = compared.pairs[where], pairs_table(compared)

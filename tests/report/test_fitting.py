@@ -117,7 +117,11 @@ def corners(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("models", [["a", "b", "c"], names(1), names(5), names(25)], ids=["short", "1", "5", "25"])
+@pytest.mark.parametrize(
+    "models",
+    [["a", "b", "c"], names(1), pytest.param(names(5), marks=pytest.mark.long), names(25)],
+    ids=["short", "1", "5", "25"],
+)
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_no_text_leaves_the_canvas_or_overlaps_another(name, models):
     figure = FIGURES[name](models)

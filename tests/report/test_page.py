@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 from browser import observe
 from many_models import many_models
@@ -94,6 +95,7 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
     assert checked == len(collected.results)
 
 
+@pytest.mark.slow
 def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     collected = collect(world)
     content = payload(collected, Statistics(), tables.build(collected, Statistics()))
@@ -118,6 +120,7 @@ def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     assert front["common"] == []  # of all four only one task
 
 
+@pytest.mark.slow
 def test_facts_of_models(world):
     collected = collect(world)
     content = payload(collected, Statistics(), tables.build(collected, Statistics()))
@@ -204,6 +207,7 @@ def test_a_score_on_a_task_of_the_training_data_is_marked(seen):
     assert seen["trained"] == ["acme/large"]
 
 
+@pytest.mark.slow
 def test_measures_are_words_and_in_and_out_are_named_after_their_tasks(world):
     collected = collect(world)
     compared = statistics(collected)
@@ -215,6 +219,7 @@ def test_measures_are_words_and_in_and_out_are_named_after_their_tasks(world):
     assert {"IN and OUT of domain: TAC→TAC", "IN and OUT of domain: RetrievalIN and RetrievalOUT"} <= titles
 
 
+@pytest.mark.slow
 def test_tabs_keep_sample_and_real_apart(world):
     collected = collect(world)
     content = payload(collected, Statistics(), tables.build(collected, Statistics()))
@@ -225,6 +230,7 @@ def test_tabs_keep_sample_and_real_apart(world):
             assert all(task["name"].endswith(".sample") == ("sample" in tab["label"]) for task in tab["tasks"])
 
 
+@pytest.mark.slow
 def test_page_is_self_contained_and_escaped(made):
     text = made.read_text()
     outside = re.sub(r'<script type="text/plain".*?</script>', "", text, flags=re.S).replace(
@@ -428,13 +434,15 @@ def test_a_number_opens_its_queries(world, seen):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 25])
-def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, tmp_path, count):
-    root = many_models(tmp_path / "many", count, queries=60 if count == 25 else 0)
-    collected = collect(root)
-    compared = statistics(collected, test="t")
+def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, report_of_many, tmp_path, count):
+    out = tmp_path / "out"
+    if count == 25:
+        _, out = report_of_many(count)
+    else:  # without scores by query
+        report.run(many_models(tmp_path / "many", count), formats=("csv",), out=out, html=out)
     shown = [task for task in suite_tasks().values() if task.data.recipe]
-    assert len(collected.results) == count * len(shown)
-    text = page(collected, compared, tables.build(collected, compared), geometries=geometries.read(collected)[0])
+    assert len(pl.read_csv(out / "csv" / "results.csv")) == count * len(shown)
+    text = (out / "index.html").read_text(encoding="utf-8")
     assert len(text.encode()) < 2_000_000
     seen = observe(browser, text, "report_heights.js", tmp_path)
     for frame in ("wide", "phone"):

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 from browser import observe
-from many_models import many_models
 from report_folders import HEADLINE, add, model_folder, payload_of
 
 from patent_mteb import report
@@ -186,14 +185,13 @@ def test_a_run_is_named_with_its_settings_and_few_queries_are_neither_tied_nor_t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 25])
-def test_every_column_of_every_table_is_that_of_the_csv_files(browser, tmp_path, count):
-    root = many_models(tmp_path / "many", count, queries=60)
-    report.run(root, formats=("csv",), out=tmp_path / "out", html=tmp_path / "out")
-    text = (tmp_path / "out" / "index.html").read_text("utf-8")
+def test_every_column_of_every_table_is_that_of_the_csv_files(browser, report_of_many, tmp_path, count):
+    _, out = report_of_many(count)
+    text = (out / "index.html").read_text("utf-8")
     observed = observe(browser, text, "page_tables.js", tmp_path, widths={"wide": 1280})["wide"]
     assert "failed" not in observed, observed
     assert observed["problems"] == []
-    files = Files(tmp_path / "out" / "csv", payload_of(text))
+    files = Files(out / "csv", payload_of(text))
     wrong, checked, columns = [], 0, set()
     for seen in observed["tables"]:
         if seen["part"] == "Query by query":

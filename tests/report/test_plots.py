@@ -174,6 +174,7 @@ def test_sizes_within_a_power_of_ten_have_ticks_too():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["20M", "25.3M", "32M"]
 
 
+@pytest.mark.slow
 def test_many_series_are_cut_and_it_says_so():
     rows = [(f"m{number:02}", k, number / 20) for number in range(15) for k in (1, 10)]
     (axes,) = drawing.lines(pl.DataFrame(rows, schema=["model", "x", "value"], orient="row"), title="T").axes

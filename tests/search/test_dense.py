@@ -2,11 +2,14 @@
 similarity.
 """
 
+from itertools import product
+
 import mteb
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
+from classes import these_first
 from datasets import Dataset
 from mteb.models import SearchEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
@@ -73,25 +76,38 @@ def assert_same(ours, theirs):
         assert list(ours[query]) == sorted(ours[query], key=lambda name: (ours[query][name], name), reverse=True)
 
 
+FORMS = {
+    "array": np.asarray,
+    "double": np.float64,
+    "tensor": torch.as_tensor,
+    "bfloat16": lambda v: torch.as_tensor(v).bfloat16(),
+}
+FUNCTIONS = (ScoringFunction.COSINE, ScoringFunction.DOT_PRODUCT, None)
+OWN = {"meta": None, "scaled": scaled, "manhattan": manhattan}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4)
+    ("meta", "own", "form"),
+    these_first(
+        product(FUNCTIONS, OWN, FORMS),
+        *product(FUNCTIONS[:1], ["meta"], FORMS),
+        *product(FUNCTIONS, ["meta"], ["array"]),
+        *product(FUNCTIONS[:1], OWN, ["array"]),
+    ),
+    ids=str,
 )
-@pytest.mark.parametrize("own", [None, scaled, manhattan], ids=["meta", "scaled", "manhattan"])
-@pytest.mark.parametrize("meta", [ScoringFunction.COSINE, ScoringFunction.DOT_PRODUCT, None], ids=str)
-def test_rankings_are_mtebs(make, own, meta):
+def test_rankings_are_mtebs(meta, own, form):
     docs, queries, table = small()
-    model = Given(table, meta, make)
-    if own:
-        model.similarity = own
+    model = Given(table, meta, FORMS[form])
+    if OWN[own]:
+        model.similarity = OWN[own]
     ours = ranking(DenseSearch(model), docs, queries, top_k=20)
     assert_same(ours, ranking(SearchEncoderWrapper(model), docs, queries, top_k=20))
     assert {len(found) for found in ours.values()} == {20}
 
 
-@pytest.mark.parametrize(
-    "make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4)
-)
+@pytest.mark.parametrize("make", FORMS.values(), ids=FORMS)
 def test_the_index_is_vectors_in_single_precision_whatever_the_model_gives(make):
     docs, queries, table = small()
     search = DenseSearch(Given(table, make=make))
@@ -257,6 +273,8 @@ def test_nothing_to_search(empty):
 # The blocked search itself, on sizes where it samples.
 
 N_DOCUMENTS, N_QUERIES, WIDTH = 9_000, 150, 48
+COMMON = {"spread": 0.0, "usual": 0.7, "narrow": 50.0}
+"""How far all vectors point the same way."""
 
 
 def big(seed=0, common=0.7):
@@ -289,13 +307,18 @@ def assert_same_run(ours, theirs, tolerance):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("half", [False, True], ids=["single", "half"])
-@pytest.mark.parametrize("common", [0.0, 0.7, 50.0], ids=["spread", "usual", "narrow"])
-@pytest.mark.parametrize("k", [1, 10, 120])
-def test_the_blocked_search_is_exact(monkeypatch, half, common, k):
+@pytest.mark.parametrize(
+    ("k", "spread", "half"),
+    these_first(
+        product((1, 10, 120), COMMON, (False, True)),
+        *product((10,), COMMON, (False, True)),
+        *product((1, 120), ["usual"], (False, True)),
+    ),
+)
+def test_the_blocked_search_is_exact(monkeypatch, half, spread, k):
     monkeypatch.setattr(nearest, "_QUERIES_AT_ONCE", 64)
     monkeypatch.setattr(nearest, "_LEAST_SPAN", 25)
-    queries, docs, hidden = big(common=common)
+    queries, docs, hidden = big(common=COMMON[spread])
     numbers = np.random.default_rng(3).permutation(N_DOCUMENTS)
     ids = ranked_ids(f"d{i:05}" for i in range(N_DOCUMENTS))
     best = TopK([str(i) for i in range(N_QUERIES)], ids, k)

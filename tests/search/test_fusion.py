@@ -7,7 +7,7 @@ import pytest
 from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
 from mteb.models import SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
-from search_calls import METADATA, corpus_of, failures, left_out, ranking, run_of
+from search_calls import METADATA, corpus_of, left_out, ranking, run_of
 from small_data import HashEncoder
 
 from patent_mteb.errors import ModelError
@@ -377,11 +377,6 @@ def test_sweep_through_mteb_evaluates_every_setting_apart(tmp_path):
     for model in models:
         mteb.evaluate(model, MockRetrievalTask(), cache=cache, co2_tracker=False)
     assert len(list(tmp_path.rglob("MockRetrievalTask.json"))) == 3
-
-
-@pytest.mark.slow
-def test_mock_run():
-    assert failures(mteb.mock_run(Hybrid.sweep(bm25("dapfam"), HashEncoder(), [Linear(0.7)])[0])) == {}
 
 
 def test_a_nested_system_leaves_documents_out_before_it_fuses_in_a_sweep_too():

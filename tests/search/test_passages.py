@@ -430,9 +430,9 @@ def test_minilm_reads_passages_that_a_document_vector_misses(minilm, caplog):
 @pytest.mark.parametrize(
     "model",
     [
-        hashed(2, "avg_top3", chunk_passages=3),
+        pytest.param(hashed(2, "avg_top3", chunk_passages=3), marks=pytest.mark.long),
         Passages(bm25(), 2),
-        Passages.sweep(Encoder(), splitter=TokenWindows(2))[1],
+        pytest.param(Passages.sweep(Encoder(), splitter=TokenWindows(2))[1], marks=pytest.mark.long),
     ],
 )
 def test_mock_run(model):

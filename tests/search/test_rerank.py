@@ -216,6 +216,7 @@ def test_ways_to_name_the_cross_encoder_agree(folder):
     assert len({model.mteb_model_meta.revision for model in found}) == 1
 
 
+@pytest.mark.slow
 def test_every_setting_and_both_parts_are_in_the_identity(folder, tmp_path):
     other = write_cross_encoder(tmp_path / "tiny", seed=1)
     second = Overlap()

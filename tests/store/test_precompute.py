@@ -168,15 +168,7 @@ def test_a_dry_run_counts_and_writes_no_vector(tmp_path, capsys):
 def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch):
     recipes.run("sophia", *world(30), tmp_path / "mine", ["queries=10"], identity=Identity("Acme"))
     monkeypatch.setenv("PATENT_MTEB_DATA", "")
-    words = [
-        "store",
-        "encode",
-        str(tmp_path / "mine"),
-        "-m",
-        "mteb/baseline-random-encoder",
-        "--store",
-        str(tmp_path / "store"),
-    ]
+    words = f"store encode {tmp_path / 'mine'} -m mteb/baseline-random-encoder --store {tmp_path / 'store'}".split()
     assert cli.main([*words, "--shard", "1/2"]) == 0
     shown = capsys.readouterr().out
     assert "Acme" in shown and " 1/2 " in shown
@@ -187,16 +179,7 @@ def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch
 def test_what_keeps_no_single_vectors_is_refused_and_what_is_not_ours_is_skipped(tmp_path, capsys):
     assert cli.main(["store", "encode", "-m", "bm25", "-t", TASKS[0], "--store", str(tmp_path / "store")]) == 2
     assert "its texts cannot be precomputed" in capsys.readouterr().err
-    words = [
-        "store",
-        "encode",
-        "-m",
-        "mteb/baseline-random-encoder",
-        "-t",
-        "NFCorpus",
-        "--store",
-        str(tmp_path / "store"),
-    ]
+    words = f"store encode -m mteb/baseline-random-encoder -t NFCorpus --store {tmp_path / 'store'}".split()
     assert cli.main(words) == 1
     assert "skipped: NFCorpus: it is not a task of this suite" in capsys.readouterr().err
 

@@ -199,6 +199,7 @@ def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
     assert not [name for name, value in row.items() if isinstance(value, float) and round(value, 3) == 0.5]
 
 
+@pytest.mark.slow
 def test_local_checkpoints_have_a_row(tmp_path):
     """mteb's own table drops them."""
     for model, value in (("local/mine", 0.3), (MODEL, 0.4)):

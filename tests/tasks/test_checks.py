@@ -72,6 +72,7 @@ def test_a_local_copy_that_counts_as_the_release_is_checked_like_it(spec):
         refuse_truncated(Source(spec.data, "local", COMMIT, Path("copy")), "test/data.parquet", 3)
 
 
+@pytest.mark.slow
 def test_dapfam_is_checked_file_by_file(tmp_path):
     root = loading.sample_root("dapfam") / "datalyes" / "DAPFAM_patent"
     with pytest.raises(DataError, match=r"corpus.parquet: the file has \d+ rows, its release 45336"):

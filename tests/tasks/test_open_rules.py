@@ -100,6 +100,7 @@ ACTIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_with_first_action_windows_share_no_query(built):
     windows = ("2021-01-01:2021-06-30", "2021-07-01:2021-12-31", "2022-01-01:2022-06-30")
     usual = [set(built(ACTIONS, window=one)[0].tables.queries) for one in windows[:2]]

@@ -6,20 +6,24 @@ torchrun and accelerate start them. Without a GPU, accelerate starts several pro
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from classes import these_first
 from safetensors.numpy import load_file
 from small_bases import write_bert
 from transformers import BertConfig
 
 RUN = """
 import os, signal, sys
+from itertools import product
 from pathlib import Path
 from transformers import TrainerCallback
 from small_jobs import job, small
@@ -74,26 +78,40 @@ def weights(out):
     return load_file(folder / "model.safetensors")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("launcher", "mini"), [("torchrun", 32), ("torchrun", 8), ("accelerate", 8)])
-def test_two_processes_equal_one(base, tmp_path, launcher, mini):
-    for number, by in ((1, ""), (2, launcher)):
-        done = run(base, tmp_path / str(number), launcher=by, mini=mini)
+@pytest.fixture(scope="module")
+def whole(base, tmp_path_factory):
+    """A function that runs two processes to the end, once for each launcher and size of a mini-batch."""
+
+    @functools.cache
+    def of(launcher, mini):
+        out = tmp_path_factory.mktemp("whole") / launcher
+        done = run(base, out, launcher=launcher, mini=mini)
         assert done.returncode == 0, done.stderr[-3000:]
-    one, two, before = weights(tmp_path / "1"), weights(tmp_path / "2"), load_file(base / "model.safetensors")
+        return out
+
+    return of
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("launcher", "mini"), these_first(product(LAUNCHERS, (32, 8)), ("torchrun", 32), ("accelerate", 8))
+)
+def test_two_processes_equal_one(base, whole, tmp_path, launcher, mini):
+    done = run(base, tmp_path / "1", launcher="", mini=mini)
+    assert done.returncode == 0, done.stderr[-3000:]
+    one, two, before = weights(tmp_path / "1"), weights(whole(launcher, mini)), load_file(base / "model.safetensors")
     moved = max(np.abs(one[name] - before[name]).max() for name in one)
     apart = max(np.abs(one[name] - two[name]).max() for name in one)
     assert apart < 2e-4 < 2e-3 < moved
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_killed_process_ends_the_run_which_resumes(base, tmp_path, launcher):
+@pytest.mark.parametrize("launcher", these_first(LAUNCHERS, "torchrun"))
+def test_a_killed_process_ends_the_run_which_resumes(base, whole, tmp_path, launcher):
     killed = run(base, tmp_path / "killed", launcher=launcher, kill=True)
     assert killed.returncode != 0 and f"{-signal.SIGKILL}" in killed.stderr
     assert not (tmp_path / "killed" / "seed-42" / "done.json").exists()
     resumed = run(base, tmp_path / "killed", launcher=launcher)
-    whole = run(base, tmp_path / "whole", launcher=launcher)
-    assert resumed.returncode == whole.returncode == 0, resumed.stderr[-3000:]
-    first, second = weights(tmp_path / "killed"), weights(tmp_path / "whole")
+    assert resumed.returncode == 0, resumed.stderr[-3000:]
+    first, second = weights(tmp_path / "killed"), weights(whole(launcher, 32))
     assert all(np.array_equal(first[name], second[name]) for name in first)
