@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import gc
 import json
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -21,9 +22,16 @@ from patent_mteb.files import write_jsonl
 from patent_mteb.models.loading import training_record
 from patent_mteb.training import corpus as corpora
 from patent_mteb.training import multitask
-from patent_mteb.training.recipes import RECIPES
+from patent_mteb.training.recipes import RECIPES, settings_for
 
-SIZES = {"train": 120, "validation": 12}
+MEASURES = {
+    "mse": "if every text gets the mean",
+    "late": "MaxSim",
+    "late-distillation": "MaxSim",
+    "sparse": "sparse",
+    "reranker": "reranked",
+}
+SIZES = {"train": 120, "validation": 12, "test": 60}
 TINY = ["batch=8", "accumulation=1", "mini_batch=8", "max_length=16", "checks=1", "lr=0.001"]
 
 
@@ -72,14 +80,28 @@ def kind_of(name):
     return signal, recipe.loss, settings.swap, settings.tasks, settings.prompts, settings.pooling
 
 
+def check_card(card, recipe, chosen):
+    """A card has the scores before and after, and names every deviation from the recipe and nothing else."""
+    assert len(re.findall(r"^\| held-out .*\[[+-]\d.*\] \|$", card.partition("## Scores")[2], re.MULTILINE)) >= 2
+    deviations = card.partition("Differences from the recipe:")[2]
+    stated, changed = asdict(recipe.settings), asdict(chosen)
+    for key in stated:
+        assert (f"* {key}={changed[key]} instead of {stated[key]}\n" in deviations) == (changed[key] != stated[key]), (
+            key
+        )
+    assert "* at most 2 steps\n" in deviations and "is none of the paper's" in deviations
+    assert ("fp16 needs a GPU" in deviations) == (recipe.settings.precision == "fp16")
+    assert ("8bit needs a GPU" in deviations) == recipe.settings.optimiser.endswith("8bit")
+    assert recipe.open in card
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", one_of_each(RECIPES, kind_of))
-def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, tmp_path, monkeypatch):
+def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, tmp_path, monkeypatch, capsys):
     recipe = RECIPES[name]
     base = bases.get(recipe.loss, bases[""])
-    options = [word for setting in TINY for word in ("--set", setting)]
-    if recipe.loss == "mse":
-        options += ["--set", "width=8", "--set", "pca_sample=64", "--set", "pca_batch=32"]
+    settings = [*TINY, *(["width=8", "pca_sample=64", "pca_batch=32"] if recipe.loss == "mse" else [])]
+    options = [word for setting in settings for word in ("--set", setting)]
     if recipe.signal == "paraphrase":
         write_jsonl(
             tmp_path / "said.jsonl",
@@ -92,16 +114,14 @@ def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, t
     monkeypatch.setattr(multitask, "world_of", lambda corpus: world)
     asked = f"train {name} sample -m {base} --out {tmp_path / 'run'} --max-steps 2 --drop-leaks".split()
     assert main([*asked, *options, "--device", "cpu", "-v", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert "R0" in printed and MEASURES.get(recipe.loss, "held-out") in printed and re.search(r"[+-]\d\.\d{4}", printed)
 
     (checkpoint,) = (tmp_path / "run" / "models").iterdir()
     record = training_record(checkpoint)
-    card = (checkpoint / "README.md").read_text()
-    for phrase in (
-        "at most 2 steps",
-        f"batch=8 instead of {recipe.settings.batch}",
-        f"base {base.name} is none of the paper's",
-    ):
-        assert phrase in card and any(found.startswith(phrase) for found in record["deviations"])
+    check_card((checkpoint / "README.md").read_text("utf-8"), recipe, settings_for(recipe, settings))
+    assert record["recipe"] == name and record["steps"] == 2
+    assert any(one.startswith(f"base {base.name} is none of the paper's") for one in record["deviations"])
     if name.startswith("wipo-"):
         counts = dict(zip(("wipo-r1", "wipo-r2", "wipo-r3"), naive_counts(corpus, "train"), strict=True))
         assert record["pairs"]["train"] == counts.get(name, sum(counts.values())), (
