@@ -51,7 +51,6 @@ NAMES = {
     "mteb.models.instruct_wrapper": "InstructSentenceTransformerModel",
     "mteb.models.model_implementations.random_baseline": "RandomEncoderBaseline",
     "mteb.models.model_meta": "ModelMeta ScoringFunction",
-    "mteb.models.models_protocols": "EncoderProtocol",
     "mteb.models.sentence_transformer_wrapper": "CrossEncoderWrapper SparseEncoderWrapper",
     "mteb.results": "TaskResult",
     "mteb.similarity_functions": "cos_sim pairwise_cos_sim",

@@ -44,6 +44,7 @@ ON_DATA = [
     "store verify --store store",
     "store prune --store store --older-than 9",
     f"runs candidates {OWN} -m bm25 --out candidates",
+    "contamination --write leak-index",
     "report results --html site",
     "report results --html site --anonymous",
     "publish board results board",
