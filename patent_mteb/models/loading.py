@@ -330,9 +330,8 @@ BACKENDS: dict[str, tuple[str, ...]] = {
 """Backends that can run an encoder, with the packages that each needs."""
 
 _INSTALL = {
-    "onnx": "use another backend, or in an environment of its own pip install 'sentence-transformers[onnx]<6'"
-    " (optimum-onnx 0.1 excludes the transformers 5 of sentence-transformers 6)",
-    "openvino": "pip install 'optimum-intel[openvino]>=2.2'",
+    "onnx": "use openvino: optimum-onnx 0.1 excludes the transformers 5 of sentence-transformers 6",
+    "openvino": "in an environment of its own pip install . 'optimum-intel[openvino]>=2.2', with transformers 5.5",
 }
 
 _ADAPTERS = ("allenai/specter2", "allenai/specter2_classification")
