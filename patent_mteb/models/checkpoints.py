@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-import polars as pl
+from typing import Any, Literal
 
 from patent_mteb.models.prompts import TABLE_11
 
@@ -42,9 +41,15 @@ _RETRIEVAL = frozenset(row for row in _NO_CLASSES if not row.startswith("para_")
 _TRAINED_ON = {None: frozenset(), "unknown": None, "all": _TRAINED, "no classes": _NO_CLASSES, "retrieval": _RETRIEVAL}
 
 
+_FLAGS = dict.fromkeys(("modules", "head", "tagged", "tagged_in_paper"), "true".__eq__)
+_TYPES: dict[str, Callable[[str], Any]] = {"dim": int, "max_tokens": int, "parameters": float, **_FLAGS}
+
+
 def _read() -> Iterator[Checkpoint]:
-    for row in pl.read_csv(Path(__file__).with_suffix(".csv"), infer_schema_length=None).iter_rows(named=True):
-        yield Checkpoint(**row | {"trained_on": _TRAINED_ON[row["trained_on"]]})
+    # not by polars, whose threads a process that imports mteb could then no longer fork
+    for row in csv.DictReader(Path(__file__).with_suffix(".csv").read_text("utf-8").splitlines()):
+        values: dict[str, Any] = {name: _TYPES.get(name, str)(text) if text else None for name, text in row.items()}
+        yield Checkpoint(**values | {"trained_on": _TRAINED_ON[values["trained_on"]]})
 
 
 CHECKPOINTS: dict[str, Checkpoint] = {checkpoint.name: checkpoint for checkpoint in _read()}
