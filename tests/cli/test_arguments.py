@@ -97,6 +97,7 @@ REQUIRED = {
     "publish board": ["r", "o"],
     "publish check": ["b"],
     "publish anonymous": ["r", "o"],
+    "contamination": ["records"],
     "publish mteb": ["d"],
     "publish beir": ["x", "d"],
     "edition build": ["open-us", "r", "o", "--window", "2026"],
