@@ -84,7 +84,7 @@ def whole(base, tmp_path_factory):
 
     @functools.cache
     def of(launcher, mini):
-        out = tmp_path_factory.mktemp("whole") / launcher
+        out = tmp_path_factory.mktemp("whole") / f"{launcher}-{mini}"  # a script accelerate.py would be its import
         done = run(base, out, launcher=launcher, mini=mini)
         assert done.returncode == 0, done.stderr[-3000:]
         return out
