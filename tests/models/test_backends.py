@@ -76,7 +76,7 @@ def test_a_given_precision_is_kept_and_torch_must_load(measure):
 
 def test_the_remedy_for_missing_packages_can_be_installed(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    for backend, said in (("onnx", "an environment of its own"), ("openvino", "optimum-intel")):
+    for backend, said in (("onnx", "use openvino"), ("openvino", "an environment of its own pip install")):
         with pytest.raises(ModelError, match=said):
             loading._backend_arguments(backend, None, {})
     with pytest.raises(ModelError, match="is not an encoder"):
