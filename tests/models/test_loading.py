@@ -68,5 +68,5 @@ def test_what_a_model_cannot_be_run_by_is_refused(given, message):
 
 def test_a_backend_whose_packages_are_missing_names_them(minilm_dir, monkeypatch):
     monkeypatch.setattr("patent_mteb.models.loading.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match="needs optimum and onnxruntime. Remedy: use openvino"):
+    with pytest.raises(ModelError, match=r"needs optimum and onnxruntime\. Remedy: use openvino"):
         load(str(minilm_dir), backend="onnx")
