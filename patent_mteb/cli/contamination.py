@@ -13,7 +13,7 @@ from patent_mteb.cli.options import SESSION, Session
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
-    from patent_mteb.training.leaks import LeakRecord
+    from patent_mteb.training.leaks import LeakRecord, MeasuredSet
 
 
 @command(
@@ -42,11 +42,9 @@ def contamination(
     """
     if write is not None:
         return _write(write)
-    from patent_mteb.data.loading import DATA_VARIABLE
-
-    assert what is not None
     from patent_mteb.models.loading import training_record
 
+    assert what is not None
     path = Path(what)
     is_data = path.is_file() or (
         path.is_dir() and not (path / "config.json").is_file() and not (path / "modules.json").is_file()
@@ -54,15 +52,24 @@ def contamination(
     if not is_data:
         return _declared(what, training_record(path) if path.is_dir() else None)
     from patent_mteb.training.contamination import read_indexes, training_items
-    from patent_mteb.training.leaks import check_items, registered
+    from patent_mteb.training.leaks import check_items
 
-    sets, absent = (list(read_indexes(index)), []) if index else registered()
-    if not sets:
-        problem = "no test set is on this machine, so nothing can be checked"
-        raise DataError(problem, remedy=f"set {DATA_VARIABLE} to a directory of benchmarks, or give --index DIR")
+    sets, absent = (read_indexes(index), []) if index else _registered("checked", ", or give --index DIR")
     _, record = check_items(training_items(path), {}, sets, absent)
     _show(record)
     return 1 if record.leaking else 0
+
+
+def _registered(purpose: str, other: str = "") -> tuple[list[MeasuredSet], list[str]]:
+    """The test sets on this machine, and the names of the absent ones."""
+    from patent_mteb.data.loading import DATA_VARIABLE
+    from patent_mteb.training.leaks import registered
+
+    sets, absent = registered()
+    if not sets:
+        problem = f"no test set is on this machine, so nothing can be {purpose}"
+        raise DataError(problem, remedy=f"set {DATA_VARIABLE} to a directory of benchmarks{other}")
+    return sets, absent
 
 
 def _show(record: LeakRecord) -> None:
@@ -84,9 +91,8 @@ def _show(record: LeakRecord) -> None:
 
 def _write(folder: Path) -> int:
     from patent_mteb.training.contamination import write_indexes
-    from patent_mteb.training.leaks import registered
 
-    sets, absent = registered()
+    sets, absent = _registered("written")
     written, unreadable = write_indexes(folder, sets)
     rows = [(path, items, f"{path.stat().st_size / 1e6:.2f}") for path, items in written.items()]
     common.show(("leak index", "items", "MB"), rows, right=("items", "MB"))
