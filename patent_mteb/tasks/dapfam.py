@@ -275,6 +275,13 @@ class DAPFAMRetrieval(PatentRetrieval):
     facts = FACTS
     pair: Pair
 
+    def _set_source(self, source: Source) -> None:
+        super()._set_source(source)
+        if domain := self.pair.domain:  # the task on all relations has the same queries and documents
+            known: Any = self.metadata
+            every = known.name.partition(".limit")[0].replace(f"{domain}Retrieval", "Retrieval")
+            self.metadata = known.model_copy(update={"whole": (*known.whole, every)})
+
     def load_tables(self) -> RetrievalTables:
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
