@@ -111,7 +111,9 @@ def test_two_at_once_leave_one_whole_folder(task, tmp_path):
 
 def test_one_folder_is_of_one_system_and_depth(task, folder):
     for model, k in ((bm25("bm25s"), K), (bm25("dapfam"), K + 1)):
-        with pytest.raises(DataError, match=r"candidates of another system, depth or --limit \(candidates/30-bm25-dapfam\)"):
+        with pytest.raises(
+            DataError, match=r"candidates of another system, depth or --limit \(candidates/30-bm25-dapfam\)"
+        ):
             candidates(model, [task], folder, k)
     with pytest.raises(DataError, match="the number of candidates is 0"):
         candidates(bm25("dapfam"), [task], folder, 0)
