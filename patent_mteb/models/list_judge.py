@@ -93,8 +93,8 @@ class ListJudge(Questioner, ArraySearch):
 
     It ranks the candidates of a search; the order in which they are given is that of the first stage. In an answer,
     repeated and unknown numbers are ignored, and documents that it leaves out keep their order behind those that it
-    names; such answers are counted (``incomplete``). An answer without a ranking leaves the order of its question. Scores are ranks,
-    counted from the last one.
+    names; such answers are counted (``incomplete``). An answer without a ranking leaves the order of its question.
+    Scores are ranks, counted from the last one.
     """
 
     ranks_lists = True

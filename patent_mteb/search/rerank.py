@@ -20,6 +20,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import MtebSearch, engine
+from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
 from patent_mteb.store.pair_scores import StoredPairs, one_score
 
@@ -55,8 +56,12 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
 
 
 def second_stage(model: Any) -> Any:
-    """Return a search model (late interaction, a ranker of lists) unchanged, any other as a cross-encoder."""
-    return model if isinstance(model, ArraySearch) else as_cross_encoder(model)
+    """Return a late-interaction model or a ranker of lists unchanged, any other as a cross-encoder."""
+    return model if _ranks_candidates(model) else as_cross_encoder(model)
+
+
+def _ranks_candidates(model: Any) -> bool:
+    return isinstance(model, LateInteraction) or getattr(model, "ranks_lists", False)
 
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
@@ -114,7 +119,7 @@ class Reranked(ArraySearch):
         self.k = k
         self._first = engine(first_stage)
         self._cross_encoder = second_stage(cross_encoder)
-        cuts = isinstance(cross_encoder, ArraySearch) or getattr(self._cross_encoder, "cuts_pairs", False)
+        cuts = _ranks_candidates(cross_encoder) or getattr(self._cross_encoder, "cuts_pairs", False)
         self.max_length = max_length = None if cuts else max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
@@ -154,13 +159,12 @@ class Reranked(ArraySearch):
         """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
         model = self._cross_encoder
-        searches = isinstance(model, ArraySearch)
-        second = model if searches else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
+        second = model if _ranks_candidates(model) else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
         effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started}
-        efforts = getattr(model, "efforts", dict)()
+        efforts: dict[str, Any] = getattr(model, "efforts", dict)()
         effort |= getattr(model, "effort", dict)()  # counted by a paid reranker itself
         effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
         return replace(run, first_stage=FirstStage(first, self.k), effort=effort, efforts=efforts)
