@@ -70,7 +70,8 @@ class Questioner:
         text = {"characters": characters, "cut": "word", "prompt": digest(instruction)}
         identity = {**chat.identity, **text, **settings}
         facts = {"revision": digest(identity), "experiment_kwargs": identity, "model_type": ["cross-encoder"]}
-        name = f"chat/{re.sub(r'[^A-Za-z0-9._-]+', '-', chat.model)}"
+        method = f"-{settings['method']}" if "method" in settings else ""
+        name = f"chat/{re.sub(r'[^A-Za-z0-9._-]+', '-', chat.model)}{method}"
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "use_instructions": True, **facts})
 
     def efforts(self) -> dict[str, dict[str, Any]]:

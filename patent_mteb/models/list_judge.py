@@ -196,7 +196,7 @@ class ListJudge(Questioner, ArraySearch):
         return found
 
     def _ordered(self, answer: Answer, group: Sequence[int]) -> tuple[list[int], str]:
-        """The documents of a question in the order of its answer, and what is wrong with the answer."""
+        """The documents of a question in the order of its answer, and the problem of the answer, if any."""
         named = [] if answer.fault else [number - 1 for number in numbers_in(answer.text)]
         known = [group[number] for number in dict.fromkeys(named) if 0 <= number < len(group)]
         if not known or (self.method == "setwise" and len(set(named)) > 1):

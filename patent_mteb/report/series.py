@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import META
@@ -26,6 +27,7 @@ from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.tasks.evidence import COST
+from patent_mteb.tasks.perquery import EFFORT
 from patent_mteb.tasks.verification import evidence_of
 
 _LONGEST_NAME = 46
@@ -134,18 +136,64 @@ def _curves(
     parameter: str,
     name: Callable[[Mapping[str, Any]], str],
     shares: Sequence[str] = (),
+    x: str = "",
 ) -> list[_Curve]:
-    """Group results that have the wanted settings; ``shares`` are settings compared as shares of the parameter."""
+    """Group results that have the wanted settings; ``shares`` are settings compared as shares of the parameter.
+
+    ``x`` is a column with the places on the x axis, which are those of the parameter without it.
+    """
     found: dict[str, _Curve] = {}
-    for text, value in results.select("settings", "value").iter_rows():
+    for text, value, place in results.select("settings", "value", pl.col(x) if x else pl.lit(None)).iter_rows():
         settings = json.loads(text)
         number, systems = settings.pop(parameter, None), settings.get("parts") or []
         is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
         if is_number and len(systems) == n_systems and wanted.items() <= settings.items():
             settings |= {key: round(settings[key] / number, 3) for key in shares if number and key in settings}
             curve = found.setdefault(json.dumps(settings, sort_keys=True), _Curve(name(settings), systems, settings))
-            curve.points[number] = value
+            curve.points[place if x else number] = value
     return list(found.values())
+
+
+def budgets(view: BenchmarkView) -> pl.DataFrame:
+    """``model, what, x, value`` by what a query cost; a curve joins the depths of a reranker over one first stage."""
+    queries = pl.col("n_queries")
+    results = headline_results(view).with_columns(
+        pl.col("seconds_per_query").alias("seconds a query"),
+        *((pl.col(name) / queries).alias(f"{name} a query") for name in ("calls", "tokens", "cost")),
+    )
+
+    def name(settings: Mapping[str, Any]) -> str:
+        first, second = (without_organisation(str(part["name"])) for part in settings["parts"])
+        return f"{second} on {first}"
+
+    found = [_table([]).with_columns(what=pl.lit(""))]
+    for what in ("cost a query", "tokens a query", "calls a query", "seconds a query"):
+        curves = _curves(results.filter(pl.col(what) > 0), {"kind": "reranked"}, 2, "k", name, x=what)
+        several = [curve for curve in curves if len(curve.points) > 1]
+        found.append(_table(several).with_columns(what=pl.lit(what)))
+    return pl.concat(found)
+
+
+def spent(row: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Read what each query of a result took, by amount (:mod:`patent_mteb.search.efforts`), and all its tokens.
+
+    Amounts whose sum is not that of the result are left out.
+    """
+    if row["queries"] is None:
+        return {}
+    stated = _recorded(_entry_of(_document(Path(row["path"])), row["split"], row["subset"]), "effort")
+    with pq.ParquetFile(row["queries"]) as file:
+        names = [name for name in file.schema_arrow.names if name.startswith(EFFORT)]
+        table = file.read(columns=names)
+    found = {name.removeprefix(EFFORT): table[name].to_numpy() for name in names}
+    found = {name: each for name, each in found.items() if _sums_to(each, stated.get(name))}
+    tokens = [found[name] for name in ("input_tokens", "output_tokens") if name in found]
+    return found | ({"tokens": np.sum(tokens, axis=0)} if tokens else {})
+
+
+def _sums_to(each: np.ndarray, stated: Any) -> bool:
+    """Each amount is rounded to six decimals."""
+    return is_amount(stated) and abs(float(each.sum()) - stated) <= 1e-6 * (len(each) + 1) + 1e-9 * stated
 
 
 def _table(curves: Sequence[_Curve]) -> pl.DataFrame:

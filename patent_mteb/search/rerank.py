@@ -6,6 +6,7 @@ WIPO-AT section 3.3.5 reranks the top 100 and truncates each pair of query and d
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.efforts import total
 from patent_mteb.search.engine import MtebSearch, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
@@ -166,8 +168,9 @@ class Reranked(ArraySearch):
         effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started}
         efforts: dict[str, Any] = getattr(model, "efforts", dict)()
         effort |= getattr(model, "effort", dict)()  # counted by a paid reranker itself
-        effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
-        return replace(run, first_stage=FirstStage(first, self.k), effort=effort, efforts=efforts)
+        none = dict.fromkeys(total(efforts), 0)
+        efforts = {query: _rounded(none | efforts.get(query, {})) for query in pairs} if efforts else {}
+        return replace(run, first_stage=FirstStage(first, self.k), effort=_rounded(effort), efforts=efforts)
 
     def _with_tie_order(self, run: Run, first: Run) -> Run:
         """Order documents of one grade, a whole number, by the first stage, if the reranker gives grades."""
@@ -180,6 +183,10 @@ class Reranked(ArraySearch):
                 if document >= 0:  # each gains less than 1 by its rank in the first stage
                     scores[row, column] += (first.depth - place[int(document)]) / (first.depth + 1)
         return replace(run, scores=scores.astype(np.float32)).ordered()
+
+
+def _rounded(effort: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
 
 
 def _with_hidden(run: Run, unfiltered: Run) -> Run:

@@ -1,10 +1,13 @@
 """Fusions and passages as curves: what differs in anything but the number along the curve is another curve."""
 
+import json
+
 import pytest
 from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb.report import series
 from patent_mteb.report.collect import collect
+from patent_mteb.tasks.evidence import checksum
 
 
 def view_of(root):
@@ -67,4 +70,34 @@ def test_passages_of_one_overlap_are_a_curve(tmp_path):
         ("small, maxP (stride=0.5)", 256, 0.4),
         ("small, maxP (stride=1.0)", 64, 0.1),
         ("small, maxP (stride=1.0)", 128, 0.2),
+    ]
+
+
+def test_rerankers_by_depth_are_a_curve_of_what_a_query_took(tmp_path):
+    """x is the effort of the evidence a query; a reranker at one depth is not a curve."""
+    for name, depth, seconds, cost, value in (
+        ("fast", 5, 2.0, 0.5, 0.30),
+        ("fast", 20, 10.0, 2.5, 0.40),
+        ("slow", 5, 40.0, None, 0.35),
+        ("slow", 50, 90.0, None, 0.45),
+        ("once", 5, 1.0, 0.1, 0.2),
+    ):
+        parts = [{"name": "candidates/100-bm25", "revision": "c"}, {"name": f"chat/{name}", "revision": "r"}]
+        settings = {"kind": "reranked", "k": depth, "max_length": None, "parts": parts}
+        folder = model_folder(tmp_path, f"reranked/{depth}-{name}", settings=settings)
+        effort = {"seconds": seconds, **({} if cost is None else {"cost": cost})}
+        path = add(folder, HEADLINE, queries=[value] * 100)
+        result = json.loads(path.read_text())
+        ((entry,),) = result["scores"].values()
+        entry["evidence"] = {**entry.get("evidence", {}), "effort": effort}
+        entry["evidence"]["seal"] = checksum(entry)
+        path.write_text(json.dumps(result))
+    rows = series.budgets(view_of(tmp_path)).select("what", "model", "x", "value").rows()
+    assert rows == [
+        ("cost a query", "fast on 100-bm25", 0.005, 0.3),
+        ("cost a query", "fast on 100-bm25", 0.025, 0.4),
+        ("seconds a query", "fast on 100-bm25", 0.02, 0.3),
+        ("seconds a query", "fast on 100-bm25", 0.1, 0.4),
+        ("seconds a query", "slow on 100-bm25", 0.4, 0.35),
+        ("seconds a query", "slow on 100-bm25", 0.9, 0.45),
     ]
