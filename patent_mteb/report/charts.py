@@ -348,7 +348,6 @@ _NOTES = {
         "Seconds are those of the whole evaluation on the machine where it ran (what a store held already took none);"
         " an index holds one float32 vector a document."
     ),
-    "budget": "A line joins the depths of one reranker over one first stage; what a query took of its second stage.",
     "plane": (
         "The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score (PatentMap,"
         " Fig. 3)."
@@ -530,17 +529,7 @@ CHARTS = (
     ),
     Chart("passages", "passages", series.passages, "lines", draw.lines, "DAPFAM 7", x="tokens of a passage", log=True),
     Chart("cost", "cost and score", series.costs, "points", x="cost", log=True, facet="what"),
-    Chart(
-        "budget",
-        "rerankers by depth",
-        series.budgets,
-        "lines",
-        draw.lines,
-        x="cost a query",
-        log=True,
-        facet="what",
-        split=True,
-    ),
+    Chart("budget", "score by cost", series.query_costs, "", draw.frontier, facet="what", split=True),
     Chart(
         "plane",
         "alignment and uniformity",

@@ -329,8 +329,6 @@ def lines(
             axes.vlines(*curve.select("x", "low", "high").to_numpy().T, color=line["color"], linewidth=1, alpha=0.6)
         ends.append((model, *curve.select("x", "value").row(-1), line["color"]))
     ticks = sorted(set(frame["x"]))
-    if log and any(tick % 1 for tick in ticks):  # amounts, no settings
-        ticks = [float(f"{tick:.3g}") for tick in log_ticks(ticks[0], ticks[-1])]
     if star:
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks(np.arange(0, 1.01, 0.1))

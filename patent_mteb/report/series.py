@@ -136,42 +136,18 @@ def _curves(
     parameter: str,
     name: Callable[[Mapping[str, Any]], str],
     shares: Sequence[str] = (),
-    x: str = "",
 ) -> list[_Curve]:
-    """Group results that have the wanted settings; ``shares`` are settings compared as shares of the parameter.
-
-    ``x`` is a column with the places on the x axis, which are those of the parameter without it.
-    """
+    """Group results that have the wanted settings; ``shares`` are settings compared as shares of the parameter."""
     found: dict[str, _Curve] = {}
-    for text, value, place in results.select("settings", "value", pl.col(x) if x else pl.lit(None)).iter_rows():
+    for text, value in results.select("settings", "value").iter_rows():
         settings = json.loads(text)
         number, systems = settings.pop(parameter, None), settings.get("parts") or []
         is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
         if is_number and len(systems) == n_systems and wanted.items() <= settings.items():
             settings |= {key: round(settings[key] / number, 3) for key in shares if number and key in settings}
             curve = found.setdefault(json.dumps(settings, sort_keys=True), _Curve(name(settings), systems, settings))
-            curve.points[place if x else number] = value
+            curve.points[number] = value
     return list(found.values())
-
-
-def budgets(view: BenchmarkView) -> pl.DataFrame:
-    """``model, what, x, value`` by what a query cost; a curve joins the depths of a reranker over one first stage."""
-    queries = pl.col("n_queries")
-    results = headline_results(view).with_columns(
-        pl.col("seconds_per_query").alias("seconds a query"),
-        *((pl.col(name) / queries).alias(f"{name} a query") for name in ("calls", "tokens", "cost")),
-    )
-
-    def name(settings: Mapping[str, Any]) -> str:
-        first, second = (without_organisation(str(part["name"])) for part in settings["parts"])
-        return f"{second} on {first}"
-
-    found = [_table([]).with_columns(what=pl.lit(""))]
-    for what in ("cost a query", "tokens a query", "calls a query", "seconds a query"):
-        curves = _curves(results.filter(pl.col(what) > 0), {"kind": "reranked"}, 2, "k", name, x=what)
-        several = [curve for curve in curves if len(curve.points) > 1]
-        found.append(_table(several).with_columns(what=pl.lit(what)))
-    return pl.concat(found)
 
 
 def spent(row: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -251,6 +227,11 @@ def costs(view: BenchmarkView) -> pl.DataFrame:
     ]
     frame = pl.DataFrame(rows, schema={"model": pl.String, "what": pl.String, "x": pl.Float64, "value": pl.Float64})
     return frame.filter(pl.len().over("what") > 1)
+
+
+def query_costs(view: BenchmarkView) -> pl.DataFrame:
+    """The costs of rerankers and scored runs, as in :func:`costs`."""
+    return costs(view).filter(pl.col("what").is_in(_EFFORT))
 
 
 def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -118,7 +118,7 @@ def test_a_saved_run_of_a_list_ranker_is_scored_with_its_efforts_and_its_depths_
     assert main(["report", "results", "--plots", "--every-table", "--out", "tables"]) == 0
     shown = said(capsys)
     assert "what the queries took" in shown and "llm-listwise" in shown
-    assert list((tmp_path / "tables").rglob("*budget-cost-a-query.png"))
+    assert list((tmp_path / "tables").rglob("*budget-cost-of-the-queries.png"))
 
 
 @pytest.mark.slow

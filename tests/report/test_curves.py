@@ -73,31 +73,25 @@ def test_passages_of_one_overlap_are_a_curve(tmp_path):
     ]
 
 
-def test_rerankers_by_depth_are_a_curve_of_what_a_query_took(tmp_path):
-    """x is the effort of the evidence a query; a reranker at one depth is not a curve."""
-    for name, depth, seconds, cost, value in (
-        ("fast", 5, 2.0, 0.5, 0.30),
-        ("fast", 20, 10.0, 2.5, 0.40),
-        ("slow", 5, 40.0, None, 0.35),
-        ("slow", 50, 90.0, None, 0.45),
-        ("once", 5, 1.0, 0.1, 0.2),
+def test_costs_of_queries_are_those_of_rerankers_and_scored_runs(tmp_path):
+    """x is the effort of the evidence; an encoder has none, and a cost that one system states is not compared."""
+    add(model_folder(tmp_path, "acme/small"), HEADLINE, queries=[0.2] * 100)
+    for name, effort, value in (
+        ("reranked/5-llm", {"seconds": 40.0, "cost": 0.5, "calls": 7}, 0.30),
+        ("reranked/20-llm", {"seconds": 200.0, "cost": 2.5}, 0.40),
+        ("run/agent", {"seconds": 900.0, "input_tokens": 12, "output_tokens": 3}, 0.45),
     ):
-        parts = [{"name": "candidates/100-bm25", "revision": "c"}, {"name": f"chat/{name}", "revision": "r"}]
-        settings = {"kind": "reranked", "k": depth, "max_length": None, "parts": parts}
-        folder = model_folder(tmp_path, f"reranked/{depth}-{name}", settings=settings)
-        effort = {"seconds": seconds, **({} if cost is None else {"cost": cost})}
-        path = add(folder, HEADLINE, queries=[value] * 100)
+        path = add(model_folder(tmp_path, name), HEADLINE, queries=[value] * 100)
         result = json.loads(path.read_text())
         ((entry,),) = result["scores"].values()
         entry["evidence"] = {**entry.get("evidence", {}), "effort": effort}
         entry["evidence"]["seal"] = checksum(entry)
         path.write_text(json.dumps(result))
-    rows = series.budgets(view_of(tmp_path)).select("what", "model", "x", "value").rows()
-    assert rows == [
-        ("cost a query", "fast on 100-bm25", 0.005, 0.3),
-        ("cost a query", "fast on 100-bm25", 0.025, 0.4),
-        ("seconds a query", "fast on 100-bm25", 0.02, 0.3),
-        ("seconds a query", "fast on 100-bm25", 0.1, 0.4),
-        ("seconds a query", "slow on 100-bm25", 0.4, 0.35),
-        ("seconds a query", "slow on 100-bm25", 0.9, 0.45),
+    frame = series.query_costs(view_of(tmp_path)).sort("what", "x")
+    assert [(what, model.partition(" ")[0], x, value) for model, what, x, value in frame.rows()] == [
+        ("cost of the queries", "reranked/5-llm", 0.5, 0.3),
+        ("cost of the queries", "reranked/20-llm", 2.5, 0.4),
+        ("seconds a query of the second stage", "reranked/5-llm", 0.4, 0.3),
+        ("seconds a query of the second stage", "reranked/20-llm", 2.0, 0.4),
+        ("seconds a query of the second stage", "run/agent", 9.0, 0.45),
     ]
