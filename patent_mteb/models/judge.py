@@ -65,8 +65,7 @@ class Questioner:
         if characters < 1:
             raise ModelError(f"cannot read {characters} characters of a text. Remedy: give a positive number")
         self.chat, self.characters, self._instruction = chat, characters, instruction
-        self.unreadable: Counter[str] = Counter()
-        self._received: dict[str, tuple[str, Answer]] = {}  # by key, with the query that it was first requested for
+        self._begin()
         text = {"characters": characters, "cut": "word", "prompt": digest(instruction)}
         identity = {**chat.identity, **text, **settings}
         facts = {"revision": digest(identity), "experiment_kwargs": identity, "model_type": ["cross-encoder"]}
@@ -74,34 +73,43 @@ class Questioner:
         name = f"chat/{re.sub(r'[^A-Za-z0-9._-]+', '-', chat.model)}{method}"
         self.mteb_model_meta = ModelMeta.create_empty({"name": name, "use_instructions": True, **facts})
 
+    def _begin(self) -> None:
+        """Forget the answers of the last ranking."""
+        self.unreadable = Counter[str]()
+        self._received: dict[str, tuple[str, Answer]] = {}  # by key, with the query that it was first requested for
+        self._asked = 0
+
+    def _count(self, query: str, answer: Answer, problem: str) -> None:
+        """Count an answer, with the reason not to use it if there is one; refuse a model with many of these."""
+        self._received.setdefault(answer.key, (query, answer))
+        self._asked += 1
+        self.unreadable.update([problem] if problem else [])
+        if problem and (n := self.unreadable.total()) > max(_UNREADABLE_AT_LEAST, _UNREADABLE * self._asked):
+            kinds = ", ".join(f"{number} {kind}" for kind, number in self.unreadable.most_common())
+            raise ModelError(
+                f"{n} of {self._asked} answers of {self.chat.model} have no {self.wanted}; the last is"
+                f" {answer.text[:100]!r} ({kinds}). Remedy: use a model that follows instructions, or allow longer"
+                " answers: --request '{\"max_tokens\": 1024}'"
+            )
+
     def efforts(self) -> dict[str, dict[str, Any]]:
-        """Return the usage by query of the distinct answers since the last call of :meth:`effort`."""
+        """Return the usage by query of the distinct answers of the last ranking."""
         usages: dict[str, Usage] = {}
         for query, answer in self._received.values():
             usages[query] = usages.get(query, Usage()) + answer.usage
         return {query: self._amounts(usage) for query, usage in usages.items()}
 
     def effort(self) -> dict[str, Any]:
-        """Return the usage of the distinct answers since the last call, including cached answers."""
-        answers, self._received = [answer for _, answer in self._received.values()], {}
-        unreadable, self.unreadable = self.unreadable, Counter()
-        usage = sum((answer.usage for answer in answers), Usage())
-        kinds = {"unreadable": unreadable.total(), **({"unreadable_kinds": dict(unreadable)} if unreadable else {})}
+        """Return the usage of the distinct answers of the last ranking, including cached answers."""
+        answers = [answer for _, answer in self._received.values()]
+        kinds = {"unreadable_kinds": dict(self.unreadable)} if self.unreadable else {}
         served = models_and_days(self.chat.model, ((answer.model, answer.day) for answer in answers))
-        return self._amounts(usage) | kinds | served
+        usage = self._amounts(sum((answer.usage for answer in answers), Usage()))
+        return {**usage, "unreadable": self.unreadable.total(), **kinds, **served}
 
     def _amounts(self, usage: Usage) -> dict[str, Any]:
         cost = usage.cost(self.chat.meter.prices)
         return {**asdict(usage), **({"cost": cost} if cost else {})}
-
-    def _refuse_many(self, unreadable: Counter[str], asked: int, text: str) -> None:
-        if (n := unreadable.total()) > max(_UNREADABLE_AT_LEAST, _UNREADABLE * asked):
-            kinds = ", ".join(f"{number} {kind}" for kind, number in unreadable.most_common())
-            raise ModelError(
-                f"{n} of {asked} answers of {self.chat.model} have no {self.wanted}; the last is {text[:100]!r}"
-                f" ({kinds}). Remedy: use a model that follows instructions, or allow longer answers: --request"
-                " '{\"max_tokens\": 1024}'"
-            )
 
 
 class Judge(Questioner):
@@ -132,8 +140,8 @@ class Judge(Questioner):
         **kwargs: Any,
     ) -> NDArray[np.float64]:
         """Grade pairs of query and document. If it raises, earlier answers stay cached."""
-        goal, ids = goal_of(task_metadata), deque[str]()
-        grades, received, unreadable = list[int](), dict[str, tuple[str, Answer]](), Counter[str]()
+        goal, ids, grades = goal_of(task_metadata), deque[str](), list[int]()
+        self._begin()
 
         def questions() -> Iterator[tuple[str, str]]:
             for (query, text), (_, document) in zip(_rows(inputs1), _rows(inputs2), strict=True):
@@ -142,14 +150,9 @@ class Judge(Questioner):
 
         with contextlib.closing(self.chat.ask_all(questions())) as answers:
             for answer in tqdm(answers, desc="Grading pairs", disable=not kwargs.get("show_progress_bar", True)):
-                received.setdefault(answer.key, (ids.popleft(), answer))
                 grade = None if answer.fault else grade_in(answer.text)
-                if grade is None:
-                    unreadable[answer.fault or _NO_GRADE] += 1
+                self._count(ids.popleft(), answer, answer.fault or _NO_GRADE if grade is None else "")
                 grades.append(grade or 0)
-                self._refuse_many(unreadable, len(grades), answer.text)
-        self._received = received | self._received
-        self.unreadable.update(unreadable)
         return np.array(grades, np.float64)
 
     def _message(self, goal: str, query: str, document: str) -> str:

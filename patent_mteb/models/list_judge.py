@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -115,20 +115,20 @@ class ListJudge(Questioner, ArraySearch):
             problem = f"a {method} question compares {least} documents or more, not {self.window}"
             raise ModelError(f"{problem}. Remedy: a larger window")
         self.wanted = "order of the documents" if method == "listwise" else "number of one document"
-        self.incomplete = 0
-        self._traces: dict[str, list[dict[str, Any]]] = {}
         settings = {"method": method, "window": self.window, "characters of a query": CHARACTERS}
         settings |= {"first": _SORTED} if method == "setwise" else {}
         super().__init__(chat, _INSTRUCTIONS[method], settings, characters)
 
+    def _begin(self) -> None:
+        super()._begin()
+        self.incomplete, self._traces = 0, defaultdict[str, list[dict[str, Any]]](list)
+
     def efforts(self) -> dict[str, dict[str, Any]]:
-        traces, self._traces = self._traces, {}
-        known = super().efforts()
-        return {query: {**known.get(query, self._amounts(Usage())), "trace": trace} for query, trace in traces.items()}
+        known, nothing = super().efforts(), self._amounts(Usage())
+        return {query: {**known.get(query, nothing), "trace": trace} for query, trace in self._traces.items()}
 
     def effort(self) -> dict[str, Any]:
-        incomplete, self.incomplete = self.incomplete, 0
-        return {**super().effort(), "incomplete": incomplete}
+        return {**super().effort(), "incomplete": self.incomplete}
 
     def fixed_answers(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """Rank fixed documents without the cache; their places are the grades (:meth:`.Judge.fixed_answers`)."""
@@ -165,9 +165,7 @@ class ListJudge(Questioner, ArraySearch):
         rankings = {query: sort(len(documents), self.window) for query, documents in lists.items()}
         replies: dict[str, list[int] | None] = dict.fromkeys(rankings)
         found: dict[str, list[int]] = {}
-        received, unreadable = dict[str, tuple[str, Answer]](), Counter[str]()
-        incomplete, asked = 0, 0
-        traces: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._begin()
         while replies:
             groups: dict[str, list[int]] = {}
             for query, reply in replies.items():
@@ -178,21 +176,13 @@ class ListJudge(Questioner, ArraySearch):
             replies = {}
             with contextlib.closing(self.chat.ask_all(question(*one) for one in groups.items())) as answers:
                 for (query, group), answer in zip(groups.items(), answers, strict=True):
-                    received.setdefault(answer.key, (query, answer))
                     order, problem = self._ordered(answer, group)
-                    asked += 1
-                    incomplete += problem == _INCOMPLETE
-                    if problem and problem != _INCOMPLETE:
-                        unreadable[problem] += 1
-                        self._refuse_many(unreadable, asked, answer.text)
+                    self._count(query, answer, problem if problem != _INCOMPLETE else "")
+                    self.incomplete += problem == _INCOMPLETE
                     ids = [[lists[query][number] for number in one] for one in (group, order)]
-                    traces[query].append({"documents": ids[0], "order": ids[1], "problem": problem})
+                    self._traces[query].append({"documents": ids[0], "order": ids[1], "problem": problem})
                     replies[query] = order
                     progress.update()
-        self._received = received | self._received
-        self._traces |= traces
-        self.incomplete += incomplete
-        self.unreadable.update(unreadable)
         return found
 
     def _ordered(self, answer: Answer, group: Sequence[int]) -> tuple[list[int], str]:
