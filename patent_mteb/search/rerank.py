@@ -5,6 +5,7 @@ WIPO-AT section 3.3.5 reranks the top 100 and truncates each pair of query and d
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,6 +30,7 @@ from patent_mteb.store.pair_scores import StoredPairs, one_score
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
+logger = logging.getLogger(__name__)
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
@@ -168,6 +170,9 @@ class Reranked(ArraySearch):
         effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started}
         efforts: dict[str, Any] = getattr(model, "efforts", dict)()
         effort |= getattr(model, "effort", dict)()  # counted by a paid reranker itself
+        for problem in ("unreadable", "incomplete"):
+            if effort.get(problem):
+                logger.warning("%s: %d answers are %s", model.mteb_model_meta.name, effort[problem], problem)
         none = dict.fromkeys(total(efforts), 0)
         efforts = {query: _rounded(none | efforts.get(query, {})) for query in pairs} if efforts else {}
         return replace(run, first_stage=FirstStage(first, self.k), effort=_rounded(effort), efforts=efforts)

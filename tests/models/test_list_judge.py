@@ -116,13 +116,14 @@ def test_the_order_is_that_of_the_server(method, answer, window):
     assert max(len(shown(body)[1]) for body in server.bodies) == window
 
 
-def test_documents_that_an_answer_leaves_out_keep_their_order_behind():
+def test_documents_that_an_answer_leaves_out_keep_their_order_behind(caplog):
     """Window of 12 documents: repeated and unknown numbers are ignored, and such answers are counted."""
     with chat_server(lambda body: "[5] > [99] > [2] > [5] > [0]") as (url, _):
         run = run_of(Reranked(First(), judge(url, "listwise"), k=12), CORPUS, QUERIES, top_k=12)
     rest = [number for number in range(12) if number not in (4, 1)]
     assert [document for document, _ in run.ranking("qa")] == [f"d{number}" for number in [4, 1, *rest]]
     assert (run.effort["incomplete"], run.effort["unreadable"]) == (2, 0)
+    assert "chat/org-model-listwise: 2 answers are incomplete" in caplog.text and "unreadable" not in caplog.text
 
 
 @pytest.mark.parametrize(("method", "last"), [("listwise", {8, 9, 10, 11}), ("setwise", {3, 10, 11})])
