@@ -25,7 +25,7 @@ class Judgement(NamedTuple):
     query_id: str
     doc_id: str
     relevance: int
-    iteration: str = "0"
+    iteration: str
 
 
 class IrDataset:
@@ -34,8 +34,8 @@ class IrDataset:
     Example:
         >>> from patent_mteb.experiments.ir_dataset import IrDataset
         >>> dataset = IrDataset("PatentMapAbsToAbsRetrieval.sample")
-        >>> dataset.docs_count(), dataset.queries_count(), next(dataset.qrels_iter()).relevance
-        (564, 25, 1)
+        >>> len(list(dataset.queries_iter())), next(dataset.qrels_iter()).relevance
+        (25, 1)
     """
 
     def __init__(self, task: PatentRetrieval | str) -> None:
@@ -54,16 +54,7 @@ class IrDataset:
 
     def qrels_iter(self) -> Iterator[Judgement]:
         scored = self.tables.scored.items()
-        return (Judgement(query, key, gain) for query, judged in scored for key, gain in judged.items())
-
-    def docs_count(self) -> int:
-        return len(self.tables.corpus)
-
-    def queries_count(self) -> int:
-        return len(self.tables.scored)
-
-    def qrels_count(self) -> int:
-        return sum(map(len, self.tables.scored.values()))
+        return (Judgement(query, key, gain, "0") for query, judged in scored for key, gain in judged.items())
 
     def sees(self, query: str, document: str) -> bool:
         """Whether a ranking may have a document: not of its query's family, and public before it with a gate."""
