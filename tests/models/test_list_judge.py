@@ -222,6 +222,15 @@ def test_a_spent_budget_is_continued_and_nothing_is_asked_twice(tmp_path, method
     ]
 
 
+def test_an_answer_that_two_queries_share_counts_for_the_first(tmp_path):
+    with chat_server(ordered) as (url, server), closing(Answers(tmp_path / "answers.sqlite")) as answers:
+        same = {"qa": "a pump", "qb": "a pump"}
+        run = run_of(Reranked(First(), judge(url, "listwise", answers, window=6), k=12), CORPUS, same, top_k=12)
+    assert run.effort["calls"] == len(server.bodies) == 3 and run.to_dict()["qa"] == run.to_dict()["qb"]
+    assert [run.efforts[query]["calls"] for query in same] == [3, 0]
+    assert [len(run.efforts[query]["trace"]) for query in same] == [3, 3]
+
+
 def test_every_setting_is_its_identity_and_long_texts_end_with_a_word():
     with chat_server(lambda body: "[1] > [2]") as (url, server):
         texts = {"d0": "rotor blade of steel", "d1": "x" * 30}
