@@ -236,6 +236,8 @@ def test_candidates_of_a_whole_task_serve_a_limited_one(tmp_path, caplog):
     system, queries, context = small.searching(Candidates(tmp_path))
     found = [run.to_dict() for run in system.rank_both(queries, K, context)]
     assert found == naive and len(found[0]) == 7
+    first = system.rank(queries, 5, context).to_dict()
+    assert first == {query: dict(list(kept.items())[:5]) for query, kept in naive[0].items()}, "cut behind the drop"
     dropped = sum(len(both[0][query]) - len(kept) for query, kept in naive[0].items())
     least, most = min(map(len, naive[0].values())), max(map(len, naive[0].values()))
     assert f"{dropped} candidates that are not documents of {small.metadata.name} are dropped" in caplog.text
