@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def test_every_example_of_the_page_is_tested():
         "ir_measures",
         "ranx",
         "BEIR",
+        "ir_datasets",
         "datasets",
         "PyTerrier",
         ST,
@@ -89,6 +91,34 @@ def test_beir_computes_the_score_of_the_task_and_datasets_reads_the_folder(names
     tables = names["task"].tables
     assert set(found["documents"]["_id"]) == set(tables.corpus)
     assert len(found["pairs"]) == sum(map(len, tables.scored.values()))
+
+
+@pytest.mark.slow
+def test_the_interface_of_ir_datasets_has_all_of_a_task(names, tmp_path):
+    """Field by field as ir_datasets' own reader of the exported BEIR files, and ir_measures on it has the score."""
+    import ir_measures
+
+    TrecQrels = pytest.importorskip("ir_datasets.formats").TrecQrels
+
+    from patent_mteb.experiments.beir_folder import write_task
+    from patent_mteb.experiments.ir_dataset import IrDataset
+
+    assert shown("ir_datasets", names)[ir_measures.nDCG @ 10] == pytest.approx(stated(names), abs=1e-9)
+    dataset = IrDataset(TASK)
+    note = write_task(TASK, tmp_path / "beir")
+    iterators = (dataset.docs_iter(), dataset.queries_iter(), dataset.qrels_iter())
+    assert [sum(1 for _ in one) for one in iterators] == [note[of] for of in ("documents", "queries", "judgements")]
+    corpus = [json.loads(line) for line in (tmp_path / "beir/corpus.jsonl").open()]
+    assert [(document["_id"], document["text"]) for document in corpus] == [tuple(one) for one in dataset.docs_iter()]
+    queries = [json.loads(line) for line in (tmp_path / "beir/queries.jsonl").open()]
+    assert [(query["_id"], query["text"]) for query in queries] == [tuple(one) for one in dataset.queries_iter()]
+    _, *rows = (line.split() for line in (tmp_path / "beir/qrels/test.tsv").open())
+    ours = [(one.query_id, one.doc_id, one.relevance) for one in dataset.qrels_iter()]
+    assert ours == [(query, document, int(gain)) for query, document, gain in rows]
+    assert set(TrecQrels(None, {}).qrels_cls()._fields) == set(next(dataset.qrels_iter())._fields)
+    excluded = [tuple(line.split()) for line in (tmp_path / "beir/excluded.tsv").open()][1:]
+    assert excluded and not any(dataset.sees(*pair) for pair in excluded)
+    assert all(dataset.sees(query, document) for query, document, _ in ours)
 
 
 @pytest.mark.slow

@@ -118,6 +118,12 @@ class RunOptions(LanguageModel, _Composition, WithStore, Loading, _Usual):
     """Candidates of 'patent-mteb runs candidates'; -m is the reranker of them."""
     chat_endpoint: Annotated[str | None, Parameter(group=_RERANKING, metavar="URL")] = None
     """The reranker is the language model of this name at this address."""
+    chat_method: Annotated[Literal["pointwise", "listwise", "setwise"], Parameter(group=_RERANKING)] = "pointwise"
+    """It grades each document, orders windows of documents (RankGPT), or names the best of a set."""
+    window: Annotated[int | None, WHOLE, Parameter(group=_RERANKING)] = None
+    """Documents of a question: 20 listwise, 4 setwise."""
+    characters: Annotated[int | None, WHOLE, Parameter(group=_RERANKING)] = None
+    """Characters of a document that the language model reads: 8,000 pointwise, else 2,000."""
     overwrite_strategy: Annotated[Overwriting, Parameter(group=_RESULTS)] = "only-missing"
     """Action where a result exists."""
     prediction_folder: Annotated[Path | None, Parameter(group=_RESULTS, metavar="DIR")] = None
@@ -153,6 +159,10 @@ def run_tasks(options: RunOptions) -> int:
         raise ModelError(
             "--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m and --candidates"
         )
+    if not options.chat_endpoint and (others := _changed(options, ("chat_method", "window", "characters"))):
+        raise ModelError(f"{', '.join(others)}: only for a language model. Remedy: name its --chat-endpoint")
+    if options.chat_method == "pointwise" and options.window is not None:
+        raise ModelError("--window is for --chat-method listwise and setwise. Remedy: name one of them")
     if options.dry_run and (options.candidates or options.chat_endpoint):
         raise ModelError(
             "--dry-run counts texts to encode, and rerankers encode none. Remedy: try --limit, or a small"
@@ -227,8 +237,13 @@ def _model(options: RunOptions) -> Any:
 def _reranker(options: RunOptions, name: str, load: Callable[[str], Any]) -> Any:
     """Return the language model of this name at the address of the options, or load the model."""
     from patent_mteb.models.judge import Judge
+    from patent_mteb.models.list_judge import ListJudge
 
-    return Judge(options.chat(options.chat_endpoint, name)) if options.chat_endpoint else load(name)
+    if not options.chat_endpoint:
+        return load(name)
+    chat, method = options.chat(options.chat_endpoint, name), options.chat_method
+    length = {} if options.characters is None else {"characters": options.characters}
+    return Judge(chat, **length) if method == "pointwise" else ListJudge(chat, method, window=options.window, **length)
 
 
 def _changed(options: RunOptions, names: Sequence[str]) -> list[str]:

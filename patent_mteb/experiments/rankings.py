@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from patent_mteb.experiments.run import evaluate_into, scores_of, unable, unload
 from patent_mteb.identity import version
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.metrics.significance import too_small
-from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
+from patent_mteb.search.candidates import Candidates, data_of, is_limited, manifest_of, system_of, write_candidates
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
 from patent_mteb.search.trec import Order
@@ -145,10 +145,10 @@ def candidates(
     if k < 1:
         raise DataError(f"the number of candidates is {k}", remedy="give a positive number")
     model = with_current_settings(model, encode_kwargs)
-    _refuse_others(folder, model, k)
+    names = [task if isinstance(task, str) else task.metadata.name for task in tasks]
+    _refuse_others(folder, model, k, {is_limited(name) for name in names})
     done = []
-    for place, given in enumerate(tasks, start=1):
-        name = given if isinstance(given, str) else given.metadata.name
+    for place, (name, given) in enumerate(zip(names, tasks, strict=True), start=1):
         logger.info("[%d/%d] %s", place, len(tasks), name)
         try:
             task = retrieval_task(given)
@@ -161,14 +161,14 @@ def candidates(
     return done
 
 
-def _refuse_others(folder: Path, model: MTEBModels, k: int) -> None:
+def _refuse_others(folder: Path, model: MTEBModels, k: int, limited: Set[bool]) -> None:
     if not any(folder.glob("*.json")):
         return
     existing = Candidates(folder)
     manifest = manifest_of(folder, existing.tasks[0]) or {}
-    if manifest.get("system") != system_of(model.mteb_model_meta) or existing.k != k:
+    if (manifest.get("system"), existing.k, {existing.limited}) != (system_of(model.mteb_model_meta), k, limited):
         raise DataError(
-            f"the folder has candidates of another system or depth ({existing.mteb_model_meta.name})",
+            f"the folder has candidates of another system, depth or --limit ({existing.mteb_model_meta.name})",
             path=folder,
             remedy="name another folder",
         )

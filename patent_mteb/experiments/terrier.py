@@ -14,7 +14,7 @@ import pyterrier as pt
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
-from patent_mteb.patents.corpus import Texts
+from patent_mteb.experiments.ir_dataset import IrDataset
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
@@ -37,23 +37,17 @@ class TerrierTask(pt.datasets.Dataset):  # type: ignore[misc]
     """One task: documents with ``docno`` and ``text``, topics and qrels of the scored queries."""
 
     def __init__(self, task: PatentRetrieval) -> None:
-        self.task = task
-
-    @property
-    def _tables(self) -> Any:
-        self.task.load_data()
-        return self.task.tables
+        self.task, self._dataset = task, IrDataset(task)
 
     def get_corpus_iter(self, *, verbose: bool = True) -> Iterator[dict[str, str]]:
-        return ({"docno": key, "text": text} for key, text in Texts.of(self._tables.corpus).items())
+        return ({"docno": key, "text": text} for key, text in self._dataset.docs_iter())
 
     def get_topics(self, variant: str | None = None) -> pd.DataFrame:
-        tables = self._tables
-        return pd.DataFrame([(query, tables.queries[query]) for query in tables.scored], columns=["qid", "query"])
+        return pd.DataFrame(self._dataset.queries_iter()).set_axis(["qid", "query"], axis=1)
 
     def get_qrels(self, variant: str | None = None) -> pd.DataFrame:
-        rows = [(query, key, gain) for query, judged in self._tables.scored.items() for key, gain in judged.items()]
-        return pd.DataFrame(rows, columns=["qid", "docno", "label"])
+        names = ["qid", "docno", "label", "iteration"]
+        return pd.DataFrame(self._dataset.qrels_iter()).set_axis(names, axis=1)[names[:3]]
 
     def info_url(self) -> str | None:
         return self.task.metadata.reference
@@ -62,11 +56,6 @@ class TerrierTask(pt.datasets.Dataset):  # type: ignore[misc]
         """Return a transformer that drops what a query must not see: its family, and later documents with a gate."""
 
         def drop(results: pd.DataFrame) -> pd.DataFrame:
-            tables = self._tables
-            kept = [
-                key not in tables.hidden.get(query, ()) and (not tables.gate or tables.gate.admits(query, key))
-                for query, key in zip(results["qid"], results["docno"], strict=True)
-            ]
-            return pt.model.add_ranks(results[kept])
+            return pt.model.add_ranks(results[list(map(self._dataset.sees, results["qid"], results["docno"]))])
 
         return pt.apply.generic(drop)

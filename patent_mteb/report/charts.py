@@ -529,6 +529,7 @@ CHARTS = (
     ),
     Chart("passages", "passages", series.passages, "lines", draw.lines, "DAPFAM 7", x="tokens of a passage", log=True),
     Chart("cost", "cost and score", series.costs, "points", x="cost", log=True, facet="what"),
+    Chart("budget", "score by cost", series.query_costs, "", draw.frontier, facet="what", split=True),
     Chart(
         "plane",
         "alignment and uniformity",

@@ -137,7 +137,8 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     about, measure = _described(view, chart)
     title = f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}"
     title = view.data_source.titled(title)
-    known = {"title": title, "measure": measure, "label": chart.x, "log": chart.log, "lower": chart.lower}
+    label = value if value and chart.facet == "what" else chart.x  # as on the page
+    known = {"title": title, "measure": measure, "label": label, "log": chart.log, "lower": chart.lower}
     arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     name = slug(view.data_source.name, view.name, chart.name, value)
     return Plot(name, title, view.data_source.name, view.name, draw(frame, **(arguments | dict(chart.options(view)))))

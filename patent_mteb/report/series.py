@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import META
@@ -26,6 +27,7 @@ from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.tasks.evidence import COST
+from patent_mteb.tasks.perquery import EFFORT
 from patent_mteb.tasks.verification import evidence_of
 
 _LONGEST_NAME = 46
@@ -148,6 +150,28 @@ def _curves(
     return list(found.values())
 
 
+def spent(row: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Read what each query of a result took, by amount (:mod:`patent_mteb.search.efforts`), and all its tokens.
+
+    Amounts whose sum is not that of the result are left out.
+    """
+    if row["queries"] is None:
+        return {}
+    stated = _recorded(_entry_of(_document(Path(row["path"])), row["split"], row["subset"]), "effort")
+    with pq.ParquetFile(row["queries"]) as file:
+        names = [name for name in file.schema_arrow.names if name.startswith(EFFORT)]
+        table = file.read(columns=names)
+    found = {name.removeprefix(EFFORT): table[name].to_numpy() for name in names}
+    found = {name: each for name, each in found.items() if _sums_to(each, stated.get(name))}
+    tokens = [found[name] for name in ("input_tokens", "output_tokens") if name in found]
+    return found | ({"tokens": np.sum(tokens, axis=0)} if tokens else {})
+
+
+def _sums_to(each: np.ndarray, stated: Any) -> bool:
+    """Each amount is rounded to six decimals."""
+    return is_amount(stated) and abs(float(each.sum()) - stated) <= 1e-6 * (len(each) + 1) + 1e-9 * stated
+
+
 def _table(curves: Sequence[_Curve]) -> pl.DataFrame:
     rows = [
         (name, float(number), value)
@@ -203,6 +227,11 @@ def costs(view: BenchmarkView) -> pl.DataFrame:
     ]
     frame = pl.DataFrame(rows, schema={"model": pl.String, "what": pl.String, "x": pl.Float64, "value": pl.Float64})
     return frame.filter(pl.len().over("what") > 1)
+
+
+def query_costs(view: BenchmarkView) -> pl.DataFrame:
+    """The costs of rerankers and scored runs, as in :func:`costs`."""
+    return costs(view).filter(pl.col("what").is_in(_EFFORT))
 
 
 def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -37,6 +37,7 @@ from patent_mteb.report.cells import (
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.records import state_of_data
 from patent_mteb.report.rendering import COMPARED
+from patent_mteb.report.series import headline_results, spent
 from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
@@ -401,7 +402,11 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     tables = [
         replace(_by_run(view, statistics), summary=True),
         _by_task(view, statistics),
-        *(table for table in (_by_domain(view, statistics), delta_dwpi(view), _by_query_type(view)) if table.rows),
+        *(
+            table
+            for table in (_by_domain(view, statistics), delta_dwpi(view), _by_query_type(view), _costs(view))
+            if table.rows
+        ),
         *compared_tables(view, statistics),
     ]
     states = view.results.select("data", "data_revision", "data_version").unique(maintain_order=True)
@@ -584,6 +589,33 @@ def _by_query_type(view: BenchmarkView) -> Table:
     )
     title = f": query types on common queries, {measure_title(tasks[0].measure) if tasks else ''}"
     return view.table("query-types", title, columns, rows, notes=(note,), blocks=tuple(blocks))
+
+
+def _costs(view: BenchmarkView) -> Table:
+    """Return what the queries of the headline task took of a paid ranking: means, and of some the spread."""
+    known = pl.any_horizontal(pl.col("seconds_per_query", "calls", "tokens", "cost").is_not_null())
+    rows: list[tuple[Cell, ...]] = []
+    for row in headline_results(view).filter(known).sort("value", descending=True).iter_rows(named=True):
+        each, n = spent(row), row["n_queries"]
+        cell = view.cells.get((row["task"], row["run"], ""), Cell())
+        mean = {name: row[name] / n if row[name] is not None and n else None for name in ("calls", "tokens", "cost")}
+        high = {name: float(np.quantile(amounts, 0.95)) for name, amounts in each.items() if len(amounts)}
+        numbers = [Cell(mean["calls"], 1), Cell(mean["tokens"], 0), Cell(high.get("tokens"), 0)]
+        numbers += [Cell(row["seconds_per_query"], 2), Cell(high.get("seconds"), 2)]
+        numbers += [Cell(mean["cost"], 6), Cell(high.get("cost"), 6), Cell(row["cost"], 4)]
+        rows.append((Cell(row["run"]), cell, *numbers))
+    headline = view.headline
+    columns = (
+        *text_columns(model="Model"),
+        Column("score", headline.short if headline else "", further=("too_small",)),
+        *number_columns(calls="Calls", tokens="Tokens", tokens_95="95%", seconds="Seconds", seconds_95="95%"),
+        *number_columns(cost="Cost", cost_95="95%", cost_all="Cost of all"),
+    )
+    note = (
+        "Means a query of a reranker's second stage, a language model or a scored run. 95%: the quantile over the"
+        " queries, where it is known what each took."
+    )
+    return view.table("costs", ": what the queries took", columns, rows, notes=(note,))
 
 
 def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell:

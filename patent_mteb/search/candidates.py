@@ -1,13 +1,15 @@
 """Candidates of a first stage in files, which replace its search in reranking.
 
 A folder has the candidates of one system for any number of tasks: ``<Task>.<hash>.run``, ``<Task>.<hash>.whole.run``
-with nothing hidden, where anything is hidden, and the manifest ``<Task>.json``, written last.
+with nothing hidden, where anything is hidden, and the manifest ``<Task>.json``, written last. Candidates of a task also
+serve one on fewer queries or documents of it: those that it lacks are dropped, so a query may have fewer than k.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +23,9 @@ from patent_mteb.files import file_hash, load_json, write_json
 from patent_mteb.identity import compose_meta, digest, identity_of
 from patent_mteb.search import trec
 from patent_mteb.search.base import ArraySearch, SearchContext
-from patent_mteb.search.run import Run
+from patent_mteb.search.run import Results, Run
 
+logger = logging.getLogger(__name__)
 _FORMAT = 1
 _SEEN, _WHOLE = "run", "whole_run"
 _NAMES = {
@@ -128,15 +131,16 @@ class Candidates(ArraySearch):
         if not found:
             remedy = "write them: patent-mteb runs candidates -t TASK -m MODEL --out DIR"
             raise DataError("there are no candidates", path=self.folder, remedy=remedy)
-        if len({digest([one["system"], one["k"]]) for one in found}) > 1:
-            problem = f"the candidates of {found[0]['task']} and others are of several systems or depths"
-            raise DataError(problem, path=self.folder, remedy="keep a folder for each system and depth")
-        self.k = int(found[0]["k"])
+        if len({digest([one["system"], one["k"], is_limited(one["task"])]) for one in found}) > 1:
+            problem = f"the candidates of {found[0]['task']} and others are of several systems, depths or --limits"
+            raise DataError(problem, path=self.folder, remedy="keep a folder for each")
+        self.k, self.limited = int(found[0]["k"]), is_limited(found[0]["task"])
         self.tasks = [str(one["task"]) for one in found]
         system = dict(found[0]["system"])
         about = {name: system.pop(name, None) for name in ("name", "revision", "embed_dim")}
         part = ModelMeta.create_empty(overwrites={**about, "experiment_kwargs": system or None})
-        self.mteb_model_meta = compose_meta("candidates", [part], {"k": self.k}, tag=str(self.k))
+        settings = {"k": self.k, **({"limited": True} if self.limited else {})}
+        self.mteb_model_meta = compose_meta("candidates", [part], settings, tag=str(self.k))
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         return self._read(_SEEN, queries["id"][:], top_k, context)
@@ -148,23 +152,45 @@ class Candidates(ArraySearch):
 
     def _read(self, which: str, query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         task = context.task_metadata.name
-        manifest = manifest_of(self.folder, task)
-        path = self.folder / f"{task}.json"
+        names = (task, *getattr(context.task_metadata, "whole", ()))
+        manifest = next(filter(None, (manifest_of(self.folder, name) for name in names)), None)
         if manifest is None:
             name, limit, n = task.rpartition(".limit")
             remedy = "write them: patent-mteb runs candidates -t " + (f"{name} --limit {n}" if limit else task)
             raise DataError(f"there are no candidates of {task}", path=self.folder, remedy=remedy)
+        path = self.folder / f"{manifest['task']}.json"
         if top_k > self.k and self.k < len(self.doc_ids):
             problem = f"the candidates are the best {self.k}, and {top_k} are requested"
             raise DataError(problem, path=path, remedy="write more of them")
-        now = data_of(query_ids, self.doc_ids, context)
-        if other := [message for name, message in _NAMES.items() if manifest["data"].get(name) != now[name]]:
-            problem = f"the candidates of {task} are of {', '.join(other)}"
+        whole, now = manifest["task"] != task, data_of(query_ids, self.doc_ids, context)
+        compared = ("revision", "gate") if whole else _NAMES
+        if other := [_NAMES[name] for name in compared if manifest["data"].get(name) != now[name]]:
+            problem = f"the candidates of {manifest['task']} are of {', '.join(other)}"
             raise DataError(problem, path=path, remedy="write them again, on these data")
         entry = manifest["files"].get(which) or manifest["files"][_SEEN]
         run = self.folder / Path(str(entry["name"])).name
         if not run.is_file() or file_hash(run) != entry["sha256"]:
             problem = f"{run.name} is not the file that the candidates' manifest names"
             raise DataError(problem, path=path, remedy="write the candidates again; do not edit files in their folder")
-        found = {query: dict[str, float]() for query in query_ids} | trec.read_run(run, first=top_k)
+        read = trec.read_run(run, first=None if whole else top_k)
+        found = {query: read.get(query, {}) for query in query_ids}
+        if whole:
+            if which == _SEEN and any(context.hidden.get(query, set()) & one.keys() for query, one in found.items()):
+                problem = f"the candidates of {manifest['task']} are of {_NAMES['hidden']}"
+                raise DataError(problem, path=path, remedy="write them again, on these data")
+            found = self._restricted(found, task, path)
         return replace(Run.from_dict(found, query_ids, self.doc_ids).top(top_k), task=task)
+
+    def _restricted(self, found: Results, task: str, path: Path) -> Results:
+        """The candidates that are documents of a smaller task, with the number of those that are not."""
+        known = set(self.doc_ids)
+        kept = {query: {key: score for key, score in one.items() if key in known} for query, one in found.items()}
+        if dropped := sum(map(len, found.values())) - sum(map(len, kept.values())):
+            least, most = min(map(len, kept.values())), max(map(len, kept.values()))
+            message = "%s: %d candidates that are not documents of %s are dropped; its queries have %d to %d of them"
+            logger.warning(message, path, dropped, task, least, most)
+        return kept
+
+
+def is_limited(task: str) -> bool:
+    return ".limit" in task

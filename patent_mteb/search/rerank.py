@@ -5,7 +5,9 @@ WIPO-AT section 3.3.5 reranks the top 100 and truncates each pair of query and d
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.efforts import total
 from patent_mteb.search.engine import MtebSearch, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
@@ -27,6 +30,7 @@ from patent_mteb.store.pair_scores import StoredPairs, one_score
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
+logger = logging.getLogger(__name__)
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
@@ -56,8 +60,12 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
 
 
 def second_stage(model: Any) -> Any:
-    """Return a late-interaction model unchanged, any other as a cross-encoder."""
-    return model if isinstance(model, LateInteraction) else as_cross_encoder(model)
+    """Return a late-interaction model or a ranker of lists unchanged, any other as a cross-encoder."""
+    return model if _ranks_candidates(model) else as_cross_encoder(model)
+
+
+def _ranks_candidates(model: Any) -> bool:
+    return isinstance(model, LateInteraction) or getattr(model, "ranks_lists", False)
 
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
@@ -94,8 +102,8 @@ class Reranked(ArraySearch):
 
     Args:
         first_stage: any mteb model that can search; encoders are wrapped as in mteb.
-        cross_encoder: an argument of :func:`as_cross_encoder`, or a late-interaction model, which truncates texts
-            itself.
+        cross_encoder: an argument of :func:`as_cross_encoder`, or a late-interaction model or a
+            :class:`~patent_mteb.models.list_judge.ListJudge`, which truncate texts themselves.
         k: documents that are reranked for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder.
             None leaves its own limit; a language model (:mod:`patent_mteb.models.judge`) truncates pairs itself.
@@ -106,7 +114,7 @@ class Reranked(ArraySearch):
     def __init__(
         self,
         first_stage: MTEBModels,
-        cross_encoder: LateInteraction | CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
+        cross_encoder: ArraySearch | CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
         k: int = 100,
         max_length: int | None = 512,
     ) -> None:
@@ -115,7 +123,7 @@ class Reranked(ArraySearch):
         self.k = k
         self._first = engine(first_stage)
         self._cross_encoder = second_stage(cross_encoder)
-        cuts = isinstance(cross_encoder, LateInteraction) or getattr(self._cross_encoder, "cuts_pairs", False)
+        cuts = _ranks_candidates(cross_encoder) or getattr(self._cross_encoder, "cuts_pairs", False)
         self.max_length = max_length = None if cuts else max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
@@ -128,12 +136,20 @@ class Reranked(ArraySearch):
         return self._with_tie_order(self._reranked(queries, first.to_dict(), self.k, context, first), first).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """Rank the first stage once, and score each pair of either ranking once."""
+        """Rank the first stage once, and score each pair of either ranking once.
+
+        The answers of a model that ranks lists depend on all documents of a list, so hidden ones are not shown to it;
+        with nothing hidden, they keep their places of the first stage.
+        """
         if not context.hidden:
             run = self.search_run(queries, top_k, context)
             return run, run
         self._first.ensure_indexed(self.corpus, context)
         seen, unfiltered = self._first.rank_both(queries, self.k, context)
+        if getattr(self._cross_encoder, "ranks_lists", False):
+            run = self._reranked(queries, seen.to_dict(), self.k, context, seen)
+            every = replace(_with_hidden(run, unfiltered), first_stage=FirstStage(unfiltered, self.k))
+            return run.top(top_k), every.top(top_k)
         found = seen.to_dict(), unfiltered.to_dict()
         either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
         scored = self._reranked(queries, either, 2 * self.k, context, seen)
@@ -146,15 +162,20 @@ class Reranked(ArraySearch):
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
         """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
-        model, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
-        second = model if late else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
+        model = self._cross_encoder
+        second = model if _ranks_candidates(model) else MtebSearch(SearchCrossEncoderWrapper(_OneScore(model)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
         effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started}
+        efforts: dict[str, Any] = getattr(model, "efforts", dict)()
         effort |= getattr(model, "effort", dict)()  # counted by a paid reranker itself
-        effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
-        return replace(run, first_stage=FirstStage(first, self.k), effort=effort)
+        for problem in ("unreadable", "incomplete"):
+            if effort.get(problem):
+                logger.warning("%s: %d answers are %s", model.mteb_model_meta.name, effort[problem], problem)
+        none = dict.fromkeys(total(efforts), 0)
+        efforts = {query: _rounded(none | efforts.get(query, {})) for query in pairs} if efforts else {}
+        return replace(run, first_stage=FirstStage(first, self.k), effort=_rounded(effort), efforts=efforts)
 
     def _with_tie_order(self, run: Run, first: Run) -> Run:
         """Order documents of one grade, a whole number, by the first stage, if the reranker gives grades."""
@@ -167,3 +188,17 @@ class Reranked(ArraySearch):
                 if document >= 0:  # each gains less than 1 by its rank in the first stage
                     scores[row, column] += (first.depth - place[int(document)]) / (first.depth + 1)
         return replace(run, scores=scores.astype(np.float32)).ordered()
+
+
+def _rounded(effort: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
+
+
+def _with_hidden(run: Run, unfiltered: Run) -> Run:
+    """The documents of ``unfiltered`` in the order of ``run``; those that ``run`` lacks keep their places."""
+    merged: Results = {}
+    for (query, ranked), found in zip(run.to_dict().items(), unfiltered.to_dict().values(), strict=True):
+        order = iter([document for document in ranked if document in found])
+        places = [next(order) if document in ranked else document for document in found]
+        merged[query] = {document: float(len(places) - place) for place, document in enumerate(places)}
+    return Run.from_dict(merged, run.query_ids, run.doc_ids)

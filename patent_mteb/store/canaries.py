@@ -152,7 +152,7 @@ def behaviours(model: Any) -> list[dict[str, Any] | None]:
 
 
 def _record(leaf: Any) -> dict[str, Any] | None:
-    if hasattr(leaf, "graded"):
+    if hasattr(leaf, "fixed_answers"):
         return _answers(leaf)
     if isinstance(leaf, StoredEncoder):  # not loaded: its last sketch
         found = Behaviour.read(leaf.noted(_NOTED))
@@ -196,7 +196,8 @@ def has_search_models(model: Any) -> bool:
 
 
 def _is_watched(leaf: Any) -> bool:
-    return isinstance(leaf, (StoredEncoder, EncoderProtocol, CrossEncoderProtocol))
+    protocols = (StoredEncoder, EncoderProtocol, CrossEncoderProtocol)
+    return isinstance(leaf, protocols) or hasattr(leaf, "fixed_answers")
 
 
 _KNOWN = "_patent_mteb_behaviour"

@@ -87,10 +87,11 @@ class PatentTaskMetadata(TaskMetadata):
     """mteb's metadata, with descriptive statistics in the user cache; mteb writes them into its own installation.
 
     ``text_parts`` are the sections of the texts by role (``query``, ``document`` or ``text``). Section tags and input
-    variants read them.
+    variants read them. ``whole`` names the tasks that have all queries and documents of this one, the nearest first.
     """
 
     text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
+    whole: tuple[str, ...] = ()
 
     @property
     def descriptive_stat_path(self) -> Path:
@@ -187,8 +188,10 @@ class PatentTask(TaskHooks, AbsTask):
         known = type(self).metadata
         base = loading.plain_name(known.name)
         languages: Any = known.eval_langs if source.subset == "default" else {source.subset: known.eval_langs}
-        name = base + source.task_suffix + (f".limit{self.limit}" if self.limit else "")
-        fields = {"name": name, "dataset": {**known.dataset, "revision": source.revision}, "eval_langs": languages}
+        unlimited = base + source.task_suffix
+        name, whole = (f"{unlimited}.limit{self.limit}", (unlimited,)) if self.limit else (unlimited, ())
+        dataset = {**known.dataset, "revision": source.revision}
+        fields = {"name": name, "dataset": dataset, "eval_langs": languages, "whole": whole}
         self.source = source
         self.metadata = known.model_copy(update=fields | (SAMPLED if source.kind == "sample" else {}))
 

@@ -275,6 +275,13 @@ class DAPFAMRetrieval(PatentRetrieval):
     facts = FACTS
     pair: Pair
 
+    def _set_source(self, source: Source) -> None:
+        super()._set_source(source)
+        if domain := self.pair.domain:  # the task on all relations has the same queries and documents
+            every = self.metadata.name.partition(".limit")[0].replace(f"{domain}Retrieval", "Retrieval")
+            whole = (*getattr(self.metadata, "whole", ()), every)
+            self.metadata = self.metadata.model_copy(update={"whole": whole})
+
     def load_tables(self) -> RetrievalTables:
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()

@@ -1,8 +1,9 @@
 """Per-query scores: one parquet file ``<Task>.queries.parquet`` next to each retrieval result, in mteb's folders.
 
 The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
-main score against the judgements of the slice (null outside). The metadata of the file name task, model, revisions and
-subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
+main score against the judgements of the slice (null outside). Where it is known what each query took, columns
+``effort:<amount>`` have it (:mod:`patent_mteb.search.efforts`). The metadata of the file name task, model, revisions
+and subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from patent_mteb.identity import NO_REVISION
 from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search import trec
+from patent_mteb.search.efforts import side_file, total, write_efforts
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.evidence import ranking_digest
 
 logger = logging.getLogger(__name__)
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
 RUNS_VARIABLE = "PATENT_MTEB_RUNS"
+EFFORT = "effort:"
 MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", *(f"recall@{k}" for k in (10, 20, 50, 100)), "pres@100")
 
 
@@ -71,6 +74,8 @@ class Evaluation:
             if main in found.scores:
                 of_query = dict(zip(found.queries, found.scores[main].tolist(), strict=True))
                 columns[f"score:{name}"] = pa.array([of_query.get(query) for query in values.queries], pa.float64())
+        for name in total(self.run.efforts):
+            columns[f"{EFFORT}{name}"] = [self.run.efforts.get(query, {}).get(name, 0) for query in values.queries]
         identity = {
             "task": self.task.name,
             "main_score": self.task.main_score,
@@ -98,12 +103,15 @@ def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> P
 
 
 def save(evaluation: Evaluation, root: Path) -> Path:
-    """Write the per-query scores, and to ``$PATENT_MTEB_RUNS`` the run and qrels in TREC format."""
+    """Write the per-query scores, and to ``$PATENT_MTEB_RUNS`` run, qrels and efforts."""
     meta, name = evaluation.model, evaluation.task.name
     path = path_of(root, meta, name, ".queries.parquet")
     write_parquet(path, evaluation.table())
     if runs := os.environ.get(RUNS_VARIABLE):
-        evaluation.run.save(path_of(Path(runs), meta, name, ".run"), tag=(meta.name or "model").replace(" ", "_"))
+        place = path_of(Path(runs), meta, name, ".run")
+        evaluation.run.save(place, tag=(meta.name or "model").replace(" ", "_"))
+        if evaluation.run.efforts:
+            write_efforts(side_file(place), evaluation.run.efforts)
         trec.write_qrels(path_of(Path(runs), meta, name, ".qrels"), evaluation.qrels)
     return path
 

@@ -93,12 +93,47 @@ def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypat
 
 
 @pytest.mark.slow
+def test_a_saved_run_of_a_list_ranker_is_scored_with_its_efforts_and_its_depths_are_a_curve(
+    candidates, tmp_path, capsys, monkeypatch
+):
+    """Scored as a run of another system, the saved ranking has the same score and effort as its reranker."""
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
+    with chat_server(lambda body: " > ".join(f"[{n}]" for n in (3, 1, 2, 4))) as (url, server):
+        chat = ["run", "-m", "llm", "--chat-endpoint", url, *candidates, "--answers", "a.sqlite", "--save-runs", "runs"]
+        chat += ["--chat-method", "listwise", "--window", "4", "--characters", "100", "--price-input", "1"]
+        for depth in ("4", "12"):
+            assert main([*chat, "--rerank-depth", depth]) == 0
+    assert all(text.count("DOCUMENT [") == 4 for text in questions(server))
+    whole, small = entry(tmp_path, "12-cand"), entry(tmp_path, "4-cand")
+    assert whole["evidence"]["effort"]["calls"] >= 5 * 25 - 9 > small["evidence"]["effort"]["calls"] >= 16
+    (run,) = (tmp_path / "runs").rglob(f"*12-cand*/**/{TASK}.run")
+    assert main(["runs", "score", str(run), "-t", TASK, "--name", "again"]) == 0
+    scored = entry(tmp_path, "again")
+    assert scored["main_score"] == whole["main_score"] and scored["ndcg_at_10"] == whole["ndcg_at_10"]
+    amounts = {"calls", "input_tokens", "output_tokens", "seconds", "cost"}
+    assert scored["evidence"]["effort"].keys() == amounts
+    for name in amounts:
+        assert scored["evidence"]["effort"][name] == pytest.approx(whole["evidence"]["effort"][name], abs=1e-4)
+    capsys.readouterr()
+    assert main(["report", "results", "--plots", "--every-table", "--out", "tables"]) == 0
+    shown = said(capsys)
+    assert "what the queries took" in shown and "llm-listwise" in shown
+    assert list((tmp_path / "tables").rglob("*budget-cost-of-the-queries.png"))
+
+
+@pytest.mark.slow
 def test_options_that_do_not_go_together(candidates, capsys):
     chat = ["--chat-endpoint", "http://localhost/v1"]
     for words, message in (
         (["run", "-t", TASK, "-m", "bm25-dapfam", *chat], "--chat-endpoint is the address of a reranker"),
         (["run", "-m", "llm", *chat, "--dry-run", *candidates], "--dry-run counts texts to encode"),
         (["run", "-m", "llm", *chat, "--fuse", "bm25", *candidates], "--fuse and --candidates exclude each other"),
+        (["run", "-m", ".", "--chat-method", "setwise", *candidates], "--chat-method: only for a language model"),
+        (["run", "-m", "llm", *chat, "--window", "4", *candidates], "--window is for --chat-method listwise and"),
+        (
+            ["run", "-m", "llm", *chat, "--chat-method", "setwise", "--window", "2", *candidates],
+            "a setwise question compares 3 documents or more, not 2",
+        ),
         (["run", "-m", "llm", *chat, "--request", "[]", *candidates], "--request is not a JSON object"),
         (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is not a server address"),
         (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "there are no candidates"),

@@ -1,11 +1,13 @@
 """``patent-mteb runs score``: the ranking of a system that is not a model."""
 
+import csv
 import datetime as dt
 import json
 import random
 from dataclasses import replace
 
 import ir_measures
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ir_measures import AP, RR, Qrel, R, nDCG
@@ -102,6 +104,67 @@ def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path
         theirs = {one.query_id: one.value for one in ir_measures.iter_calc([measure], qrels, run)}
         assert {query: own[query][name] for query in theirs} == pytest.approx(theirs, abs=1e-6)
         assert len(theirs) == len(own)
+
+
+@pytest.mark.slow
+def test_what_each_query_took_is_in_the_result_and_the_report(tmp_path, ranking, capsys, monkeypatch):
+    """The table against sums and quantiles of the lines; an edited file of per-query amounts is not believed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
+    trec(tmp_path / "agent.run", ranking)
+    dice = random.Random(5)
+    lines = [
+        {
+            "query": query,
+            "calls": dice.randint(0, 9),
+            "input_tokens": dice.randint(0, 9999),
+            "output_tokens": dice.randint(0, 99),
+            "seconds": round(dice.random() * 20, 3),
+            "cost": round(dice.random(), 4),
+            "trace": [{"tool": "search", "text": "confidential"}],
+        }
+        for query in ranking
+    ]
+    side = tmp_path / "agent.effort.jsonl"
+    side.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    score = ["runs", "score", "agent.run", "-t", TASK]
+    assert main(score) == 0
+    _, scores = filed(tmp_path)
+    (file,) = (tmp_path / "results").rglob("*.queries.parquet")
+    sums = {name: sum(line[name] for line in lines) for name in lines[0] if name not in ("query", "trace")}
+    assert scores["evidence"]["effort"] == pytest.approx(sums, abs=1e-5)
+    table = pq.read_table(file).to_pylist()
+    by_query = {line["query"]: line for line in lines}
+    assert all(row[f"effort:{name}"] == by_query[row["query"]][name] for row in table for name in sums)
+    assert not any(b"confidential" in one.read_bytes() for one in (tmp_path / "results").rglob("*") if one.is_file())
+
+    def costs():
+        capsys.readouterr()
+        assert main(["report", "results", "--format", "csv", "--out", "tables", "--every-table"]) == 0
+        (row,) = csv.DictReader(next((tmp_path / "tables").rglob("*dapfam-costs.csv")).open())
+        return row
+
+    n, row = len(lines), costs()
+    tokens = [line["input_tokens"] + line["output_tokens"] for line in lines]
+    wanted = {"calls": sums["calls"] / n, "seconds": sums["seconds"] / n, "cost": sums["cost"] / n}
+    wanted |= {"tokens": sum(tokens) / n, "cost_all": sums["cost"]}
+    for name, values in {
+        "tokens": tokens,
+        "seconds": [line["seconds"] for line in lines],
+        "cost": [line["cost"] for line in lines],
+    }.items():
+        values, place_of = sorted(values), 0.95 * (n - 1)
+        low = int(place_of)
+        wanted[f"{name}_95"] = values[low] + (place_of - low) * (values[low + 1] - values[low])
+    assert {name: float(row[name]) for name in wanted} == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+
+    edited = pq.read_table(file)
+    column = edited.schema.get_field_index("effort:cost")
+    edited = edited.set_column(column, "effort:cost", pa.array([0.0] * n))
+    pq.write_table(edited, file)
+    assert costs()["cost_95"] == "" and float(row["seconds_95"]) > 0
+    assert main([*score, "--seconds", "3"]) == 2
+    assert "leave out --seconds and --cost, or rename the file" in said(capsys)
 
 
 def test_documents_behind_the_gate_are_taken_out_with_their_number(tmp_path, caplog):

@@ -111,11 +111,13 @@ def test_two_at_once_leave_one_whole_folder(task, tmp_path):
 
 def test_one_folder_is_of_one_system_and_depth(task, folder):
     for model, k in ((bm25("bm25s"), K), (bm25("dapfam"), K + 1)):
-        with pytest.raises(DataError, match=r"has candidates of another system or depth \(candidates/30-bm25-dapfam\)"):
+        with pytest.raises(
+            DataError, match=r"candidates of another system, depth or --limit \(candidates/30-bm25-dapfam\)"
+        ):
             candidates(model, [task], folder, k)
     with pytest.raises(DataError, match="the number of candidates is 0"):
         candidates(bm25("dapfam"), [task], folder, 0)
-    (one,) = candidates(bm25("dapfam"), ["PatentMapIPCClassification.sample"], folder, K)
+    (one,) = candidates(bm25("dapfam"), ["PatentMapIPCClassification.sample"], folder / "others", K)
     assert "not a retrieval task" in one.reason
 
 
@@ -209,3 +211,66 @@ def test_the_remedy_for_missing_candidates_of_a_limited_task_can_be_typed(folder
     assert cli.main([*words, "-m", "bm25-dapfam", "--top", str(K), "--out", str(folder), "--no-store", "-v", "0"]) == 0
     system, queries, context = other.searching(Candidates(folder))
     assert system.rank(queries, K, context).query_ids
+
+
+def whole_and_limited(task, folder, queries=7):
+    """Candidates of a whole task, the limited task, and what a naive restriction of the whole search finds."""
+    candidates(bm25("dapfam"), [task], folder, K)
+    small = retrieval_task(task.metadata.name).limit_to(queries)
+    system, whole, context = task.searching(bm25("dapfam"))
+    both = [run.to_dict() for run in system.rank_both(whole, K, context)]
+    small.load_data()
+    known = set(small.tables.corpus)
+    naive = [
+        {query: {key: score for key, score in run[query].items() if key in known} for query in small.tables.scored}
+        for run in both
+    ]
+    return small, naive, both
+
+
+def test_candidates_of_a_whole_task_serve_a_limited_one(tmp_path, caplog):
+    task = retrieval_task("PatentDAPFAMTitleToTARetrieval.sample")
+    small, naive, both = whole_and_limited(task, tmp_path)
+    assert any(len(found) < K for found in naive[0].values()), "the restriction drops some"
+    caplog.clear()
+    system, queries, context = small.searching(Candidates(tmp_path))
+    found = [run.to_dict() for run in system.rank_both(queries, K, context)]
+    assert found == naive and len(found[0]) == 7
+    first = system.rank(queries, 5, context).to_dict()
+    assert first == {query: dict(list(kept.items())[:5]) for query, kept in naive[0].items()}, "cut behind the drop"
+    dropped = sum(len(both[0][query]) - len(kept) for query, kept in naive[0].items())
+    least, most = min(map(len, naive[0].values())), max(map(len, naive[0].values()))
+    assert f"{dropped} candidates that are not documents of {small.metadata.name} are dropped" in caplog.text
+    assert f"its queries have {least} to {most} of them" in caplog.text
+    with pytest.raises(DataError, match="other hidden documents"):
+        one = next(iter(found[0]))
+        system.rank(queries, K, replace(context, hidden={one: {next(iter(found[0][one]))}}))
+    other = context.task_metadata.model_copy(update={"dataset": {"path": "x", "revision": "y"}})
+    with pytest.raises(DataError, match="another revision of the data"):
+        system.rank(queries, K, replace(context, task_metadata=other))
+
+
+def test_candidates_of_all_relations_serve_in_and_out_of_domain_and_their_limited_tasks(tmp_path):
+    every = retrieval_task("PatentDAPFAMTitleToTARetrieval.sample")
+    candidates(bm25("dapfam"), [every], tmp_path, K)
+    for domain in ("In", "Out"):
+        task = retrieval_task(f"PatentDAPFAMTitleToTA{domain}Retrieval.sample")
+        assert rankings(Candidates(tmp_path), task) == rankings(bm25("dapfam"), task)
+        small = retrieval_task(task.metadata.name).limit_to(3)
+        assert small.metadata.whole == (task.metadata.name, every.metadata.name)
+        assert len(rankings(Candidates(tmp_path), small)[0]) == 3
+    with pytest.raises(DataError, match="there are no candidates of PatentDAPFAMTitleToTACRetrieval"):
+        retrieval_task("PatentDAPFAMTitleToTACRetrieval.sample").limit_to(3).rank(Candidates(tmp_path))
+
+
+def test_candidates_of_whole_and_of_limited_tasks_share_no_result_and_no_folder(tmp_path, folder):
+    task = retrieval_task("PatentDAPFAMTitleToTARetrieval.sample")
+    with pytest.raises(DataError, match="another system, depth or --limit"):
+        candidates(bm25("dapfam"), [task], folder, K)
+    candidates(bm25("dapfam"), [task], tmp_path / "whole", K)
+    metas = [Candidates(one).mteb_model_meta for one in (folder, tmp_path / "whole")]
+    assert metas[0].revision != metas[1].revision
+    for path in (tmp_path / "whole").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(DataError, match="of several systems, depths or --limits"):
+        Candidates(folder)

@@ -9,7 +9,25 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mteb.models.model_meta import ModelMeta
+
 KEY = "sk-never-written-4711"
+CORPUS = {f"d{number}": f"rotor {number}" for number in range(12)}
+QUERIES = {"qa": "a pump", "qb": "a valve"}
+
+
+class First:
+    """Finds every document, the ones with small numbers first."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "test/first", "revision": "1"})
+
+    def index(self, corpus, **kwargs):
+        self.ids = list(corpus["id"])
+
+    def search(self, queries, *, top_k, **kwargs):
+        scores = {document: 100.0 - int(document[1:]) for document in self.ids}
+        best = dict(sorted(scores.items(), key=lambda one: -one[1])[:top_k])
+        return dict.fromkeys(queries["id"], best)
 
 
 class Server:

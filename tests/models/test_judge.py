@@ -7,8 +7,7 @@ from collections import Counter
 from contextlib import closing
 
 import pytest
-from chat_server import KEY, chat_server
-from mteb.models.model_meta import ModelMeta
+from chat_server import CORPUS, KEY, QUERIES, First, chat_server
 from search_calls import ranking as ranked
 from search_calls import run_of
 
@@ -18,23 +17,6 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.judge import Judge, grade_in
 from patent_mteb.search.rerank import Reranked
 from patent_mteb.store.canaries import behaviours, difference
-
-CORPUS = {f"d{number}": f"rotor {number}" for number in range(12)}
-QUERIES = {"qa": "a pump", "qb": "a valve"}
-
-
-class First:
-    """Finds every document, the ones with small numbers first."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "test/first", "revision": "1"})
-
-    def index(self, corpus, **kwargs):
-        self.ids = list(corpus["id"])
-
-    def search(self, queries, *, top_k, **kwargs):
-        scores = {document: 100.0 - int(document[1:]) for document in self.ids}
-        best = dict(sorted(scores.items(), key=lambda one: -one[1])[:top_k])
-        return dict.fromkeys(queries["id"], best)
 
 
 def said(body):

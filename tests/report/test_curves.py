@@ -1,10 +1,13 @@
 """Fusions and passages as curves: what differs in anything but the number along the curve is another curve."""
 
+import json
+
 import pytest
 from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb.report import series
 from patent_mteb.report.collect import collect
+from patent_mteb.tasks.evidence import checksum
 
 
 def view_of(root):
@@ -67,4 +70,28 @@ def test_passages_of_one_overlap_are_a_curve(tmp_path):
         ("small, maxP (stride=0.5)", 256, 0.4),
         ("small, maxP (stride=1.0)", 64, 0.1),
         ("small, maxP (stride=1.0)", 128, 0.2),
+    ]
+
+
+def test_costs_of_queries_are_those_of_rerankers_and_scored_runs(tmp_path):
+    """x is the effort of the evidence; an encoder has none, and a cost that one system states is not compared."""
+    add(model_folder(tmp_path, "acme/small"), HEADLINE, queries=[0.2] * 100)
+    for name, effort, value in (
+        ("reranked/5-llm", {"seconds": 40.0, "cost": 0.5, "calls": 7}, 0.30),
+        ("reranked/20-llm", {"seconds": 200.0, "cost": 2.5}, 0.40),
+        ("run/agent", {"seconds": 900.0, "input_tokens": 12, "output_tokens": 3}, 0.45),
+    ):
+        path = add(model_folder(tmp_path, name), HEADLINE, queries=[value] * 100)
+        result = json.loads(path.read_text())
+        ((entry,),) = result["scores"].values()
+        entry["evidence"] = {**entry.get("evidence", {}), "effort": effort}
+        entry["evidence"]["seal"] = checksum(entry)
+        path.write_text(json.dumps(result))
+    frame = series.query_costs(view_of(tmp_path)).sort("what", "x")
+    assert [(what, model.partition(" ")[0], x, value) for model, what, x, value in frame.rows()] == [
+        ("cost of the queries", "reranked/5-llm", 0.5, 0.3),
+        ("cost of the queries", "reranked/20-llm", 2.5, 0.4),
+        ("seconds a query of the second stage", "reranked/5-llm", 0.4, 0.3),
+        ("seconds a query of the second stage", "reranked/20-llm", 2.0, 0.4),
+        ("seconds a query of the second stage", "run/agent", 9.0, 0.45),
     ]
