@@ -13,7 +13,7 @@ import polars as pl
 
 from patent_mteb.files import replacing, write_text
 from patent_mteb.report.cells import short, slug
-from patent_mteb.report.charts import CHARTS, Chart
+from patent_mteb.report.charts import CHARTS, Chart, section_options
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.series import model_names
 from patent_mteb.report.statistics import Statistics
@@ -106,9 +106,6 @@ def _page_value(value: Any, numbers: Mapping[str, int]) -> Any:
 @dataclass(frozen=True)
 class Plot:
     name: str  # of its files
-    title: str
-    data_source: str
-    benchmark: str
     figure: Figure
 
 
@@ -135,12 +132,12 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     """The figure of a chart; ``value`` is that of its facet where each has a figure."""
     draw: Any = chart.draw
     about, measure = _described(view, chart)
-    title = f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}"
-    title = view.data_source.titled(title)
+    title = view.data_source.titled(f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}")
     known = {"title": title, "measure": measure, "label": chart.x, "log": chart.log, "lower": chart.lower}
     arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     name = slug(view.data_source.name, view.name, chart.name, value)
-    return Plot(name, title, view.data_source.name, view.name, draw(frame, **(arguments | dict(chart.options(view)))))
+    more = section_options(view) if chart.name == "sections" else chart.arguments
+    return Plot(name, draw(frame, **(arguments | dict(more))))
 
 
 @styled
