@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from patent_mteb.report.cells import Table
 
 _RUNNING = Group("Running", help="Without these options, reproduce only compares the results that exist.", sort_key=1)
-_PASSAGES = (18, 20)
-"""Tables of DAPFAM whose settings of passages are not stated; they are rows of a sweep."""
+_PASSAGES = (18, 20)  # tables of DAPFAM whose settings of passages are not stated; they are rows of a sweep
 
 
 @dataclass(frozen=True, kw_only=True)

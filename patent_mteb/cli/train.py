@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from patent_mteb.training.recipes import Recipe
 
 _ROUNDING = 1e-9
-_SEEDS = 2**32
-"""NumPy takes seeds below it."""
+_SEEDS = 2**32  # NumPy takes seeds below it
 
 
 @command(

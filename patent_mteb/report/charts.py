@@ -73,8 +73,7 @@ class Chart:
 
 _KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
 _STRINGS = dict.fromkeys(("model", "group"), pl.String)
-_MOST_TASKS = 20
-"""Tasks side by side, at most."""
+_MOST_TASKS = 20  # tasks side by side, at most
 
 
 def _headline_scores(view: BenchmarkView) -> pl.DataFrame:

@@ -43,8 +43,7 @@ from patent_mteb.tasks.verification import ContradictionError, check_entry, chec
 
 __all__ = ["Collected", "ReportError", "collect"]
 _AGAIN = "delete the file and run the task again"
-_LAST_DATE = 253_402_300_799.0
-"""Seconds from 1970 to the end of the year 9999."""
+_LAST_DATE = 253_402_300_799.0  # seconds from 1970 to the end of the year 9999
 
 
 class ReportError(PatentMTEBError):

@@ -40,13 +40,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TILTED = 5
-"""Characters of a column's name from which on names are tilted."""
-_LEVEL = 4
-"""Ticks that fit next to each other without rotation."""
+_TILTED = 5  # characters of a column's name from which on names are tilted
+_LEVEL = 4  # ticks that fit next to each other without rotation
 _BINS = 20
-ENOUGH = 8
-"""Models below which no fit and no correlation is drawn: they would be of any value by chance."""
+ENOUGH = 8  # models below which no fit and no correlation is drawn: they would be of any value by chance
 _MOST_GROUPS = 50
 _IN_CELL: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
 _BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}

@@ -19,16 +19,12 @@ from patent_mteb.report.view import BenchmarkView, MeasuredTask, QueryTable, rea
 from patent_mteb.report.words import shortened, visible
 from patent_mteb.tasks.verification import per_query_measure
 
-BUDGET = 2_400_000
-"""Characters of JSON of the explorers of all tabs, at most."""
-EACH = 5
-"""Queries for each two models and each direction, of few models; of many one."""
+BUDGET = 2_400_000  # characters of JSON of the explorers of all tabs, at most
+EACH = 5  # queries for each two models and each direction, of few models; of many one
 _MANY = 10
 _TOP = 5
 _TENTHS_OF_A_MILLE = 10_000
-_QUERY, _DOCUMENT = 600, 160
-"""Characters of a text, at most."""
-
+_QUERY, _DOCUMENT = 600, 160  # characters of a text, at most
 Floats = NDArray[np.float64]
 
 

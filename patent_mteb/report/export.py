@@ -44,8 +44,7 @@ from patent_mteb.tasks.catalogue import TasksOnOwnData
 
 __all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
 BOARD, NAMES = "leaderboard.md", "names.json"
-SETTINGS = "run_settings.jsonl"
-"""mteb's settings of runs: versions and encode arguments by task, splits and subsets."""
+SETTINGS = "run_settings.jsonl"  # mteb's settings of runs: versions and encode arguments by task, splits and subsets
 
 
 def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:

@@ -24,8 +24,7 @@ from patent_mteb.report.words import measure_title
 from patent_mteb.tasks.benchmark import JOBS
 from patent_mteb.tasks.verification import per_query_measure
 
-_NAMED = 3
-"""Names of a group, at most; the others are counted."""
+_NAMED = 3  # names of a group, at most; the others are counted
 
 
 @dataclass(frozen=True)

@@ -216,8 +216,7 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])
 
 
-_ROUNDING = 1e-3
-"""Relative difference of statistics of vectors that differ in their last bits only."""
+_ROUNDING = 1e-3  # relative difference of statistics of vectors that differ in their last bits only
 
 
 def disagreements(results: Iterable[Result]) -> list[str]:

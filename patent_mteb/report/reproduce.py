@@ -27,9 +27,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.published import measured_scores, on_the_papers_data
 from patent_mteb.report.words import measure_title
 
-OKISH = 3.0
-"""Times the tolerance up to which a difference is called OKISH."""
-
+OKISH = 3.0  # times the tolerance up to which a difference is called OKISH
 AS_OTHERS = "differs from print, agrees with"
 """Begin of the verdict on a number that another harness measured too; its number of harnesses follows."""
 

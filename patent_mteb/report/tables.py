@@ -159,8 +159,7 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
 
 
 Floats = NDArray[np.float64]
-_DIGITS = 9
-"""Decimals to which equal scores agree: means of the same numbers differ in the last bits."""
+_DIGITS = 9  # decimals to which equal scores agree: means of the same numbers differ in the last bits
 
 
 @dataclass(frozen=True)
@@ -597,9 +596,7 @@ def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell
     return Cell(first.value - second.value, small=small, interval=interval, ranked=not small)
 
 
-SCHEMA_VERSION = 1
-"""Version of the JSON document; it changes with the meaning of a column or key."""
-
+SCHEMA_VERSION = 1  # version of the JSON document; it changes with the meaning of a column or key
 _RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
 
 

@@ -211,8 +211,7 @@ def tagged_texts(table: pa.Table, view: str) -> list[str]:
     return [views.join_sections(parts, views.SEPARATOR) for parts in zip(*tagged, strict=True)]
 
 
-Compose = Callable[[pa.Table, str], list[str]]
-"""(rows, view) -> the text of each."""
+Compose = Callable[[pa.Table, str], list[str]]  # (rows, view) -> the text of each
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
@@ -386,5 +385,4 @@ BENCHMARK = PatentBenchmark(
     {domain.upper() or "ALL": tuple(_task(spec) for spec in SPECS if spec.domain == domain) for domain in DOMAINS},
 )
 
-MTEB_TASKS = tuple(map(_task, AS_MTEB))
-"""Tasks that are found by name only: no benchmark or report contains them."""
+MTEB_TASKS = tuple(map(_task, AS_MTEB))  # tasks that are found by name only: no benchmark or report contains them

@@ -41,11 +41,9 @@ INSTRUCTIONS = {
     "Claim": "Given a claim of a patent application, retrieve prior art that anticipates it or makes it obvious",
     "": "Given a patent application, retrieve prior art that anticipates it or makes it obvious",
 }
-PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}
-"""Views with one section."""
+PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}  # views with one section
 JUDGED_AT = (10, 100)
-CLAIM_SCORING = "claim retrieval 2"
-"""The scoring of claims: since version 2 documents of a parent claim are unjudged."""
+CLAIM_SCORING = "claim retrieval 2"  # the scoring of claims: since version 2 documents of a parent claim are unjudged
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,7 @@ def claim_in(context: Any, claim: str, path: Path, row: int) -> str:
     return claim_of(claims, int(claim)) if claim.isdigit() else ""
 
 
-_Option = tuple[str, str, str]
-"""Key, document id and text."""
+_Option = tuple[str, str, str]  # key, document id and text
 
 
 def _text(*parts: str) -> str:

@@ -42,8 +42,7 @@ from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, withou
 
 logger = logging.getLogger(__name__)
 
-FULL = ("title", "abstract", "claim")
-"""The sections of the text of a whole patent, joined by ``[SEP]`` (§3)."""
+FULL = ("title", "abstract", "claim")  # the sections of the text of a whole patent, joined by ``[SEP]`` (§3)
 
 
 @dataclass(frozen=True)
@@ -382,8 +381,7 @@ BENCHMARK = PatentBenchmark(
 
 _ROLES = ("query", "document")
 
-Row = tuple[str, str, tuple[str, ...]]
-"""Id, label and texts of a row."""
+Row = tuple[str, str, tuple[str, ...]]  # id, label and texts of a row
 
 
 class ProbedRows(Classification):

@@ -70,8 +70,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 PERF = "perf200"
-DEPTH = 100
-"""The number of documents per query whose sections Fig. 4 counts."""
+DEPTH = 100  # the number of documents per query whose sections Fig. 4 counts
 CUTS = (10, 20, 50, 100)
 _MAP_DEPTH = 1000
 SLICES = ("xy", "a")

@@ -61,9 +61,7 @@ FACTS = Facts(
 )
 
 K_VALUES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
-MIN_QUERIES = 100
-"""Jurisdictions with fewer queries are scored together as ``jurisdiction_row`` (§5.3)."""
-
+MIN_QUERIES = 100  # jurisdictions with fewer queries are scored together as ``jurisdiction_row`` (§5.3)
 JURISDICTIONS: dict[str, tuple[str, ...]] = {
     **slices.JURISDICTION_GROUPS,
     "pt": ("PT", "BR"),
