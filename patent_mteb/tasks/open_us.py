@@ -30,7 +30,7 @@ from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, sections_of, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import ONE_CLAIM, PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables
@@ -248,13 +248,11 @@ def open_tasks(
 ) -> tuple[type[OpenRetrieval], ...]:
     tasks = []
     for spec in specs:
-        described = (spec.name(facts.name), "Retrieval", spec.description(cited), "ndcg_at_10")
+        attributes = {"spec": spec} | ({"scoring": CLAIM_SCORING} if spec == Spec("Claim") else {})
+        described = (spec.name(facts.name), "Retrieval", spec.description(cited), "ndcg_at_10", attributes)
         prompt = {"query": INSTRUCTIONS.get(spec.query, INSTRUCTIONS[""])}
-        metadata = task_metadata(
-            facts, data, *described, prompt=prompt, text_parts=sections_of(PARTS, query=spec.query)
-        )
-        named = {"scoring": CLAIM_SCORING} if spec == Spec("Claim") else {}
-        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec, **named))
+        parts = sections_of(PARTS, query=spec.query)
+        tasks.append(make_task(OpenRetrieval, facts, data, *described, prompt=prompt, text_parts=parts))
     return tuple(tasks)
 
 

@@ -29,7 +29,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.published import citation
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, sections_of, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import PRIOR_ART, SUMMARY, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PAPER_PREFIX, Folder, PatentRetrieval, RetrievalTables
@@ -194,8 +194,6 @@ class SophiaRetrieval(PatentRetrieval):
     query is that of its first code, the main classification. The query's own family is hidden.
     """
 
-    data = DATA
-    facts = FACTS
     k_values = K_VALUES
     representation: str
 
@@ -265,12 +263,10 @@ class SophiaRetrieval(PatentRetrieval):
 
 def _task(name: str, text: str) -> type[SophiaRetrieval]:
     description = f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A."
-    more = {
-        "prompt": {"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"},
-        "text_parts": sections_of(PARTS, query=name),
-    }
-    metadata = task_metadata(FACTS, DATA, f"Sophia{name}Retrieval", "Retrieval", description, "ndcg_at_10", **more)
-    return make_task(SophiaRetrieval, __name__, metadata, representation=name)
+    prompt = {"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"}
+    described = (f"Sophia{name}Retrieval", "Retrieval", description, "ndcg_at_10", {"representation": name})
+    parts = sections_of(PARTS, query=name)
+    return make_task(SophiaRetrieval, FACTS, DATA, *described, prompt=prompt, text_parts=parts)
 
 
 BENCHMARK = PatentBenchmark(

@@ -14,7 +14,7 @@ from patent_mteb.report.page import payload
 from patent_mteb.report.statistics import statistics
 from patent_mteb.report.tables import build
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval
@@ -37,8 +37,7 @@ FACTS = Facts(
 
 
 def task(base, name, kind, main_score):
-    base = type(f"Base{name}", (base,), {"data": DATA, "facts": FACTS})
-    return make_task(base, __name__, task_metadata(FACTS, DATA, name, kind, "A task of a test.", main_score))
+    return make_task(type(f"Base{name}", (base,), {}), FACTS, DATA, name, kind, "A task of a test.", main_score)
 
 
 SEARCH = tuple(task(PatentRetrieval, name, "Retrieval", "ndcg_at_10") for name in ("KnownByTitle", "KnownByKeywords"))
