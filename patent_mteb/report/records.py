@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -22,24 +22,12 @@ from patent_mteb.tasks.verification import Place, part_of
 UNKNOWN = "not recorded"
 
 
-def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
-    """Return a description of a model's prompt on a task, from the stored result only."""
-    if isinstance(recorded, Mapping):
-        return _recorded(recorded)
-    if (meta.get("experiment_kwargs") or {}).get("parts"):
-        return UNKNOWN  # a statement on a composed model does not hold for its parts
-    prompts = (meta.get("loader_kwargs") or {}).get("model_prompts") or {}
-    keys = [key for key in (f"{task}-query", f"{task}-document", task, "query", "document") if key in prompts]
-    if keys:
-        return "; ".join(f'{key}: "{prompts[key]}"' for key in keys)
-    used = meta.get("use_instructions")
-    return "none" if used is False else "the model's own instructions" if used else UNKNOWN
-
-
-def _recorded(recorded: Mapping[str, Any]) -> str:
+def prompt_used(recorded: Any) -> str:
+    """Describe the recorded texts before the inputs of a model: by role, or by encoder and role."""
+    if not isinstance(recorded, Mapping):
+        return UNKNOWN
     if any(isinstance(texts, Mapping) for texts in recorded.values()):
-        parts = {name: _recorded(texts) if isinstance(texts, Mapping) else UNKNOWN for name, texts in recorded.items()}
-        return "; ".join(f"{name}: {said}" for name, said in parts.items())
+        return "; ".join(f"{name}: {prompt_used(texts)}" for name, texts in recorded.items())
     sides = (f'"{text}"' if text else UNKNOWN if text is None else "none" for text in recorded.values())
     return " / ".join(dict.fromkeys(sides)) or "none"
 
@@ -121,10 +109,10 @@ class Result:
     date: float  # seconds since 1970, 0 if unknown
     mteb_version: str  # as recorded, or empty
     path: Path
-    evidence: Mapping[str, Any] = field(default_factory=dict)  # empty for older results
+    evidence: Mapping[str, Any]
     queries: Path | None = None  # per-query scores, if they are present and valid
     data_version: str = ""  # of own data, as its owner states it
-    prompts: Any = None  # the recorded texts before the inputs; None in results without the record
+    prompts: Any = None  # the recorded texts before the inputs
 
     @property
     def place(self) -> Place:
@@ -151,7 +139,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "data_revision": result.data_revision,
         "data_version": result.data_version,
         "subset": result.subset,
-        "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
+        "prompt": visible(prompt_used(result.prompts)),
         "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
         "parameters": float(parameters) if isinstance(parameters, (int, float)) and 0 < parameters < _MOST else None,
@@ -226,11 +214,10 @@ def disagreements(results: Iterable[Result]) -> list[str]:
     weights (of the same name and revision if they have no weights), and the weights of models of the same name and
     revision.
     """
-    known = [result for result in results if result.evidence]
     messages = []
     for same, differing in ((_decided, _other_outcome), (_named, _other_weights)):
         groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
-        for result in known:
+        for result in results:
             if (key := same(result)) is not None:
                 groups[key].append(result)
         for first, *others in groups.values():

@@ -262,9 +262,7 @@ def _unlike(settings: Mapping[str, str], others: Mapping[str, str], result: Mapp
 
 def _prompted(result: Mapping[str, Any]) -> str:
     """Return ``yes`` or ``none``; empty where a result does not record it."""
-    if result["prompts"] is None:
-        return {"none": "none", "not recorded": ""}.get(result["prompt"], "yes")
-    texts = list(_texts(json.loads(result["prompts"])))
+    texts = list(_texts(json.loads(result["prompts"] or "null")))
     return "yes" if any(texts) else "" if None in texts else "none"
 
 
