@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from patent_mteb.files import replacing, write_text
 from patent_mteb.report.cells import short, slug
@@ -84,7 +85,7 @@ def on_page(
 
 
 def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> list[list[Any]]:
-    """The rows of a chart, with numbers in place of runs; the models of a heatmap are sorted, best first."""
+    """The rows of a chart with six decimals, and numbers in place of runs; a heatmap has the best models first."""
     if chart.kind == "heat" and chart.facet != "model":
         facets = [chart.facet] if chart.facet else []
         mean = pl.col("value").mean().over("model", *facets)
@@ -92,15 +93,8 @@ def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> 
         order = [False] * len(parts) + [not chart.lower]
         frame = frame.with_row_index("place").sort(*parts, mean, descending=order, maintain_order=True)
     needed = [name for name in chart.page_columns if name not in ("low", "high")]
-    rows = frame.select(chart.page_columns).drop_nulls(needed).iter_rows()
-    return [[_page_value(value, numbers) for value in row] for row in rows]
-
-
-def _page_value(value: Any, numbers: Mapping[str, int]) -> Any:
-    """A run as its number, another text as it may be shown, a number with as many decimals as results have."""
-    if isinstance(value, str):
-        return numbers.get(value, visible(value))
-    return round(value, 6) if isinstance(value, float) else value
+    rows = frame.select(chart.page_columns).drop_nulls(needed).with_columns(cs.float().round(6)).iter_rows()
+    return [[numbers.get(value, visible(value)) if isinstance(value, str) else value for value in row] for row in rows]
 
 
 @dataclass(frozen=True)
