@@ -541,30 +541,20 @@ def plane(frame: pl.DataFrame, *, measure: str = "uniformity", title: str = "", 
     return _finished(figure, title, 4.4, height)
 
 
-def project(embeddings: np.ndarray, method: str = "auto", seed: int = 42) -> tuple[np.ndarray, str]:
-    """Two coordinates for each embedding, by UMAP if it is installed, else by principal components."""
+def project(embeddings: np.ndarray) -> np.ndarray:
+    """The first two principal components of each embedding."""
     vectors = np.asarray(embeddings, dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) < 3:
         raise ReportError(f"a map needs at least three embeddings as a matrix, not an array of shape {vectors.shape}")
-    if method not in ("auto", "umap", "pca"):
-        raise ReportError(f"no projection '{method}'; know auto, umap and pca")
-    if method != "pca":
-        try:
-            import umap
-        except ImportError as error:
-            if method == "umap":
-                raise ReportError("UMAP is not installed. Remedy: pip install umap-learn, or use pca") from error
-        else:
-            return np.asarray(umap.UMAP(random_state=seed, metric="cosine").fit_transform(vectors)), "UMAP"
     left, singular, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     points = left[:, :2] * singular[:2]
     points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
     signs = np.sign(points[np.abs(points).argmax(axis=0), [0, 1]])
-    return points * np.where(signs == 0, 1, signs), "PCA"
+    return np.asarray(points * np.where(signs == 0, 1, signs))
 
 
 @styled
-def embedding_map(frame: pl.DataFrame, *, method: str = "", title: str = "") -> Figure:
+def embedding_map(frame: pl.DataFrame, *, title: str = "") -> Figure:
     """Points of texts, coloured by class, one panel a model (WIPO-AT Fig. 14)."""
     require(frame, "model", "x", "y", "label")
     models = frame["model"].unique(maintain_order=True).to_list()[:PANELS]
@@ -586,7 +576,7 @@ def embedding_map(frame: pl.DataFrame, *, method: str = "", title: str = "") -> 
     handles, labels = grid.flat[0].get_legend_handles_labels()
     columns = 1 if max(map(len, labels)) > 40 else 2
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, markerscale=1.6)
-    return _finished(figure, " ".join(filter(None, (title, f"({method})" if method else ""))), 3.6, 3.2)
+    return _finished(figure, title, 3.6, 3.2)
 
 
 _METHODS = {"rrf": "k of reciprocal rank fusion", "linear": "α, weight of the second run"}

@@ -38,22 +38,15 @@ def without_organisation(name: str) -> str:
     return name.partition("/")[2] or name
 
 
-def model_names(runs: Iterable[str]) -> dict[str, str]:
-    """Name runs without their settings, else without the organisation, where no other run has the same name."""
+def model_names(runs: Iterable[str], *, settings: bool = False) -> dict[str, str]:
+    """Name runs without organisation, and unless ``settings`` without these, where no other run has the same name."""
     tails = {run: without_organisation(run) for run in runs}
-    bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
+    bare = {} if settings else {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
     names = {run: run for run in tails}
     for shorter in (tails, bare):
         counts = Counter(shorter.values())
         names |= {run: name for run, name in shorter.items() if counts[name] == 1}
     return brief_names(names)
-
-
-def short_names(runs: Iterable[str]) -> dict[str, str]:
-    """Name runs without the organisation, where no other run has the same name; settings stay."""
-    tails = {run: without_organisation(run) for run in runs}
-    counts = Counter(tails.values())
-    return brief_names({run: tail if counts[tail] == 1 else run for run, tail in tails.items()})
 
 
 def brief_names(names: Mapping[str, str]) -> dict[str, str]:

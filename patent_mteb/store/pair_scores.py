@@ -111,8 +111,6 @@ def _rows(inputs: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
 class _TaskPairs(AbsEncoder):
     """A cross-encoder as an encoder of pairs; scores may depend on the task."""
 
-    stored_as = "patent_mteb.store.pair_scores._OfTasks"  # part of the identity in existing stores
-
     def __init__(self, model: Any) -> None:
         self.cross_encoder = model
         self.model = getattr(model, "model", None)
@@ -148,8 +146,6 @@ class _TaskPairs(AbsEncoder):
 
 class _Pairs(_TaskPairs):
     """A cross-encoder whose scores depend on the pair and its settings only."""
-
-    stored_as = "patent_mteb.store.pair_scores._OfPairs"
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
         return ""

@@ -8,7 +8,7 @@ from report_folders import add, model_folder
 from patent_mteb.data import loading
 from patent_mteb.errors import NotThereError
 from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, score_table, summary
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, summary
 from patent_mteb.tasks.catalogue import benchmarks, get_tasks, mteb_benchmarks, sample_tasks, tasks
 
 MODULES = (wipo_at, dapfam, patenteb, sophia, patentmap)
@@ -208,8 +208,7 @@ def test_local_checkpoints_have_a_row(tmp_path):
             add(folder, task.metadata.name, value)
     benchmark = mteb.get_benchmark("PatentMap.sample")
     results = ResultCache(tmp_path).load_results(tasks=benchmark, require_model_meta=False)
-    table = score_table(benchmark, results)
-    assert dict(table.select("model", "Overall (sample)").iter_rows()) == {
+    assert {model: scores["Overall (sample)"] for model, scores in benchmark.get_score(results).items()} == {
         "local/mine": pytest.approx(0.3),
         MODEL: pytest.approx(0.4),
     }
