@@ -190,12 +190,11 @@ def query_sections(view: BenchmarkView) -> pl.DataFrame:
     return sections(view).filter(corpus=corpus).select("model", group="query", value="value")
 
 
-def section_advantage(view: BenchmarkView, expert: str = "DWPIFull", public: str = "TAC") -> pl.DataFrame:
-    """``model, group, value``: the score on one corpus view minus that on another, by query view."""
+def section_advantage(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value``: the score on the experts' texts minus that on the public ones, by query view."""
     grid = sections(view)
-    both = grid.filter(corpus=expert).join(
-        grid.filter(corpus=public), on=["model", "query"], suffix="_public", maintain_order="left"
-    )
+    expert, public = grid.filter(corpus="DWPIFull"), grid.filter(corpus="TAC")
+    both = expert.join(public, on=["model", "query"], suffix="_public", maintain_order="left")
     return both.select("model", group="query", value=pl.col("value") - pl.col("value_public"))
 
 

@@ -116,7 +116,7 @@ def _as_run(rows: pl.DataFrame) -> dict[str, float | None]:
     settings = json.loads(rows["settings"][0])
     names = {"dims": "dims", "tokens": "max_tokens"}
     found = {key: _number(settings[name]) for key, name in names.items() if name in settings}
-    computed = [json.loads(text) for text in rows["computed"].drop_nulls()]
+    computed = [json.loads(text) for text in rows["computed"]]
     said = {one["max_tokens"] for one in computed if one.get("max_tokens")}
     if said:  # parts of a composed model may read different lengths: "512, 256"
         (only,) = said if len(said) == 1 else ("",)

@@ -172,12 +172,9 @@ def is_amount(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
-def _computed(result: Result) -> str | None:
-    """Return model and version of a result's evidence as JSON, None without evidence."""
-    model = result.evidence.get("model")
-    if not isinstance(model, Mapping):
-        return None
-    found = {"version": result.evidence.get("version")}
+def _computed(result: Result) -> str:
+    """Return model and version of a result's evidence as JSON."""
+    model, found = part_of(result.evidence, "model"), {"version": result.evidence.get("version")}
     found |= {name: model.get(name) for name in ("device", "dtype", "max_tokens", "settings", "weights")}
     return json.dumps({name: value for name, value in found.items() if isinstance(value, str) and value})
 

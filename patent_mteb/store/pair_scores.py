@@ -136,10 +136,12 @@ class _TaskPairs(AbsEncoder):
 
         pairs = [json.loads(text) for batch in inputs for text in batch["text"]]
         size = kwargs.pop("batch_size", None) or inputs.batch_size
-        sides = (
-            DataLoader(Dataset.from_list([pair[side] for pair in pairs]), batch_size=size, collate_fn=_collated)
-            for side in (0, 1)
-        )
+
+        def collated(rows: list[_Row]) -> dict[str, list[Any]]:
+            return {name: [row[name] for row in rows] for name in rows[0]}
+
+        tables = (Dataset.from_list([pair[side] for pair in pairs]) for side in (0, 1))
+        sides = (DataLoader(table, batch_size=size, collate_fn=collated) for table in tables)
         scores = one_score(self.cross_encoder.predict(*sides, batch_size=size, **kwargs), self.mteb_model_meta.name)
         return scores[:, None]
 
@@ -149,7 +151,3 @@ class _Pairs(_TaskPairs):
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
         return ""
-
-
-def _collated(rows: list[_Row]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}

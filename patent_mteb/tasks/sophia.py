@@ -179,11 +179,11 @@ def _section(codes: Any, counts: Counter[str]) -> str | None:
     return next((section.lower() for section in read if section in _SECTIONS), None)
 
 
-def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[str, str | None]:
+def jurisdictions(offices: Mapping[str, str]) -> dict[str, str | None]:
     """Return the jurisdiction group of each query; ``row`` for small groups."""
     groups = {query: _GROUP_OF.get(office.upper(), office.lower()) or None for query, office in offices.items()}
     sizes = Counter(groups.values())
-    return {query: group if group is None or sizes[group] >= least else "row" for query, group in groups.items()}
+    return {query: group if group is None or sizes[group] >= MIN_QUERIES else "row" for query, group in groups.items()}
 
 
 class SophiaRetrieval(PatentRetrieval):
