@@ -17,6 +17,7 @@ from patent_mteb.metrics.significance import too_small
 from patent_mteb.report.words import visible
 from patent_mteb.store.canaries import difference
 from patent_mteb.tasks.catalogue import SuiteTask
+from patent_mteb.tasks.evidence import COST
 from patent_mteb.tasks.verification import Place, part_of
 
 UNKNOWN = "not recorded"
@@ -39,8 +40,8 @@ _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 
 _RESULT_COLUMNS = (
     "run data_source benchmark group task plain kind main_score value n_queries model revision experiment settings data"
-    " data_revision data_version subset split prompt versions date parameters dims path queries prompts computed small"
-    " seconds_per_query calls tokens cost"
+    " data_revision data_version subset split prompt versions date parameters dims path queries prompts card computed"
+    " spent small seconds_per_query calls tokens cost"
 )
 RESULT_SCHEMA: dict[str, Any] = (
     dict.fromkeys(_RESULT_COLUMNS.split(), pl.String)
@@ -48,6 +49,7 @@ RESULT_SCHEMA: dict[str, Any] = (
     | dict.fromkeys(("n_queries", "dims", "calls", "tokens"), pl.Int64)
 )
 """Columns of the table with one row a result (see :class:`patent_mteb.report.collect.Collected`)."""
+NOT_WRITTEN = ("card", "spent")  # columns with the model's card, and with the cost that the result records, as JSON
 
 
 def state_of_data(revision: str, version: str) -> str:
@@ -113,6 +115,7 @@ class Result:
     queries: Path | None = None  # per-query scores, if they are present and valid
     data_version: str = ""  # of own data, as its owner states it
     prompts: Any = None  # the recorded texts before the inputs
+    seconds: Any = None  # of the evaluation, as mteb recorded them
 
     @property
     def place(self) -> Place:
@@ -147,7 +150,9 @@ def result_row(result: Result) -> dict[str, Any]:
         "path": str(result.path),
         "queries": None if result.queries is None else str(result.queries),
         "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
+        "card": json.dumps(source.meta),
         "computed": _computed(result),
+        "spent": _spent(result),
         "small": too_small(scores),
         **_effort(result),
     }
@@ -177,6 +182,13 @@ def _computed(result: Result) -> str:
     model, found = part_of(result.evidence, "model"), {"version": result.evidence.get("version")}
     found |= {name: model.get(name) for name in ("device", "dtype", "max_tokens", "settings", "weights")}
     return json.dumps({name: value for name, value in found.items() if isinstance(value, str) and value})
+
+
+def _spent(result: Result) -> str:
+    """Return the cost in a result's evidence as JSON, with the number of distinct documents and the seconds of mteb."""
+    documents = part_of(part_of(result.evidence, "texts"), "document").get("n")
+    found = {"documents": documents, "evaluation": result.seconds, **part_of(result.evidence, COST)}
+    return json.dumps({name: value for name, value in found.items() if is_amount(value) or isinstance(value, dict)})
 
 
 def score_rows(result: Result) -> Iterator[ScoreRow]:

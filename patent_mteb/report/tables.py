@@ -35,7 +35,7 @@ from patent_mteb.report.cells import (
     text_columns,
 )
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.records import state_of_data
+from patent_mteb.report.records import NOT_WRITTEN, state_of_data
 from patent_mteb.report.rendering import COMPARED
 from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
@@ -602,7 +602,8 @@ _RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "pa
 
 def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
     """Return the frames by file name: a row is a number, a result, a run, or a pair of runs on a task."""
-    within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+    results = collected.results.drop(NOT_WRITTEN)
+    within = results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
     scores = scores_with(collected, compared)
     return {"scores": scores, "results": within, "wide": wide(collected), "pairs": pairs_table(compared)}
 
