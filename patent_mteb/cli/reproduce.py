@@ -123,11 +123,7 @@ def _run(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
         if not run.stated:
             common.say("The table prints no score of this model; it is run with the settings of the table.")
         report = run_tasks(
-            model,
-            run.choose(),
-            options.results,
-            encode_kwargs=options.encode_kwargs(),
-            show_progress=options.bars,
+            model, run.choose(), options.results, encode_kwargs=options.encode_kwargs(), show_progress=options.bars
         )
         show(report, options.results)
         scored += sum(outcome.status == "scored" for outcome in report.outcomes)

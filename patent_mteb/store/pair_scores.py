@@ -68,10 +68,7 @@ class StoredPairs(LiveIdentity):
         return {"kept_pairs": found} if found else {}
 
     def predict(
-        self,
-        inputs1: Iterable[Mapping[str, Any]],
-        inputs2: Iterable[Mapping[str, Any]],
-        **arguments: Any,
+        self, inputs1: Iterable[Mapping[str, Any]], inputs2: Iterable[Mapping[str, Any]], **arguments: Any
     ) -> NDArray[np.float64]:
         """Scores of pairs, as in mteb's ``CrossEncoderProtocol``. Missing ones are computed and stored."""
         if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):

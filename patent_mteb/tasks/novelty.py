@@ -54,9 +54,7 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatSnapNovelty",
     headline="PatSnapNoveltyTACToTACRetrieval",
-    jobs={
-        PRIOR_ART: ("PatSnapNoveltyTACToTACRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("PatSnapNoveltyTACToTACRetrieval", "")},
     prompt_rows=((r"PatSnapNovelty\w+Retrieval", "retrieval_MIXED"),),
     replaced=("PatSnap",),
     known_by=(TRUTH,),

@@ -76,10 +76,7 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatentOpenEP",
     headline="PatentOpenEPClaimToClaimsRetrieval",
-    jobs={
-        PRIOR_ART: ("PatentOpenEPTACToTACRetrieval", ""),
-        ONE_CLAIM: ("PatentOpenEPClaimToTACRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("PatentOpenEPTACToTACRetrieval", ""), ONE_CLAIM: ("PatentOpenEPClaimToTACRetrieval", "")},
     short_names={"PatentOpenEPClaimToClaimsRetrieval": "Claim→Claims"},
     prompt_rows=((r"PatentOpenEP\w+Retrieval", "retrieval_MIXED"),),
     replaced=("Patent",),

@@ -215,10 +215,7 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatentOpenUS",
     headline="PatentOpenUSTACToTACRetrieval",
-    jobs={
-        PRIOR_ART: ("PatentOpenUSTACToTACRetrieval", ""),
-        ONE_CLAIM: ("PatentOpenUSClaimToTACRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("PatentOpenUSTACToTACRetrieval", ""), ONE_CLAIM: ("PatentOpenUSClaimToTACRetrieval", "")},
     short_names={"PatentOpenUSTACToTACRetrieval": "TAC→TAC"},
     prompt_rows=((r"PatentOpenUS(Grants)?(TAC|Abstract|Claims|Claim)To\w+Retrieval", "retrieval_MIXED"),),
     section_grid={spec.name("PatentOpenUS"): (spec.query, spec.document) for spec in SPECS},

@@ -437,10 +437,7 @@ FACTS = Facts(
     license="not specified",
     date=("2005-01-01", "2022-12-31"),
     prefix="PatentMap",
-    jobs={
-        PRIOR_ART: ("PatentMapAbsToAbsRetrieval", ""),
-        SORTING: ("PatentMapIPCClassification", ""),
-    },
+    jobs={PRIOR_ART: ("PatentMapAbsToAbsRetrieval", ""), SORTING: ("PatentMapIPCClassification", "")},
     prompt_rows=((r"PatentMap\w+Retrieval", "retrieval_MIXED"), (r"PatentMap\w+Classification", "class_text2ipc3")),
     paper="patentmap",
 )

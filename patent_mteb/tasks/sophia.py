@@ -50,10 +50,7 @@ FACTS = Facts(
     spread=True,
     prefix="Sophia",
     headline="SophiaTacdRetrieval",
-    jobs={
-        PRIOR_ART: ("SophiaTacdRetrieval", ""),
-        SUMMARY: ("SophiaAiAbRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("SophiaTacdRetrieval", ""), SUMMARY: ("SophiaAiAbRetrieval", "")},
     prompt_rows=((r"Sophia\w+Retrieval", "retrieval_MIXED"),),
     paper="sophia",
     paper_queries=10_000,  # §3.2

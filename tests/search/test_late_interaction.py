@@ -18,16 +18,7 @@ from datasets import Dataset
 from mteb.mocks.mock_tasks import MockClassificationTask, MockRetrievalTask
 from mteb.types import PromptType
 from safetensors.numpy import save_file
-from tiny_colbert import (
-    DIM,
-    DOCUMENT_LENGTH,
-    MARKERS,
-    QUERY_LENGTH,
-    VOCABULARY,
-    WORDS,
-    dump,
-    write_checkpoint,
-)
+from tiny_colbert import DIM, DOCUMENT_LENGTH, MARKERS, QUERY_LENGTH, VOCABULARY, WORDS, dump, write_checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError, ModelError

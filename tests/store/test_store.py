@@ -635,12 +635,7 @@ def test_a_bad_embedding_names_model_and_task_and_is_not_stored(tmp_path, change
             good = super().encode(inputs, **kwargs)
             if "good" in self.seen[-1]:
                 return good
-            bad = {
-                "rows": good[:-1],
-                "flat": good[:, 0],
-                "width": good[:, :3],
-                "whole numbers": good.astype(np.int8),
-            }
+            bad = {"rows": good[:-1], "flat": good[:, 0], "width": good[:, :3], "whole numbers": good.astype(np.int8)}
             good[0, 0] = {"nan": np.nan, "inf": np.inf, "huge": 1e6}.get(change, 0)
             return bad.get(change, good)
 

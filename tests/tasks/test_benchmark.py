@@ -186,10 +186,9 @@ def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
         Facts("Mixed", "Two worlds.", None, "", None, ("2000-01-01", "2020-12-31")),
         {"All": (wipo_at.RETRIEVAL_TASKS[0], dapfam.BENCHMARK.task_classes[0])},
     )
-    assert {task.metadata.name.partition(".")[2] for task in mixed.tasks} == {
-        "",
-        "sample",
-    }, "unreleased data are the sample here"
+    assert {task.metadata.name.partition(".")[2] for task in mixed.tasks} == {"", "sample"}, (
+        "unreleased data are the sample here"
+    )
     scores = mixed.get_score(_read(cache, mixed))[MODEL]
     assert scores["Overall"] is None and scores["Group::All"] is None
     assert (scores["Group::All (sample)"], "Mean(Task)" in scores) == (pytest.approx(0.9), False)

@@ -31,12 +31,7 @@ from patent_mteb.search.passages import TokenWindows
 from patent_mteb.tasks import perquery, retrieval
 from patent_mteb.tasks.perquery import receiving
 
-SAMPLES = (
-    "PatentDAPFAMTACToTACRetrieval",
-    "SophiaAbRetrieval",
-    "PatentMapAbsToAbsRetrieval",
-    "PatenTEBRetrievalMIXED",
-)
+SAMPLES = ("PatentDAPFAMTACToTACRetrieval", "SophiaAbRetrieval", "PatentMapAbsToAbsRetrieval", "PatenTEBRetrievalMIXED")
 MODELS = {
     "encoder": Words,
     "bm25": lambda: bm25("dapfam"),
