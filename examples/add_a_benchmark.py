@@ -33,7 +33,7 @@ from patent_mteb.models import load
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Citation, Patent, read_patents
 from patent_mteb.recipes import BuildLog
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -74,8 +74,6 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 class KnownItem(PatentRetrieval):
     """Search for the abstract of the query's own patent family; slices by its IPC section."""
 
-    data = DATA
-    facts = FACTS
     view: str
 
     def load_tables(self) -> RetrievalTables:
@@ -95,8 +93,8 @@ class KnownItem(PatentRetrieval):
 
 def _task(view: str) -> type[KnownItem]:
     description = f"Find the abstract of a patent by its {view.lower()}."
-    metadata = task_metadata(FACTS, DATA, f"KnownAbstractBy{view}", "Retrieval", description, "ndcg_at_10")
-    return make_task(KnownItem, __name__, metadata, view=view)
+    described = (f"KnownAbstractBy{view}", "Retrieval", description, "ndcg_at_10", {"view": view})
+    return make_task(KnownItem, FACTS, DATA, *described)
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Retrieval": tuple(map(_task, VIEWS))})

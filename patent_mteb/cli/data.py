@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -369,28 +370,22 @@ def _say_counts(what: str, counts: Mapping[str, int]) -> None:
         _say_wrapped(f"  {what}: ", ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items()))
 
 
-def _lines(words: Iterable[str], first: str, others: str, margin: int = 0) -> Iterator[str]:
-    """Yield the words in lines of the width of a terminal less a margin; a longer word has its own line."""
-    line = first
-    for word in words:
-        if line.strip() and len(line) + len(word) + 1 + margin > _WIDTH:
-            yield line
-            line = others
-        line += word if line.endswith(" ") or not line else f" {word}"
-    yield line
-
-
 def _say_wrapped(head: str, text: str) -> None:
-    for line in _lines(text.split(), head, "    "):
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    for line in textwrap.wrap(head + text, _WIDTH, subsequent_indent="    ", **whole):
         common.say(line)
 
 
 def _say_command(words: Sequence[str]) -> None:
     """Print a command that can be pasted: all lines but the last end with a backslash."""
-    *lines, last = _lines(words, "  ", "    ", margin=2)
-    for line in lines:
-        common.say(f"{line} \\")
-    common.say(last)
+    line, *others = words
+    line = f"  {line}"
+    for word in others:
+        if len(line) + len(word) + 3 > _WIDTH:
+            common.say(f"{line} \\")
+            line = "   "
+        line += f" {word}"
+    common.say(line)
 
 
 _STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}

@@ -57,12 +57,7 @@ def build(
 
 @command("edition rebuild", "patent-mteb edition rebuild manifest records edition")
 def rebuild(
-    manifest: Path,
-    records: Path,
-    root: Annotated[Path, Parameter(metavar="OUT")],
-    /,
-    *,
-    session: Session = SESSION,
+    manifest: Path, records: Path, root: Annotated[Path, Parameter(metavar="OUT")], /, *, session: Session = SESSION
 ) -> int:
     """Build an edition from its manifest, with the texts of your records, and print the differences.
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from patent_mteb.report.cells import Table
 
 _RUNNING = Group("Running", help="Without these options, reproduce only compares the results that exist.", sort_key=1)
-_PASSAGES = (18, 20)
-"""Tables of DAPFAM whose settings of passages are not stated; they are rows of a sweep."""
+_PASSAGES = (18, 20)  # tables of DAPFAM whose settings of passages are not stated; they are rows of a sweep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +123,7 @@ def _run(options: ReproduceOptions, runs: Sequence[PaperRun]) -> int:
         if not run.stated:
             common.say("The table prints no score of this model; it is run with the settings of the table.")
         report = run_tasks(
-            model,
-            run.choose(),
-            options.results,
-            encode_kwargs=options.encode_kwargs(),
-            show_progress=options.bars,
+            model, run.choose(), options.results, encode_kwargs=options.encode_kwargs(), show_progress=options.bars
         )
         show(report, options.results)
         scored += sum(outcome.status == "scored" for outcome in report.outcomes)

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from patent_mteb.training.recipes import Recipe
 
 _ROUNDING = 1e-9
-_SEEDS = 2**32
-"""NumPy takes seeds below it."""
+_SEEDS = 2**32  # NumPy takes seeds below it
 
 
 @command(
@@ -277,11 +276,7 @@ def _show_printed(recipe: str) -> None:
 
 @command("publish model", "patent-mteb publish model trained/models/CHECKPOINT --name ORG/NAME")
 def publish_model(
-    checkpoint: Path,
-    /,
-    *,
-    name: Annotated[str, Parameter(metavar="ORG/NAME")],
-    session: Session = SESSION,
+    checkpoint: Path, /, *, name: Annotated[str, Parameter(metavar="ORG/NAME")], session: Session = SESSION
 ) -> int:
     """List the files of a trained checkpoint and the command that uploads them to the Hugging Face hub.
 

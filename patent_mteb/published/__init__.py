@@ -237,9 +237,7 @@ class Expected:
         return self.score.removeprefix("paper_")
 
 
-NOT_STATED = "not stated"
-"""Source of a fact that a paper leaves open; its value is what this package does."""
-
+NOT_STATED = "not stated"  # source of a fact that a paper leaves open; its value is what this package does
 RECORDED = (
     *("max_tokens", "prompts", "vectors", "calibration", "dtype", "maxsim"),
     *("query_instruction", "input"),

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 FORMATS = ("terminal", "markdown", "csv", "latex")
-_PRINTED_ROWS = 100
-"""A report with more rows prints its summaries only, unless all tables are requested."""
+_PRINTED_ROWS = 100  # a report with more rows prints its summaries only, unless all tables are requested
 
 
 @dataclass(frozen=True)

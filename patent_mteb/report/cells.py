@@ -54,13 +54,9 @@ COLUMNS: dict[str, Callable[[Score], Any]] = {
 
 _DIGITS = 4
 MISSING = "–"
-TIED = "≈"
-"""Follows a score that is not significantly different from the best of its task."""
-
+TIED = "≈"  # follows a score that is not significantly different from the best of its task
 _TIED_NOTE = f"{TIED}: statistically tied with the best of the task on the same queries (Holm's correction, p >= 0.05)."
-UNTESTED = "◦"
-"""Follows a score that was not compared with the best of its task, in a table with compared ones."""
-
+UNTESTED = "◦"  # follows a score that was not compared with the best of its task, in a table with compared ones
 _UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, or other queries)."
 
 

@@ -1,4 +1,4 @@
-"""The charts of a report: one row of :data:`CHARTS` for each, from which the page and the image files are drawn.
+"""The charts of a report: one row of ``charts.toml`` for each, from which the page and the image files are drawn.
 
 Below the class are the functions that make the tidy table of a chart from the results of a benchmark. The column
 ``model`` holds runs. A table without rows means that there is nothing to draw.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,14 +38,13 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Chart:
-    """A row of :data:`CHARTS`."""
+    """A row of ``charts.toml``, which names functions of this module, ``series``, ``geometries`` and ``drawing``."""
 
     name: str  # part of the names of its image files
     title: str  # follows the name of the benchmark in image files; the page starts it with a capital
     data: Callable[[Any], pl.DataFrame]  # from a benchmark's results, or its geometries, to the tidy table
     kind: str = ""  # bars, lines, points, heat or plane of site/charts.js; empty: not on the page
     draw: Callable[..., Figure] | None = None  # from the table, and what it has parameters for, to an image file
-    figures: str = ""  # of the papers that it reproduces
     task: str = "headline"  # in its title, names the y axis: headline, domain_headline or empty
     x: str = ""  # titles of the axes
     y: str = ""
@@ -52,19 +52,16 @@ class Chart:
     lower: bool = False  # lower is better
     facet: str = ""  # the page shows the rows of one value of this column at a time
     split: bool = False  # every value of the facet has an image file
-    columns: tuple[str, ...] = ()  # series, x, y and further columns that the page reads; empty for those of the kind
+    columns: Sequence[str] = ()  # series, x, y and further columns that the page reads; empty for those of the kind
     rows: int = 2  # least number of rows of the table
     models: int = 1  # least number of models
     geometry: bool = False  # data takes the geometries of the benchmark
     part: str = ""  # the slice of a row, made from its columns; the 95% interval of its score is drawn
-    options: Callable[[BenchmarkView], Mapping[str, Any]] = lambda view: {}  # further arguments of draw
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # further ones of draw
+    note: str = ""  # explains the chart on the page
 
     def shows(self, frame: pl.DataFrame) -> bool:
         return len(frame) >= self.rows and frame["model"].n_unique() >= self.models
-
-    @property
-    def note(self) -> str:
-        return _NOTES.get(self.name, "")
 
     @property
     def page_columns(self) -> list[str]:
@@ -76,8 +73,7 @@ class Chart:
 
 _KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
 _STRINGS = dict.fromkeys(("model", "group"), pl.String)
-_MOST_TASKS = 20
-"""Tasks side by side, at most."""
+_MOST_TASKS = 20  # tasks side by side, at most
 
 
 def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
@@ -194,12 +190,11 @@ def query_sections(view: BenchmarkView) -> pl.DataFrame:
     return sections(view).filter(corpus=corpus).select("model", group="query", value="value")
 
 
-def section_advantage(view: BenchmarkView, expert: str = "DWPIFull", public: str = "TAC") -> pl.DataFrame:
-    """``model, group, value``: the score on one corpus view minus that on another, by query view."""
+def section_advantage(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value``: the score on the experts' texts minus that on the public ones, by query view."""
     grid = sections(view)
-    both = grid.filter(corpus=expert).join(
-        grid.filter(corpus=public), on=["model", "query"], suffix="_public", maintain_order="left"
-    )
+    expert, public = grid.filter(corpus="DWPIFull"), grid.filter(corpus="TAC")
+    both = expert.join(public, on=["model", "query"], suffix="_public", maintain_order="left")
     return both.select("model", group="query", value=pl.col("value") - pl.col("value_public"))
 
 
@@ -331,250 +326,10 @@ def retained(view: BenchmarkView) -> pl.DataFrame:
     return truncation(view).with_columns(value=100 * pl.col("value") / whole).drop_nulls()
 
 
-_recall_lines = partial(draw.lines, top=1.02)
-_lines_to_a_star = partial(draw.lines, star="dense system alone (α = 1)")
-_signed_heatmap = partial(draw.heatmap, differences=True)
-
-_NOTES = {
-    "ranks": "1 is best, by the mean over the tasks of a group that all ranked models have.",
-    "query-types": (
-        "Over the queries that every representation and model has; by part, the mean of all representations."
-    ),
-    "scale": (
-        "Means over the tasks of a group that all these models have. Only models of one series differ in nothing but"
-        " size."
-    ),
-    "cost": (
-        "Seconds are those of the whole evaluation on the machine where it ran (what a store held already took none);"
-        " an index holds one float32 vector a document."
-    ),
-    "plane": (
-        "The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score (PatentMap,"
-        " Fig. 3)."
-    ),
-    "geometry": "Lower is better (PatentMap, appendices D and E).",
-}
-"""Explanations of charts on the page, by name."""
-
-CHARTS = (
-    Chart(
-        "in-out",
-        "IN and OUT of domain",
-        in_out,
-        "bars",
-        draw.in_out_bars,
-        "WIPO-AT 2",
-        task="domain_headline",
-        part="{group}",
-    ),
-    Chart("overlap", "degrees of overlap", overlap, "", draw.dots, "PatenTEB 5", task="domain_headline"),
-    Chart(
-        "ranks",
-        "ranks in each group of tasks",
-        ranks,
-        "heat",
-        draw.rank_summary,
-        "WIPO-AT 10",
-        "",
-        y="rank",
-        lower=True,
-    ),
-    Chart(
-        "query-types",
-        "query types on common queries",
-        types,
-        "heat",
-        draw.heatmap,
-        "Sophia-Bench 5-7",
-        x="representation of the query, or part of the queries",
-        facet="show",
-        split=True,
-    ),
-    Chart(
-        "inscope", "InScope@k", inscope, "lines", draw.lines, x="k", y="InScope@k", log=True, facet="level", split=True
-    ),
-    Chart("recall", "Recall@k", recall, "lines", _recall_lines, "Sophia-Bench 4", x="k", y="Recall@k", log=True),
-    Chart(
-        "sections",
-        "query section and corpus view",
-        sections,
-        "heat",
-        draw.section_heatmaps,
-        "WIPO-AT 4",
-        "",
-        x="corpus",
-        y="score",
-        facet="model",
-        columns=("query", "corpus", "value"),
-        options=section_options,
-    ),
-    Chart("query-sections", "query sections on the headline's corpus", query_sections, "", draw.dots, "WIPO-AT 5"),
-    Chart("dwpi", "what DWPI texts add to the corpus", headline_advantage, "", draw.differences, "WIPO-AT 8", ""),
-    Chart(
-        "dwpi-sections",
-        "what DWPI texts add, by query section",
-        section_advantage,
-        "",
-        _signed_heatmap,
-        "WIPO-AT 15",
-        "",
-        x="query section",
-    ),
-    Chart(
-        "dwpi-tasks",
-        "what DWPI texts add, by data set",
-        task_advantage,
-        "",
-        _signed_heatmap,
-        "WIPO-AT 16, 17",
-        "",
-        "task",
-    ),
-    Chart(
-        "jurisdictions",
-        "filing jurisdiction",
-        jurisdictions,
-        "",
-        draw.heatmap,
-        "WIPO-AT 9, Sophia-Bench 5",
-        x="filing jurisdiction of the query",
-    ),
-    Chart("ipc", "IPC section", ipc_sections, "", draw.heatmap, "Sophia-Bench 7", x="IPC section of the query"),
-    Chart(
-        "years",
-        "year of publication",
-        years,
-        "",
-        draw.lines,
-        "Sophia-Bench 6",
-        x="year of publication",
-        part="year_{x}",
-    ),
-    Chart("tasks", "every task", by_task, "", draw.heatmap, "PatenTEB 2", "", "task"),
-    Chart("labels", "F1 of each label, the task with the most", labels, "", draw.heatmap, "WIPO-AT 13", "", "label"),
-    Chart("groups", "groups of tasks", task_groups, "", draw.dots, "PatenTEB 4", "", y="mean main score"),
-    Chart(
-        "profile",
-        "groups of tasks, share of the best",
-        profile,
-        "",
-        draw.dots,
-        "WIPO-AT 18",
-        "",
-        y="share of the best model's score",
-        models=2,
-    ),
-    Chart(
-        "correlations",
-        "agreement of tasks on the models",
-        by_task,
-        "",
-        draw.rank_correlations,
-        "WIPO-AT 19",
-        "",
-        y="Spearman's ρ",
-        models=draw.ENOUGH,
-    ),
-    Chart("distribution", "scores of single queries", distribution, "", draw.distributions, "WIPO-AT 20, 21"),
-    Chart(
-        "scale",
-        "size and score",
-        scale,
-        "points",
-        draw.scale_scatter,
-        "WIPO-AT 1",
-        "",
-        "parameters",
-        "mean main score",
-        facet="group",
-        log=True,
-        models=2,
-    ),
-    Chart(
-        "alpha",
-        "fusion with a lexical system",
-        series.alpha,
-        "lines",
-        _lines_to_a_star,
-        "WIPO-AT 3",
-        x="α, weight of the dense system (0: the other system alone)",
-    ),
-    Chart(
-        "rrf",
-        "reciprocal rank fusion",
-        series.rrf,
-        "lines",
-        draw.lines,
-        "DAPFAM 9, 10",
-        x="k of reciprocal rank fusion",
-    ),
-    Chart(
-        "truncation",
-        "truncated embeddings",
-        truncation,
-        "lines",
-        draw.truncation_curves,
-        "WIPO-AT 11, PatenTEB 11",
-        x="dimensions kept",
-        log=True,
-    ),
-    Chart(
-        "retained",
-        "truncated embeddings, share of the full width's score",
-        retained,
-        "lines",
-        x="dimensions kept",
-        y="% of the full width's score",
-        log=True,
-    ),
-    Chart("passages", "passages", series.passages, "lines", draw.lines, "DAPFAM 7", x="tokens of a passage", log=True),
-    Chart("cost", "cost and score", series.costs, "points", x="cost", log=True, facet="what"),
-    Chart("budget", "score by cost", series.query_costs, "", draw.frontier, facet="what", split=True),
-    Chart(
-        "plane",
-        "alignment and uniformity",
-        geometries.plane,
-        "plane",
-        draw.plane,
-        "PatentMap 3",
-        "",
-        "alignment (lower: citing and cited are closer)",
-        "uniformity (lower: more evenly spread)",
-        facet="task",
-        split=True,
-        columns=("model", "alignment", "uniformity", "ssd", "score"),
-        rows=1,
-        geometry=True,
-    ),
-    Chart(
-        "geometry",
-        "geometry by section",
-        geometries.by_section,
-        "heat",
-        draw.heatmap,
-        "PatentMap 5, 6",
-        "",
-        "section of the patent",
-        "lower is better",
-        lower=True,
-        facet="measure",
-        split=True,
-        rows=1,
-        geometry=True,
-    ),
-    Chart(
-        "learning-curve",
-        "learning curve",
-        geometries.learning_curve,
-        "lines",
-        draw.lines,
-        task="",
-        x="step",
-        y="loss",
-        lower=True,
-        facet="measure",
-        split=True,
-        geometry=True,
-    ),
+_NAMED: dict[str, Callable[..., Any]] = {**vars(series), **vars(geometries), **globals()}
+_ROWS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+CHARTS = tuple(
+    Chart(name, **row | {"data": _NAMED[row["data"]], "draw": getattr(draw, row["draw"]) if "draw" in row else None})
+    for name, row in _ROWS.items()
 )
 """In the order of the page."""

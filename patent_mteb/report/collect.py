@@ -43,8 +43,7 @@ from patent_mteb.tasks.verification import ContradictionError, check_entry, chec
 
 __all__ = ["Collected", "ReportError", "collect"]
 _AGAIN = "delete the file and run the task again"
-_LAST_DATE = 253_402_300_799.0
-"""Seconds from 1970 to the end of the year 9999."""
+_LAST_DATE = 253_402_300_799.0  # seconds from 1970 to the end of the year 9999
 
 
 class ReportError(PatentMTEBError):
@@ -195,7 +194,7 @@ class _Reader:
         if not entries.get(task.split):
             self.exclude(path, f"has no scores of the split '{task.split}'", _AGAIN)
             return
-        version = str(content.get("mteb_version") or "")
+        version, seconds = str(content.get("mteb_version") or ""), content.get("evaluation_time")
         for entry in entries[task.split]:
             subset = str(entry.get("hf_subset", "default"))
             data_revision = revision if subset == "default" else subset
@@ -208,7 +207,7 @@ class _Reader:
             evidence, prompts = evidence_of(entry), entry.get("prompts")
             stated = str((entry.get("data_set") or {}).get("version") or "")
             result = Result(
-                source, task, name, *data, {}, date, version, path, evidence, data_version=stated, prompts=prompts
+                source, task, name, *data, {}, date, version, path, evidence, None, stated, prompts, seconds
             )
             try:
                 result.scores = check_entry(entry, result.place)

@@ -17,18 +17,15 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, QueryTable, read_queries
 from patent_mteb.report.words import shortened, visible
+from patent_mteb.search import trec
 from patent_mteb.tasks.verification import per_query_measure
 
-BUDGET = 2_400_000
-"""Characters of JSON of the explorers of all tabs, at most."""
-EACH = 5
-"""Queries for each two models and each direction, of few models; of many one."""
+BUDGET = 2_400_000  # characters of JSON of the explorers of all tabs, at most
+EACH = 5  # queries for each two models and each direction, of few models; of many one
 _MANY = 10
 _TOP = 5
 _TENTHS_OF_A_MILLE = 10_000
-_QUERY, _DOCUMENT = 600, 160
-"""Characters of a text, at most."""
-
+_QUERY, _DOCUMENT = 600, 160  # characters of a text, at most
 Floats = NDArray[np.float64]
 
 
@@ -52,19 +49,6 @@ def chosen(values: Floats, each: int) -> list[int]:
         kept.update(int(query) for query in order[:each] if difference[query] < 0)
         kept.update(int(query) for query in order[::-1][:each] if difference[query] > 0)
     return sorted(kept)
-
-
-def top_documents(path: Path, queries: Sequence[str]) -> dict[str, list[str]]:
-    """Read the five best documents of some queries from a TREC run, best first."""
-    found: dict[str, list[tuple[int, str]]] = {query: [] for query in queries}
-    for number, line in text_lines(path):
-        fields = line.split()
-        if len(fields) != 6 or not fields[3].isdecimal():
-            remedy = "delete it, or save the run again"
-            raise DataError("the line is not one of a TREC run", path=path, row=number, remedy=remedy)
-        if fields[0] in found and int(fields[3]) <= _TOP:
-            found[fields[0]].append((int(fields[3]), fields[2]))
-    return {query: [document for _, document in sorted(ranked)] for query, ranked in found.items() if ranked}
 
 
 def _relevant(path: Path, queries: Sequence[str]) -> set[tuple[str, str]]:
@@ -165,19 +149,17 @@ class Explorer:
         top: list[list[list[Any]]] = []
         for run in runs:
             saved, judged = (Path(paths[run]).with_name(f"{task.name}{suffix}") for suffix in (".run", ".qrels"))
-            ranked: dict[str, list[str]] = {}
+            ranked: dict[str, dict[str, float]] = {}
             relevant: set[tuple[str, str]] = set()
             try:
-                found = top_documents(saved, queries) if saved.is_file() else {}
+                found = trec.read_run(saved, first=_TOP) if saved.is_file() else {}
                 relevant = _relevant(judged, queries) if found and judged.is_file() else set()
                 ranked = found
             except DataError as error:
                 self.messages.append(str(error))
-            marked = {
-                query: [[visible(one), int((query, one) in relevant)] for one in documents]
-                for query, documents in ranked.items()
-            }
-            top.append([marked.get(query, []) for query in queries])
+            top.append(
+                [[[visible(one), int((query, one) in relevant)] for one in ranked.get(query, ())] for query in queries]
+            )
         return top if any(any(ranked) for ranked in top) else []
 
 

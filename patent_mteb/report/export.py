@@ -25,6 +25,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
+from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
 from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError
@@ -44,8 +45,7 @@ from patent_mteb.tasks.catalogue import TasksOnOwnData
 
 __all__ = ["Board", "Export", "Refusal", "check_board", "prepare"]
 BOARD, NAMES = "leaderboard.md", "names.json"
-SETTINGS = "run_settings.jsonl"
-"""mteb's settings of runs: versions and encode arguments by task, splits and subsets."""
+SETTINGS = "run_settings.jsonl"  # mteb's settings of runs: versions and encode arguments by task, splits and subsets
 
 
 def run_settings(text: str, row: Mapping[str, Any], path: Path) -> str:
@@ -138,7 +138,8 @@ def prepare(
         accepted.append(row)
         for path, content in copied.items():
             if path.name == SETTINGS:  # of all results of a folder, each line once
-                earlier = copies.get(path) or _text_if_there(out / "results" / path)
+                written = out / "results" / path
+                earlier = copies.get(path) or (written.read_text("utf-8") if written.is_file() else "")
                 content = "".join(dict.fromkeys((earlier + content).splitlines(keepends=True)))
             copies[path] = content
     files = [write_text(out / "results" / path, text) for path, text in copies.items()]
@@ -234,10 +235,6 @@ def _copy_queries(row: Mapping[str, Any], results: Path, target: Path) -> Path:
 
 def _root(results: Path) -> Path:
     return results / "results" if (results / "results").is_dir() else results
-
-
-def _text_if_there(path: Path) -> str:
-    return path.read_text("utf-8") if path.is_file() else ""
 
 
 def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
@@ -386,8 +383,8 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
         }
         metrics = [{"type": row["main_score"], "value": row["value"]}]
         entries.append({"task": {"type": row["kind"]}, "dataset": data, "metrics": metrics})
-    index = _yaml({"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]})
-    front = ["---", *index, "---", ""]
+    index = {"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]}
+    front = f"---\n{yaml_dump(index, sort_keys=False)}---\n"
     cells = []
     for row in rows:
         measure = Cell(row["main_score"], title=measure_title(row["main_score"]))
@@ -398,23 +395,7 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
     columns = tuple(Column(slug(title), title, numeric=title == "Score", marked=False) for title in titles)
     notes = ("Measured with patent-mteb, which runs the patent benchmarks as tasks of mteb.",)
     table = Table("model-card", "Patent embedding benchmarks", columns, tuple(cells), notes=notes)
-    return "\n".join(front) + as_markdown(table)
-
-
-def _yaml(value: Any, indent: str = "") -> list[str]:
-    """Block YAML of dictionaries, lists, strings and numbers; strings are quoted as JSON, which YAML reads alike."""
-    lines: list[str] = []
-    items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
-    for key, item in items:
-        head = f"{indent}- " if key is None else f"{indent}{key}: "
-        if not isinstance(item, (dict, list)):
-            lines.append(head + visible(json.dumps(item, ensure_ascii=False)))
-        elif key is None:
-            nested = _yaml(item, indent + "  ")
-            lines += [head + nested[0].removeprefix(indent + "  "), *nested[1:]]
-        else:
-            lines += [head.rstrip(), *_yaml(item, indent + "  " * isinstance(item, dict))]
-    return lines
+    return front + as_markdown(table)
 
 
 def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from patent_mteb.files import replacing, write_text
 from patent_mteb.report.cells import short, slug
-from patent_mteb.report.charts import CHARTS, Chart
+from patent_mteb.report.charts import CHARTS, Chart, section_options
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.series import model_names
 from patent_mteb.report.statistics import Statistics
@@ -84,7 +85,7 @@ def on_page(
 
 
 def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> list[list[Any]]:
-    """The rows of a chart, with numbers in place of runs; the models of a heatmap are sorted, best first."""
+    """The rows of a chart with six decimals, and numbers in place of runs; a heatmap has the best models first."""
     if chart.kind == "heat" and chart.facet != "model":
         facets = [chart.facet] if chart.facet else []
         mean = pl.col("value").mean().over("model", *facets)
@@ -92,23 +93,13 @@ def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> 
         order = [False] * len(parts) + [not chart.lower]
         frame = frame.with_row_index("place").sort(*parts, mean, descending=order, maintain_order=True)
     needed = [name for name in chart.page_columns if name not in ("low", "high")]
-    rows = frame.select(chart.page_columns).drop_nulls(needed).iter_rows()
-    return [[_page_value(value, numbers) for value in row] for row in rows]
-
-
-def _page_value(value: Any, numbers: Mapping[str, int]) -> Any:
-    """A run as its number, another text as it may be shown, a number with as many decimals as results have."""
-    if isinstance(value, str):
-        return numbers.get(value, visible(value))
-    return round(value, 6) if isinstance(value, float) else value
+    rows = frame.select(chart.page_columns).drop_nulls(needed).with_columns(cs.float().round(6)).iter_rows()
+    return [[numbers.get(value, visible(value)) if isinstance(value, str) else value for value in row] for row in rows]
 
 
 @dataclass(frozen=True)
 class Plot:
     name: str  # of its files
-    title: str
-    data_source: str
-    benchmark: str
     figure: Figure
 
 
@@ -135,13 +126,13 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     """The figure of a chart; ``value`` is that of its facet where each has a figure."""
     draw: Any = chart.draw
     about, measure = _described(view, chart)
-    title = f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}"
-    title = view.data_source.titled(title)
+    title = view.data_source.titled(f"{view.name}: {', '.join(filter(None, (chart.title, about, value)))}")
     label = value if value and chart.facet == "what" else chart.x  # as on the page
     known = {"title": title, "measure": measure, "label": label, "log": chart.log, "lower": chart.lower}
     arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     name = slug(view.data_source.name, view.name, chart.name, value)
-    return Plot(name, title, view.data_source.name, view.name, draw(frame, **(arguments | dict(chart.options(view)))))
+    more = section_options(view) if chart.name == "sections" else chart.arguments
+    return Plot(name, draw(frame, **(arguments | dict(more))))
 
 
 @styled

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from patent_mteb.metrics.significance import TESTS
 from patent_mteb.report.cells import Cell, Column, Score, Table, number_columns, slug, supported_digits, text_columns
 from patent_mteb.report.explorer import outcomes
-from patent_mteb.report.series import Cost, cost_of_a_million, short_names
+from patent_mteb.report.series import Cost, cost_of_a_million, model_names
 from patent_mteb.report.statistics import LEVEL, Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, read_queries
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks.benchmark import JOBS
 from patent_mteb.tasks.verification import per_query_measure
 
-_NAMED = 3
-"""Names of a group, at most; the others are counted."""
+_NAMED = 3  # names of a group, at most; the others are counted
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def table(source: DataSourceView, statistics: Statistics) -> Table:
     """Return one row a job."""
     found = jobs(source, statistics)
     runs = list(source.main_scores)
-    names = short_names(runs)
+    names = model_names(runs, settings=True)
     lexical = [run for run, model in source.results.select("run", "model").unique().iter_rows() if is_bm25(model)]
     names |= {run: "BM25" for run in lexical if len(lexical) == 1}
     baselines = {job.baseline for job in found if job.baseline}

@@ -6,15 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from patent_mteb.errors import DataError
-from patent_mteb.identity import META, model_folder
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.folders import read_meta
 from patent_mteb.report.words import visible
 
 _MANY = 2**53
@@ -93,11 +89,7 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
     facts: dict[str, dict[str, Any]] = {}
     trained: dict[str, frozenset[str]] = {}
     for (run,), rows in collected.results.group_by("run", maintain_order=True):
-        path, model = Path(rows["path"][0]).with_name(META), model_folder(rows["model"][0])
-        try:
-            meta = read_meta(path, model, rows["revision"][0])
-        except DataError:  # the messages of the results already name it
-            meta = {}
+        meta = json.loads(rows["card"][0])
         seen = seen_in_training(meta, benchmarks)
         trained[str(run)] = seen or frozenset()
         found = _text(meta.get("contamination"))
@@ -116,7 +108,7 @@ def _as_run(rows: pl.DataFrame) -> dict[str, float | None]:
     settings = json.loads(rows["settings"][0])
     names = {"dims": "dims", "tokens": "max_tokens"}
     found = {key: _number(settings[name]) for key, name in names.items() if name in settings}
-    computed = [json.loads(text) for text in rows["computed"].drop_nulls()]
+    computed = [json.loads(text) for text in rows["computed"]]
     said = {one["max_tokens"] for one in computed if one.get("max_tokens")}
     if said:  # parts of a composed model may read different lengths: "512, 256"
         (only,) = said if len(said) == 1 else ("",)

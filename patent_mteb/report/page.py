@@ -31,7 +31,7 @@ from patent_mteb.report.figures import on_page
 from patent_mteb.report.jobs import is_bm25
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.records import state_of_data
-from patent_mteb.report.series import short_names, without_organisation
+from patent_mteb.report.series import model_names, without_organisation
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
@@ -345,7 +345,7 @@ def payload(
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"
     until = f", the newest of {dates[-1][:10]}" if dates else ""
     models = {run: visible(model) for run, model in collected.results.select("run", "model").unique().iter_rows()}
-    short = short_names(collected.runs)
+    short = model_names(collected.runs, settings=True)
     excluded = [
         f"{explorer.excluded} tasks are not shown query by query: the page holds the headlines and as many others as"
         " fit."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -17,29 +17,18 @@ from patent_mteb.metrics.significance import too_small
 from patent_mteb.report.words import visible
 from patent_mteb.store.canaries import difference
 from patent_mteb.tasks.catalogue import SuiteTask
+from patent_mteb.tasks.evidence import COST
 from patent_mteb.tasks.verification import Place, part_of
 
 UNKNOWN = "not recorded"
 
 
-def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
-    """Return a description of a model's prompt on a task, from the stored result only."""
-    if isinstance(recorded, Mapping):
-        return _recorded(recorded)
-    if (meta.get("experiment_kwargs") or {}).get("parts"):
-        return UNKNOWN  # a statement on a composed model does not hold for its parts
-    prompts = (meta.get("loader_kwargs") or {}).get("model_prompts") or {}
-    keys = [key for key in (f"{task}-query", f"{task}-document", task, "query", "document") if key in prompts]
-    if keys:
-        return "; ".join(f'{key}: "{prompts[key]}"' for key in keys)
-    used = meta.get("use_instructions")
-    return "none" if used is False else "the model's own instructions" if used else UNKNOWN
-
-
-def _recorded(recorded: Mapping[str, Any]) -> str:
+def prompt_used(recorded: Any) -> str:
+    """Describe the recorded texts before the inputs of a model: by role, or by encoder and role."""
+    if not isinstance(recorded, Mapping):
+        return UNKNOWN
     if any(isinstance(texts, Mapping) for texts in recorded.values()):
-        parts = {name: _recorded(texts) if isinstance(texts, Mapping) else UNKNOWN for name, texts in recorded.items()}
-        return "; ".join(f"{name}: {said}" for name, said in parts.items())
+        return "; ".join(f"{name}: {prompt_used(texts)}" for name, texts in recorded.items())
     sides = (f'"{text}"' if text else UNKNOWN if text is None else "none" for text in recorded.values())
     return " / ".join(dict.fromkeys(sides)) or "none"
 
@@ -51,8 +40,8 @@ _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 
 _RESULT_COLUMNS = (
     "run data_source benchmark group task plain kind main_score value n_queries model revision experiment settings data"
-    " data_revision data_version subset split prompt versions date parameters dims path queries prompts computed small"
-    " seconds_per_query calls tokens cost"
+    " data_revision data_version subset split prompt versions date parameters dims path queries prompts card computed"
+    " spent small seconds_per_query calls tokens cost"
 )
 RESULT_SCHEMA: dict[str, Any] = (
     dict.fromkeys(_RESULT_COLUMNS.split(), pl.String)
@@ -60,6 +49,7 @@ RESULT_SCHEMA: dict[str, Any] = (
     | dict.fromkeys(("n_queries", "dims", "calls", "tokens"), pl.Int64)
 )
 """Columns of the table with one row a result (see :class:`patent_mteb.report.collect.Collected`)."""
+NOT_WRITTEN = ("card", "spent")  # columns with the model's card, and with the cost that the result records, as JSON
 
 
 def state_of_data(revision: str, version: str) -> str:
@@ -121,10 +111,11 @@ class Result:
     date: float  # seconds since 1970, 0 if unknown
     mteb_version: str  # as recorded, or empty
     path: Path
-    evidence: Mapping[str, Any] = field(default_factory=dict)  # empty for older results
+    evidence: Mapping[str, Any]
     queries: Path | None = None  # per-query scores, if they are present and valid
     data_version: str = ""  # of own data, as its owner states it
-    prompts: Any = None  # the recorded texts before the inputs; None in results without the record
+    prompts: Any = None  # the recorded texts before the inputs
+    seconds: Any = None  # of the evaluation, as mteb recorded them
 
     @property
     def place(self) -> Place:
@@ -151,7 +142,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "data_revision": result.data_revision,
         "data_version": result.data_version,
         "subset": result.subset,
-        "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
+        "prompt": visible(prompt_used(result.prompts)),
         "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
         "parameters": float(parameters) if isinstance(parameters, (int, float)) and 0 < parameters < _MOST else None,
@@ -159,7 +150,9 @@ def result_row(result: Result) -> dict[str, Any]:
         "path": str(result.path),
         "queries": None if result.queries is None else str(result.queries),
         "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
+        "card": json.dumps(source.meta),
         "computed": _computed(result),
+        "spent": _spent(result),
         "small": too_small(scores),
         **_effort(result),
     }
@@ -184,14 +177,19 @@ def is_amount(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
-def _computed(result: Result) -> str | None:
-    """Return model and version of a result's evidence as JSON, None without evidence."""
-    model = result.evidence.get("model")
-    if not isinstance(model, Mapping):
-        return None
-    found = {"version": result.evidence.get("version")}
+def _computed(result: Result) -> str:
+    """Return model and version of a result's evidence as JSON."""
+    model, found = part_of(result.evidence, "model"), {"version": result.evidence.get("version")}
     found |= {name: model.get(name) for name in ("device", "dtype", "max_tokens", "settings", "weights")}
     return json.dumps({name: value for name, value in found.items() if isinstance(value, str) and value})
+
+
+def _spent(result: Result) -> str:
+    """Return the cost in a result's evidence as JSON, with its effort, the distinct documents and mteb's seconds."""
+    documents = part_of(part_of(result.evidence, "texts"), "document").get("n")
+    found = {"documents": documents, "evaluation": result.seconds, "effort": part_of(result.evidence, "effort")}
+    found |= part_of(result.evidence, COST)
+    return json.dumps({name: value for name, value in found.items() if is_amount(value) or isinstance(value, dict)})
 
 
 def score_rows(result: Result) -> Iterator[ScoreRow]:
@@ -216,8 +214,7 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])
 
 
-_ROUNDING = 1e-3
-"""Relative difference of statistics of vectors that differ in their last bits only."""
+_ROUNDING = 1e-3  # relative difference of statistics of vectors that differ in their last bits only
 
 
 def disagreements(results: Iterable[Result]) -> list[str]:
@@ -227,11 +224,10 @@ def disagreements(results: Iterable[Result]) -> list[str]:
     weights (of the same name and revision if they have no weights), and the weights of models of the same name and
     revision.
     """
-    known = [result for result in results if result.evidence]
     messages = []
     for same, differing in ((_decided, _other_outcome), (_named, _other_weights)):
         groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
-        for result in known:
+        for result in results:
             if (key := same(result)) is not None:
                 groups[key].append(result)
         for first, *others in groups.values():

@@ -131,8 +131,7 @@ FURTHER: dict[str, Callable[[Cell], Any]] = {
 }
 """Additional columns of a cell in csv, by the suffix of their names; empty for none."""
 
-COMPARED = ("too_small", "better_than_baseline", *COLUMNS)
-"""Additional columns of main scores in csv."""
+COMPARED = ("too_small", "better_than_baseline", *COLUMNS)  # additional columns of main scores in csv
 
 
 def frame_as_csv(frame: pl.DataFrame) -> str:
@@ -160,8 +159,7 @@ _LINE = 92  # characters of size scriptsize in a line of 345 pt, the text width 
 _WRAPPED = 24  # width in characters of a column with line breaks, for longer texts
 _HEADING = 13  # width in characters of a heading above numbers; longer headings take several lines
 
-_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])|(?<=[^\x00-\u017f])")
-"""Positions where a name may break."""
+_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])|(?<=[^\x00-\u017f])")  # positions where a name may break
 
 
 def _latex(text: str) -> str:
@@ -243,8 +241,7 @@ def _longtable(table: Table, label: str, notes: str) -> str:
     )
 
 
-LATEX_HEAD = r"% \usepackage{array,booktabs,longtable}"
-"""Preamble of a document with the tables."""
+LATEX_HEAD = r"% \usepackage{array,booktabs,longtable}"  # preamble of a document with the tables
 
 
 def _breakable(text: str) -> str:

@@ -27,9 +27,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.published import measured_scores, on_the_papers_data
 from patent_mteb.report.words import measure_title
 
-OKISH = 3.0
-"""Times the tolerance up to which a difference is called OKISH."""
-
+OKISH = 3.0  # times the tolerance up to which a difference is called OKISH
 AS_OTHERS = "differs from print, agrees with"
 """Begin of the verdict on a number that another harness measured too; its number of harnesses follows."""
 
@@ -252,7 +250,7 @@ def _unlike(settings: Mapping[str, str], others: Mapping[str, str], result: Mapp
     if prompts and (used := _prompted(result) or "not recorded") != prompts:
         yield f"prompts here: {used}, in the paper: {prompts}"
     cap = here.pop(_TOKENS, None)
-    read = cap or str(json.loads(result["computed"] or "{}").get(_TOKENS, "not recorded"))
+    read = cap or str(json.loads(result["computed"]).get(_TOKENS, "not recorded"))
     own_fits = cap is None and (not tokens or (read.isdigit() and int(read) <= int(tokens)))
     if cap != tokens and not own_fits:
         yield f"{_TOKENS} here: {read}, in the paper: {tokens or 'not stated'}"
@@ -264,9 +262,7 @@ def _unlike(settings: Mapping[str, str], others: Mapping[str, str], result: Mapp
 
 def _prompted(result: Mapping[str, Any]) -> str:
     """Return ``yes`` or ``none``; empty where a result does not record it."""
-    if result["prompts"] is None:
-        return {"none": "none", "not recorded": ""}.get(result["prompt"], "yes")
-    texts = list(_texts(json.loads(result["prompts"])))
+    texts = list(_texts(json.loads(result["prompts"] or "null")))
     return "yes" if any(texts) else "" if None in texts else "none"
 
 
@@ -285,7 +281,7 @@ def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...
     same = len(set(prompts.values())) == 1
     here = results[0]["prompt"] if same else "; ".join(f"{task}: {prompt}" for task, prompt in prompts.items())
     found = [f"prompt here: {here}, in the paper: {row.settings.get('prompts', 'not stated')}"]
-    computed = [json.loads(result["computed"] or "{}") for result in results]
+    computed = [json.loads(result["computed"]) for result in results]
     read = ", ".join(sorted({str(one[_TOKENS]) for one in computed if one.get(_TOKENS)})) or "not recorded"
     if _TOKENS in row.settings:
         found.append(f"{_TOKENS} here: {read}, in the paper: {row.settings[_TOKENS]}")

@@ -12,23 +12,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from patent_mteb.errors import DataError
-from patent_mteb.identity import META
-from patent_mteb.report.folders import read_document
 from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import shortened, visible
-from patent_mteb.tasks.evidence import COST
 from patent_mteb.tasks.perquery import EFFORT
-from patent_mteb.tasks.verification import evidence_of
 
 _LONGEST_NAME = 46
 _SETTINGS = re.compile(r" \(.*\)$")
@@ -40,22 +34,15 @@ def without_organisation(name: str) -> str:
     return name.partition("/")[2] or name
 
 
-def model_names(runs: Iterable[str]) -> dict[str, str]:
-    """Name runs without their settings, else without the organisation, where no other run has the same name."""
+def model_names(runs: Iterable[str], *, settings: bool = False) -> dict[str, str]:
+    """Name runs without organisation, and unless ``settings`` without these, where no other run has the same name."""
     tails = {run: without_organisation(run) for run in runs}
-    bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
+    bare = {} if settings else {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
     names = {run: run for run in tails}
     for shorter in (tails, bare):
         counts = Counter(shorter.values())
         names |= {run: name for run, name in shorter.items() if counts[name] == 1}
     return brief_names(names)
-
-
-def short_names(runs: Iterable[str]) -> dict[str, str]:
-    """Name runs without the organisation, where no other run has the same name; settings stay."""
-    tails = {run: without_organisation(run) for run in runs}
-    counts = Counter(tails.values())
-    return brief_names({run: tail if counts[tail] == 1 else run for run, tail in tails.items()})
 
 
 def brief_names(names: Mapping[str, str]) -> dict[str, str]:
@@ -150,14 +137,14 @@ def _curves(
     return list(found.values())
 
 
-def spent(row: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def query_efforts(row: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Read what each query of a result took, by amount (:mod:`patent_mteb.search.efforts`), and all its tokens.
 
     Amounts whose sum is not that of the result are left out.
     """
     if row["queries"] is None:
         return {}
-    stated = _recorded(_entry_of(_document(Path(row["path"])), row["split"], row["subset"]), "effort")
+    stated = json.loads(row["spent"]).get("effort", {})
     with pq.ParquetFile(row["queries"]) as file:
         names = [name for name in file.schema_arrow.names if name.startswith(EFFORT)]
         table = file.read(columns=names)
@@ -235,18 +222,15 @@ def query_costs(view: BenchmarkView) -> pl.DataFrame:
 
 
 def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    path = Path(row["path"])
-    result, meta = _document(path), _document(path.with_name(META))
-    entry = _entry_of(result, row["split"], row["subset"])
-    recorded, documents = _recorded(entry, COST), _documents(entry)
-    index = recorded.get("index_mb")
-    if not is_amount(index) and documents and row["dims"]:
-        index = documents * row["dims"] * _BYTES_PER_DIMENSION / 1e6
+    spent = json.loads(row["spent"])
+    index = spent.get("index_mb")
+    if not is_amount(index) and spent.get("documents") and row["dims"]:
+        index = spent["documents"] * row["dims"] * _BYTES_PER_DIMENSION / 1e6
     found = {
-        "seconds of the evaluation": result.get("evaluation_time") or None,
-        "memory of the weights (MB)": known_of(meta)["memory"],
+        "seconds of the evaluation": spent.get("evaluation") or None,
+        "memory of the weights (MB)": known_of(json.loads(row["card"]))["memory"],
         **{what: row[column] or None for what, column in _EFFORT.items()},
-        "highest memory of the process (MB)": recorded.get("peak_memory_mb"),
+        "highest memory of the process (MB)": spent.get("peak_memory_mb"),
         "index (MB)": index,
     }
     yield from ((what, float(cost)) for what, cost in found.items() if is_amount(cost))
@@ -254,25 +238,17 @@ def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 def _encoding_hours(results: pl.DataFrame) -> Iterator[tuple[str, float]]:
     """Hours in which a model encodes a million texts, and a billion tokens, by device."""
-    spent: dict[str, np.ndarray] = {}
-    for path, split, subset in results.select("path", "split", "subset").unique(maintain_order=True).iter_rows():
-        entry = _entry_of(_document(Path(path)), split, subset)
-        recorded = _recorded(entry, COST)
-        seconds = _recorded(entry, COST, "phases").get("encode")
-        texts, tokens = recorded.get("encoded"), recorded.get("tokens", 0)
-        if is_amount(seconds) and is_amount(texts) and is_amount(tokens) and texts:
-            device = "GPU" if "cuda" in str(_recorded(entry, "model").get("device")) else "CPU"
-            spent[device] = spent.get(device, 0) + np.array([seconds, texts, tokens, seconds * bool(tokens)], float)
-    for device, (seconds, texts, tokens, timed) in spent.items():
+    sums: dict[str, np.ndarray] = {}
+    for row in results.unique(["path", "subset"], maintain_order=True).iter_rows(named=True):
+        spent = json.loads(row["spent"])
+        seconds, texts, tokens = spent.get("phases", {}).get("encode"), spent.get("encoded"), spent.get("tokens", 0)
+        if is_amount(seconds) and texts:
+            device = "GPU" if "cuda" in json.loads(row["computed"]).get("device", "") else "CPU"
+            sums[device] = sums.get(device, 0) + np.array([seconds, texts, tokens, seconds * bool(tokens)], float)
+    for device, (seconds, texts, tokens, timed) in sums.items():
         yield f"{device}-hours a million texts", float(seconds / texts * 1e6 / 3600)
         if tokens:
             yield f"{device}-hours a billion tokens", float(timed / tokens * 1e9 / 3600)
-
-
-def _documents(entry: Mapping[str, Any]) -> float:
-    """Return the number of distinct documents that were encoded or searched; 0 if it is not recorded."""
-    count = _recorded(entry, "texts", "document").get("n")
-    return count if is_amount(count) else 0
 
 
 @dataclass(frozen=True)
@@ -294,35 +270,13 @@ def cost_of_a_million(results: pl.DataFrame) -> Cost:
         return Cost()
     hours = {what[:3]: value for what, value in _encoding_hours(results) if what.endswith("million texts")}
     indexed, megabytes, documents = 0.0, 0.0, 0.0
-    for path, split, subset in results.select("path", "split", "subset").iter_rows():
-        entry = _entry_of(_document(Path(path)), split, subset)
-        size, seconds = _recorded(entry, COST).get("index_mb"), _recorded(entry, COST, "phases").get("index")
-        if is_amount(size) and _documents(entry):
-            megabytes, documents = megabytes + size, documents + _documents(entry)
+    for spent in map(json.loads, results["spent"]):
+        seconds = spent.get("phases", {}).get("index")
+        if spent.get("documents") and "index_mb" in spent:
+            megabytes, documents = megabytes + spent["index_mb"], documents + spent["documents"]
             indexed += seconds if is_amount(seconds) else 0
     if indexed and not hours:
         hours = {"CPU": indexed / documents * 1e6 / 3600}
     dims = settings.get("dims") or results["dims"].drop_nulls().first()
     size = megabytes / documents * 1e3 if documents else dims * _BYTES_PER_DIMENSION / 1e3 if is_amount(dims) else None
     return Cost(hours, size)
-
-
-def _document(path: Path) -> dict[str, Any]:
-    """Read a JSON file; empty if that fails, which the messages of the results already report."""
-    try:
-        return read_document(path)
-    except (DataError, FileNotFoundError):
-        return {}
-
-
-def _entry_of(result: Mapping[str, Any], split: str, subset: str) -> Mapping[str, Any]:
-    entries = result.get("scores", {}).get(split, [])
-    return next((entry for entry in entries if entry.get("hf_subset", "default") == subset), {})
-
-
-def _recorded(entry: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return a section of the evidence of a result; empty if it is missing."""
-    found: Any = evidence_of(entry)
-    for name in names:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}

@@ -33,9 +33,7 @@ from patent_mteb.tasks.verification import per_query_measure
 LEVEL = 0.95
 ALPHA = 0.05
 LETTER = "a"
-RESAMPLES = 1000
-"""Resamples of a task's queries for intervals of ranks."""
-
+RESAMPLES = 1000  # resamples of a task's queries for intervals of ranks
 _TABLES = 16  # resampled at once: 32 MB of means for 25 runs
 
 Floats = NDArray[np.float64]

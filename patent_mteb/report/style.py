@@ -94,10 +94,8 @@ def shown_texts(figure: Figure) -> list[Text]:
     return [text for text in texts if text.get_visible() and text.get_text().strip()]
 
 
-def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Return places of labels as near to their values as possible (least squares): at least ``gap`` from each other,
-    and within ``low`` and ``high`` if they fit.
-    """
+def spread(values: Sequence[float], gap: float) -> list[float]:
+    """Places of labels near to their values (least squares), at least ``gap`` apart, and within 0 and 1 if they fit."""
     from sklearn.isotonic import isotonic_regression
 
     if not len(values):
@@ -105,9 +103,8 @@ def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 
     order = np.argsort(values, kind="stable")
     steps = gap * np.arange(len(order))
     free = isotonic_regression(np.asarray(values, dtype=np.float64)[order] - steps)
-    spare = max(high - low - steps[-1], 0.0)
     places = np.empty(len(order))
-    places[order] = np.clip(free, low, low + spare) + steps
+    places[order] = np.clip(free, 0.0, max(1.0 - steps[-1], 0.0)) + steps
     return [float(place) for place in places]
 
 

@@ -35,9 +35,9 @@ from patent_mteb.report.cells import (
     text_columns,
 )
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.records import state_of_data
+from patent_mteb.report.records import NOT_WRITTEN, state_of_data
 from patent_mteb.report.rendering import COMPARED
-from patent_mteb.report.series import headline_results, spent
+from patent_mteb.report.series import headline_results, query_efforts
 from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics, scores_with
 from patent_mteb.report.view import JUDGEMENTS, BenchmarkView, DataSourceView, MeasuredTask, gap_percent
 from patent_mteb.report.words import measure_title
@@ -160,8 +160,7 @@ def pairs_table(statistics: Statistics) -> pl.DataFrame:
 
 
 Floats = NDArray[np.float64]
-_DIGITS = 9
-"""Decimals to which equal scores agree: means of the same numbers differ in the last bits."""
+_DIGITS = 9  # decimals to which equal scores agree: means of the same numbers differ in the last bits
 
 
 @dataclass(frozen=True)
@@ -596,7 +595,7 @@ def _costs(view: BenchmarkView) -> Table:
     known = pl.any_horizontal(pl.col("seconds_per_query", "calls", "tokens", "cost").is_not_null())
     rows: list[tuple[Cell, ...]] = []
     for row in headline_results(view).filter(known).sort("value", descending=True).iter_rows(named=True):
-        each, n = spent(row), row["n_queries"]
+        each, n = query_efforts(row), row["n_queries"]
         cell = view.cells.get((row["task"], row["run"], ""), Cell())
         mean = {name: row[name] / n if row[name] is not None and n else None for name in ("calls", "tokens", "cost")}
         high = {name: float(np.quantile(amounts, 0.95)) for name, amounts in each.items() if len(amounts)}
@@ -629,15 +628,14 @@ def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell
     return Cell(first.value - second.value, small=small, interval=interval, ranked=not small)
 
 
-SCHEMA_VERSION = 1
-"""Version of the JSON document; it changes with the meaning of a column or key."""
-
+SCHEMA_VERSION = 1  # version of the JSON document; it changes with the meaning of a column or key
 _RUN = ("data_source", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
 
 
 def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
     """Return the frames by file name: a row is a number, a result, a run, or a pair of runs on a task."""
-    within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+    results = collected.results.drop(NOT_WRITTEN)
+    within = results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
     scores = scores_with(collected, compared)
     return {"scores": scores, "results": within, "wide": wide(collected), "pairs": pairs_table(compared)}
 

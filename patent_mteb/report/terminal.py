@@ -19,12 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 
-_GAP = 2
-"""Spaces between columns, and before the lines below the head of a row."""
-_HEADING = 14
-"""Least width of a heading above numbers, in characters."""
-_BREAKS = re.compile(r"(?<=[/_.=,@+\-])")
-"""Positions where a name that is wider than the terminal may break."""
+_GAP = 2  # spaces between columns, and before the lines below the head of a row
+_HEADING = 14  # least width of a heading above numbers, in characters
+_BREAKS = re.compile(r"(?<=[/_.=,@+\-])")  # positions where a name that is wider than the terminal may break
 
 
 def folded(name: str, width: int) -> str:

@@ -22,7 +22,7 @@ from patent_mteb.identity import digest, identity_of
 from patent_mteb.patents.corpus import release_pages
 from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_bytes
 from patent_mteb.search.engine import engine
-from patent_mteb.search.run import FirstStage, Run, ranked_ids
+from patent_mteb.search.run import FirstStage, Run
 from patent_mteb.store.settings import live_meta
 
 logger = logging.getLogger(__name__)
@@ -92,25 +92,16 @@ class RunCache:
             return None
         try:
             with np.load(path, allow_pickle=False) as stored:
-                odd = any(entry.comment or entry.extra for entry in stored.zip.infolist())
-                if "checksum" not in stored.files and odd:  # version 1: a comment there is swallowed entries
-                    raise ValueError("its list of arrays is damaged")
                 arrays = {name: stored[name] for name in stored.files}
-            checksum = arrays.pop("checksum", None)
-            if checksum is not None and int(checksum) != _checksum(key, arrays):
+            if int(arrays.pop("checksum")) != _checksum(key, arrays):
                 raise ValueError("wrong checksum")
-            depth = int(arrays.pop("asked"))
-            run = _stage(arrays, None, "run")
-            if depth < 0:
-                raise ValueError("a depth below 0")
-            return depth, run
+            return int(arrays.pop("asked")), _run_of(arrays)
         except Exception as error:  # any error of zipfile, zlib, NumPy or json, MemoryError included
             message = "the stored run %s cannot be used (%s: %s); it is computed again"
             logger.warning(message, path, type(error).__name__, error)
             return None
 
 
-_PARTS = frozenset({"ids", "docs", "scores", "parts", "k"})
 _NEXT = "first_"  # prefix of the arrays of a first stage, repeated for its own first stage
 
 
@@ -137,43 +128,15 @@ def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
     return int.from_bytes(total.digest(), "little")
 
 
-def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
-    below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
-    stage = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
-    if not stage.keys() >= {"docs", "scores"} or stage.keys() - _PARTS or (known is None and "ids" not in stage):
-        raise ValueError(f"its {what} holds {', '.join(sorted(stage)) or 'nothing'}")
-    if "ids" in stage:
-        query_ids, doc_ids, task = json.loads(stage["ids"].tobytes())
-        texts = all(isinstance(word, str) for word in (*query_ids, *doc_ids, task))
-        if not texts or len(set(query_ids)) < len(query_ids) or ranked_ids(doc_ids) != doc_ids:
-            raise ValueError("its ids are not those of queries and of a ranked corpus")
-    elif known is not None:
+def _run_of(arrays: Mapping[str, Any], known: Run | None = None) -> Run:
+    """The run of :func:`_arrays_of`."""
+    if "ids" in arrays or known is None:
+        query_ids, doc_ids, task = json.loads(arrays["ids"].tobytes())
+    else:
         query_ids, doc_ids, task = known.query_ids, known.doc_ids, known.task
-    run = _checked(Run(query_ids, doc_ids, stage["docs"], stage["scores"], stage.get("parts"), None, task), what)
-    if not below:
-        return run
-    if "k" not in below or int(below["k"]) < 0:
-        raise ValueError(f"the depth of its {what}'s first stage is missing or below 0")
-    return replace(run, first_stage=FirstStage(_stage(below, run, "first stage"), int(below["k"])))
-
-
-def _checked(run: Run, what: str) -> Run:
-    docs, scores, parts = run.docs, run.scores, run.parts
-    typed = docs.dtype == np.int32 and scores.dtype == np.float32
-    if not typed or docs.ndim != 2 or docs.shape != scores.shape or len(docs) != len(run.query_ids):
-        raise ValueError(f"its {what} has {docs.dtype} documents {docs.shape} and {scores.dtype} scores {scores.shape}")
-    if parts is not None and (parts.shape != docs.shape or parts.dtype != np.int32):
-        raise ValueError(f"its {what} has {parts.dtype} parts {parts.shape}")
-    if ((docs < -1) | (docs >= len(run.doc_ids))).any():
-        raise ValueError(f"its {what} has a document that is not in the corpus")
-    if not np.isfinite(scores).all():
-        raise ValueError(f"its {what} has a score that is not a number")
-    if run.ordered() is not run:
-        raise ValueError(f"its {what} is out of order")
-    sorted_docs = np.sort(docs, axis=1)
-    if ((sorted_docs[:, 1:] == sorted_docs[:, :-1]) & (sorted_docs[:, 1:] >= 0)).any():
-        raise ValueError(f"its {what} has a document twice")
-    return run
+    run = Run(query_ids, doc_ids, arrays["docs"], arrays["scores"], arrays.get("parts"), None, task)
+    below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
+    return replace(run, first_stage=FirstStage(_run_of(below, run), int(below["k"]))) if below else run
 
 
 _NO_EFFECT = {"batch_size", "batch_tokens", "show_progress_bar"}
@@ -185,8 +148,8 @@ def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: 
     candidates = context.top_ranked and {query: sorted(listed) for query, listed in context.top_ranked.items()}
     pairs = [candidates, {query: sorted(listed) for query, listed in context.hidden.items()}]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
-    gate = [context.gate.identity] if context.gate else []  # keys without a gate are those of older versions
-    return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, *gate], 32)
+    gate = context.gate and context.gate.identity
+    return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, gate], 32)
 
 
 class Cached(ArraySearch):

@@ -124,10 +124,10 @@ def _commit(path: str) -> str:
     return parts[parts.index("snapshots") + 1]
 
 
-def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
+def is_late_interaction(model: str | Path) -> bool:
     """Whether a directory or hub name is such a checkpoint; a ``SentenceTransformer`` would drop its projection."""
     try:
-        inspect_checkpoint(model, revision)
+        inspect_checkpoint(model)
     except ModelError:
         return False
     return True

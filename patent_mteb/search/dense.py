@@ -49,6 +49,7 @@ logger = logging.getLogger(__name__)
 CHUNK_DOCUMENTS = 50_000  # encoded in one call, as in mteb: the last bits depend on the batch
 CHUNK_BYTES = 1 << 30  # of texts; corpora of ordinary documents stay below it
 _VECTOR_BYTES = 2_048_000_000
+_SCORES_MB = 32  # of similarities at a time
 _PROBED = 8
 _AGREEMENT = 1e-5
 _SINGLE = 4  # bytes of a single-precision number, the type of all vectors in a search
@@ -59,19 +60,13 @@ class DenseSearch(ArraySearch):
     hides = True
     way = "exact"
 
-    def __init__(
-        self,
-        model: EncoderProtocol,
-        *,
-        half: bool | None = None,
-        vectors_mb: float | None = None,
-        score_mb: float = 32,
-        timer: Any = None,
-    ) -> None:
+    timer: Any = None
+
+    def __init__(self, model: EncoderProtocol, *, vectors_mb: float | None = None) -> None:
         if not is_encoder(model):
             problem = f"{type(model).__name__} is not an encoder, or has its own search"
             raise ModelError(f"{problem}. Remedy: search with the model itself")
-        self.model, self.half, self.score_mb, self.timer = model, half, score_mb, timer
+        self.model = model
         self.vectors_mb = portion(1 / 3, _VECTOR_BYTES) / 1e6 if vectors_mb is None else vectors_mb
         self.mteb_model_meta = model.mteb_model_meta
 
@@ -98,7 +93,7 @@ class DenseSearch(ArraySearch):
                 kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
                 if kind is not None and allowed is None and len(numbers) == len(self._number):
                     content = _digest_of_corpus(self.corpus["id"][:], vectors)
-                    place = (kind, self.half, self.way, content, gate.identity if gate else "")
+                    place = (kind, self.way, content, gate.identity if gate else "")
                     search = partial(self._ranked, best, theirs, vectors, block, kind)
                     digests = _digests(theirs, hidden.tocsr())
                     return RANKINGS.get_or_search(place, query_ids, digests, top_k, search)
@@ -162,13 +157,13 @@ class DenseSearch(ArraySearch):
         if block.allowed is not None:
             add_pairs(best, theirs, joined(chunks, kind), block.numbers, block.allowed > block.hidden)
         elif block.dates is None:
-            add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden, self.half)
+            add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden)
         else:  # in the order by date, the documents that a query may see are a prefix
             days, limits = block.dates
             by_day = np.argsort(days, kind="stable")
             seen = np.searchsorted(days[by_day], limits, side="left")
             ours = joined(chunks, kind, np.argsort(by_day))
-            add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], self.half, seen)
+            add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], seen=seen)
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
         """``cosine`` or ``dot``, the closer one, if that is the model's similarity on some vectors; else None."""
@@ -191,7 +186,7 @@ class DenseSearch(ArraySearch):
     def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, block: DocumentBlock) -> None:
         """Rank by the model's own similarity; vectors that are not a matrix are passed as a whole."""
         size, numbers = len(best.query_ids), block.numbers
-        step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
+        step = max(1, int(_SCORES_MB * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
         for rows in slices_of(size, step):
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
             expected, name = (rows.stop - rows.start, len(numbers)), self.mteb_model_meta.name

@@ -69,11 +69,10 @@ _WHERE: dict[str, Any] = {"hf_split": "test", "hf_subset": "default", "show_prog
 
 @dataclass(frozen=True)
 class Drift:
-    """Largest relative distance and smallest cosine of the two vectors of a text; whether all bits are equal."""
+    """Largest relative distance and smallest cosine of the two vectors of a text."""
 
     distance: float
     cosine: float
-    same: bool
 
     def __str__(self) -> str:
         return f"relative distance up to {self.distance:.2g}, cosine down to {self.cosine:.6f}"
@@ -89,7 +88,7 @@ def drift_between(first: ArrayLike, second: ArrayLike) -> Drift:
     with np.errstate(invalid="ignore", divide="ignore"):
         distances = np.where(longer > 0, np.linalg.norm(ours - theirs, axis=1) / longer, 0.0)
         cosines = np.where(product > 0, (ours * theirs).sum(axis=1) / product, np.where(longer > 0, 0.0, 1.0))
-    return Drift(float(distances.max(initial=0)), float(cosines.min(initial=1)), bool((ours == theirs).all()))
+    return Drift(float(distances.max(initial=0)), float(cosines.min(initial=1)))
 
 
 @dataclass(frozen=True)

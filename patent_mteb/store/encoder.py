@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 logger = logging.getLogger(__name__)
-LOG_SECONDS = 60.0
-"""Without a terminal: seconds before the first line of progress, and between two."""
+LOG_SECONDS = 60.0  # without a terminal: seconds before the first line of progress, and between two
 
 
 @dataclass
@@ -110,11 +109,8 @@ def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
 
 
 _BUDGET = "batch_tokens"
-_FACTS_FORMAT = 2
-"""Version of the facts about a model in the store; older ones are not compared."""
-
-UNWRITTEN_SECONDS = 15.0
-"""Seconds after which vectors are written before their group is complete."""
+_FACTS_FORMAT = 2  # version of the facts about a model in the store; older ones are not compared
+UNWRITTEN_SECONDS = 15.0  # seconds after which vectors are written before their group is complete
 
 
 _WHERE = ("task_metadata", "hf_split", "hf_subset", "prompt_type")

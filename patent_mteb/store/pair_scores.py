@@ -68,10 +68,7 @@ class StoredPairs(LiveIdentity):
         return {"kept_pairs": found} if found else {}
 
     def predict(
-        self,
-        inputs1: Iterable[Mapping[str, Any]],
-        inputs2: Iterable[Mapping[str, Any]],
-        **arguments: Any,
+        self, inputs1: Iterable[Mapping[str, Any]], inputs2: Iterable[Mapping[str, Any]], **arguments: Any
     ) -> NDArray[np.float64]:
         """Scores of pairs, as in mteb's ``CrossEncoderProtocol``. Missing ones are computed and stored."""
         if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):
@@ -111,8 +108,6 @@ def _rows(inputs: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
 class _TaskPairs(AbsEncoder):
     """A cross-encoder as an encoder of pairs; scores may depend on the task."""
 
-    stored_as = "patent_mteb.store.pair_scores._OfTasks"  # part of the identity in existing stores
-
     def __init__(self, model: Any) -> None:
         self.cross_encoder = model
         self.model = getattr(model, "model", None)
@@ -138,10 +133,12 @@ class _TaskPairs(AbsEncoder):
 
         pairs = [json.loads(text) for batch in inputs for text in batch["text"]]
         size = kwargs.pop("batch_size", None) or inputs.batch_size
-        sides = (
-            DataLoader(Dataset.from_list([pair[side] for pair in pairs]), batch_size=size, collate_fn=_collated)
-            for side in (0, 1)
-        )
+
+        def collated(rows: list[_Row]) -> dict[str, list[Any]]:
+            return {name: [row[name] for row in rows] for name in rows[0]}
+
+        tables = (Dataset.from_list([pair[side] for pair in pairs]) for side in (0, 1))
+        sides = (DataLoader(table, batch_size=size, collate_fn=collated) for table in tables)
         scores = one_score(self.cross_encoder.predict(*sides, batch_size=size, **kwargs), self.mteb_model_meta.name)
         return scores[:, None]
 
@@ -149,11 +146,5 @@ class _TaskPairs(AbsEncoder):
 class _Pairs(_TaskPairs):
     """A cross-encoder whose scores depend on the pair and its settings only."""
 
-    stored_as = "patent_mteb.store.pair_scores._OfPairs"
-
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
         return ""
-
-
-def _collated(rows: list[_Row]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}

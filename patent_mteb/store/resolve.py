@@ -75,11 +75,10 @@ class Facts:
 
     @classmethod
     def read(cls, document: Any) -> Facts | None:
-        """Read saved facts, None if invalid. Stores of the first version call the kind ``family``."""
-        if not isinstance(document, dict) or not {"settings", "core"} <= document.keys():
+        """Read saved facts, None if invalid."""
+        if not isinstance(document, dict) or not {"kind", "settings", "core"} <= document.keys():
             return None
-        kind = document.get("kind", document.get("family"))
-        return None if kind is None else cls(kind, document["settings"], document["core"])
+        return cls(document["kind"], document["settings"], document["core"])
 
 
 def placed(meta: ModelMeta) -> ModelMeta:

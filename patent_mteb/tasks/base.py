@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -106,33 +107,6 @@ class PatentTaskMetadata(TaskMetadata):
 def sections_of(known: Mapping[str, tuple[str, ...]], **views: str) -> dict[str, tuple[str, ...]]:
     """Return the sections of the views that have one, by role: the ``text_parts`` of the metadata."""
     return {role: known[view] for role, view in views.items() if view in known}
-
-
-def task_metadata(
-    facts: Facts, data: loading.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
-) -> PatentTaskMetadata:
-    fields: dict[str, Any] = {
-        "name": name,
-        "description": description,
-        "reference": facts.reference,
-        "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
-        "type": kind,
-        "prompt": _INSTRUCTIONS.get(kind),
-        "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
-        "modalities": ["text"],
-        "eval_splits": [facts.split],
-        "eval_langs": ["eng-Latn"],
-        "main_score": main_score,
-        "date": facts.date,
-        "domains": ["Engineering", "Legal", "Written"],
-        "task_subtypes": ["Patent retrieval"] if kind == "Retrieval" else [],
-        "license": facts.license,
-        "annotations_creators": facts.annotations,
-        "dialect": [],
-        "sample_creation": facts.sample_creation,
-        "bibtex_citation": facts.bibtex,
-    }
-    return PatentTaskMetadata(**(fields | more))
 
 
 @lru_cache(maxsize=64)
@@ -347,15 +321,48 @@ def class_name(task_name: str) -> str:
     return task_name.replace(".", "_")
 
 
-def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attributes: Any) -> type[_Task]:
-    attributes = {"__module__": module, "__doc__": metadata.description, "metadata": metadata, **attributes}
-    return type(class_name(metadata.name), (base,), attributes)
+def make_task(
+    base: type[_Task],
+    facts: Facts,
+    data: loading.DataSet,
+    name: str,
+    kind: str,
+    description: str,
+    main_score: str,
+    attributes: Mapping[str, Any] = MappingProxyType({}),
+    **metadata: Any,
+) -> type[_Task]:
+    """Create a task class from its attributes, and from the metadata that do not follow from the others."""
+    known: dict[str, Any] = {
+        "name": name,
+        "description": description,
+        "reference": facts.reference,
+        "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
+        "type": kind,
+        "prompt": _INSTRUCTIONS.get(kind),
+        "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
+        "modalities": ["text"],
+        "eval_splits": [facts.split],
+        "eval_langs": ["eng-Latn"],
+        "main_score": main_score,
+        "date": facts.date,
+        "domains": ["Engineering", "Legal", "Written"],
+        "task_subtypes": ["Patent retrieval"] if kind == "Retrieval" else [],
+        "license": facts.license,
+        "annotations_creators": facts.annotations,
+        "dialect": [],
+        "sample_creation": facts.sample_creation,
+        "bibtex_citation": facts.bibtex,
+    }
+    made = {"__module__": base.__module__, "__doc__": description, "facts": facts, "data": data}
+    return type(class_name(name), (base,), {**made, "metadata": PatentTaskMetadata(**known | metadata), **attributes})
 
 
 def sample_task(task: type[_Task]) -> type[_Task]:
     """Create the task ``<Task>.sample``, which always runs on the built-in sample."""
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **SAMPLED})
-    return make_task(task, task.__module__, metadata, __doc__=task.__doc__, force_sample=True)
+    attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
+    return type(class_name(metadata.name), (task,), attributes)
 
 
 WITHOUT_ROLE = "text"  # the key of texts that are neither queries nor documents

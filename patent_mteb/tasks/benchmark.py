@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import polars as pl
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
-__all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "score_table", "summary"]
+__all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "summary"]
 _Item = TypeVar("_Item")
 
 PRIOR_ART = "Find prior art"
@@ -271,15 +270,6 @@ class PatentBenchmark(Benchmark):
             means |= summary(self, mains, small)
             found[model.model_name] |= {data_source.titled(name): value for name, value in means.items()}
         return found
-
-
-def score_table(benchmark: PatentBenchmark, results: Any) -> pl.DataFrame:
-    """Return the scores of :meth:`PatentBenchmark.get_score`, one row per model.
-
-    It contains local checkpoints, which mteb's ``get_benchmark_result`` drops.
-    """
-    rows = [{"model": model, **scores} for model, scores in benchmark.get_score(results).items()]
-    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"model": pl.String})
 
 
 def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark | None:

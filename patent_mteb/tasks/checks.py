@@ -22,14 +22,10 @@ from patent_mteb.errors import LAYOUT, DataError, NotThereError
 logger = logging.getLogger(__name__)
 
 
-def _is_release(source: Source) -> bool:
-    return source.kind != "sample" and not source.revision.startswith("local-")
-
-
 def refuse_truncated(source: Source, name: str, rows: int) -> None:
     """Reject a released file with fewer rows than its release; log other differences, or all if the variable is set."""
     released = rows_of(source.data.key, name)
-    if released is None or rows == released or not _is_release(source):
+    if released in (None, rows) or source.kind == "sample" or source.revision.startswith("local-"):
         return
     problem = f"the file has {rows} rows, its release {released}"
     if not is_truncated(source.data.key, name, rows) or switched_on(TRUNCATED_VARIABLE):

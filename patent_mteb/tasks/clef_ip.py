@@ -22,7 +22,7 @@ from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.published import citation
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
@@ -142,17 +142,18 @@ def within_documents(ranking: Mapping[str, float], relevant: Mapping[str, int]) 
     return first, second
 
 
-_INSTRUCTION = "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
-_METADATA = task_metadata(
+_TASK = make_task(
+    ClefIPRetrieval,
     FACTS,
     DATA,
     "ClefIP2013ClaimsToPassageRetrieval",
     "Retrieval",
     "Given claims of a European application, retrieve the passages that its search report cites against them.",
     "map_at_1000",
-    prompt={"query": _INSTRUCTION},
+    prompt={
+        "query": "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
+    },
     eval_langs=["eng-Latn", "deu-Latn", "fra-Latn"],
     text_parts={"query": ("claim",)},
 )
-_TASK = make_task(ClefIPRetrieval, __name__, _METADATA, data=DATA, facts=FACTS)
 BENCHMARK = PatentBenchmark(FACTS, {"Passages": (_TASK,)})

@@ -34,7 +34,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.published import citation
 from patent_mteb.search.base import document_text
 from patent_mteb.search.memory_cache import LRUCache
-from patent_mteb.tasks.base import make_task, sections_of, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import ONE_CLAIM, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, is_text, log_counts, read_unique, refuse_truncated, refuse_unscorable
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, without_self
@@ -211,8 +211,7 @@ def tagged_texts(table: pa.Table, view: str) -> list[str]:
     return [views.join_sections(parts, views.SEPARATOR) for parts in zip(*tagged, strict=True)]
 
 
-Compose = Callable[[pa.Table, str], list[str]]
-"""(rows, view) -> the text of each."""
+Compose = Callable[[pa.Table, str], list[str]]  # (rows, view) -> the text of each
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
@@ -271,8 +270,6 @@ class DAPFAMRetrieval(PatentRetrieval):
     ``<Task>.mteb``, read those, so that their ``paper_...`` scores equal mteb's.
     """
 
-    data = DATA
-    facts = FACTS
     pair: Pair
 
     def _set_source(self, source: Source) -> None:
@@ -383,9 +380,9 @@ def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _task(spec: Pair) -> type[DAPFAMRetrieval]:
-    described = (spec.name, "Retrieval", spec.description, "ndcg_at_100")
+    described = (spec.name, "Retrieval", spec.description, "ndcg_at_100", {"pair": spec})
     parts = sections_of(PARTS_OF_VIEW, query=spec.query, document=spec.corpus)
-    return make_task(DAPFAMRetrieval, __name__, task_metadata(FACTS, DATA, *described, text_parts=parts), pair=spec)
+    return make_task(DAPFAMRetrieval, FACTS, DATA, *described, text_parts=parts)
 
 
 BENCHMARK = PatentBenchmark(
@@ -393,5 +390,4 @@ BENCHMARK = PatentBenchmark(
     {domain.upper() or "ALL": tuple(_task(spec) for spec in SPECS if spec.domain == domain) for domain in DOMAINS},
 )
 
-MTEB_TASKS = tuple(map(_task, AS_MTEB))
-"""Tasks that are found by name only: no benchmark or report contains them."""
+MTEB_TASKS = tuple(map(_task, AS_MTEB))  # tasks that are found by name only: no benchmark or report contains them

@@ -32,7 +32,7 @@ from patent_mteb.errors import DataError, readable
 from patent_mteb.patents.text import clean
 from patent_mteb.published import citation
 from patent_mteb.readers.values import day, text_in
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
@@ -127,10 +127,8 @@ class HUPDClassification(ProbedRows):
 
 def _task(kind: str, column: str, description: str) -> type[HUPDClassification]:
     name = f"HUPD{kind}Classification"
-    metadata = task_metadata(FACTS, DATA, name, "Classification", description, "macro_f1")
-    return make_task(
-        HUPDClassification, __name__, metadata, data=DATA, facts=FACTS, spec=Spec(name, "", texts=(column,))
-    )
+    spec = Spec(name, "", texts=(column,))
+    return make_task(HUPDClassification, FACTS, DATA, name, "Classification", description, "macro_f1", {"spec": spec})
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Classification": tuple(_task(kind, *words) for kind, words in TASKS.items())})

@@ -31,7 +31,7 @@ from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.novelty import FAMILIES, NAME, TRUTH
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
@@ -54,9 +54,7 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatSnapNovelty",
     headline="PatSnapNoveltyTACToTACRetrieval",
-    jobs={
-        PRIOR_ART: ("PatSnapNoveltyTACToTACRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("PatSnapNoveltyTACToTACRetrieval", "")},
     prompt_rows=((r"PatSnapNovelty\w+Retrieval", "retrieval_MIXED"),),
     replaced=("PatSnap",),
     known_by=(TRUTH,),
@@ -160,9 +158,9 @@ def _task(view: str, what: str) -> type[NoveltyRetrieval]:
         " it was filed."
     )
     prompt = {"query": "Given a patent application, retrieve prior art that takes its novelty"}
-    described = (f"{NAME}{view}ToTACRetrieval", "Retrieval", description, "hit_rate_at_10")
-    metadata = task_metadata(FACTS, DATA, *described, prompt=prompt, eval_langs=["eng-Latn", "zho-Hans"])
-    return make_task(NoveltyRetrieval, __name__, metadata, data=DATA, facts=FACTS, view=view)
+    described = (f"{NAME}{view}ToTACRetrieval", "Retrieval", description, "hit_rate_at_10", {"view": view})
+    languages = ["eng-Latn", "zho-Hans"]
+    return make_task(NoveltyRetrieval, FACTS, DATA, *described, prompt=prompt, eval_langs=languages)
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Retrieval": tuple(_task(view, what) for view, what in VIEWS.items())})

@@ -23,7 +23,7 @@ from patent_mteb.published import citation
 from patent_mteb.recipes import open_ep as recipe
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import ONE_CLAIM, PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.open_us import CLAIM_SCORING, INSTRUCTIONS, PARTS, OpenRetrieval, Spec, names_in, open_tasks
@@ -76,10 +76,7 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatentOpenEP",
     headline="PatentOpenEPClaimToClaimsRetrieval",
-    jobs={
-        PRIOR_ART: ("PatentOpenEPTACToTACRetrieval", ""),
-        ONE_CLAIM: ("PatentOpenEPClaimToTACRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("PatentOpenEPTACToTACRetrieval", ""), ONE_CLAIM: ("PatentOpenEPClaimToTACRetrieval", "")},
     short_names={"PatentOpenEPClaimToClaimsRetrieval": "Claim→Claims"},
     prompt_rows=((r"PatentOpenEP\w+Retrieval", "retrieval_MIXED"),),
     replaced=("Patent",),
@@ -137,14 +134,13 @@ class LanguageRetrieval(OpenRetrieval):
 
 def _task(spec: LanguageSpec) -> type[LanguageRetrieval]:
     pair = (spec.query_language, spec.document_language)
-    described = (spec.name(FACTS.name), "Retrieval", spec.description(""), "ndcg_at_10")
+    described = (spec.name(FACTS.name), "Retrieval", spec.description(""), "ndcg_at_10", {"spec": spec})
     more: dict[str, Any] = {
         "prompt": {"query": INSTRUCTIONS["Claim"]},
         "eval_langs": [CODES[one] for one in recipe.LANGUAGES if one in pair or not spec.query_language],
         "text_parts": {"query": PARTS["Claim"]},
     }
-    metadata = task_metadata(FACTS, DATA, *described, **more)
-    return make_task(LanguageRetrieval, __name__, metadata, data=DATA, facts=FACTS, spec=spec)
+    return make_task(LanguageRetrieval, FACTS, DATA, *described, **more)
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:

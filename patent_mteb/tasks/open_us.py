@@ -30,7 +30,7 @@ from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, sections_of, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import ONE_CLAIM, PRIOR_ART, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import Folder, PatentRetrieval, RetrievalTables
@@ -41,11 +41,9 @@ INSTRUCTIONS = {
     "Claim": "Given a claim of a patent application, retrieve prior art that anticipates it or makes it obvious",
     "": "Given a patent application, retrieve prior art that anticipates it or makes it obvious",
 }
-PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}
-"""Views with one section."""
+PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}  # views with one section
 JUDGED_AT = (10, 100)
-CLAIM_SCORING = "claim retrieval 2"
-"""The scoring of claims: since version 2 documents of a parent claim are unjudged."""
+CLAIM_SCORING = "claim retrieval 2"  # the scoring of claims: since version 2 documents of a parent claim are unjudged
 
 
 @dataclass(frozen=True)
@@ -217,10 +215,7 @@ FACTS = Facts(
     annotations="expert-annotated",
     prefix="PatentOpenUS",
     headline="PatentOpenUSTACToTACRetrieval",
-    jobs={
-        PRIOR_ART: ("PatentOpenUSTACToTACRetrieval", ""),
-        ONE_CLAIM: ("PatentOpenUSClaimToTACRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("PatentOpenUSTACToTACRetrieval", ""), ONE_CLAIM: ("PatentOpenUSClaimToTACRetrieval", "")},
     short_names={"PatentOpenUSTACToTACRetrieval": "TAC→TAC"},
     prompt_rows=((r"PatentOpenUS(Grants)?(TAC|Abstract|Claims|Claim)To\w+Retrieval", "retrieval_MIXED"),),
     section_grid={spec.name("PatentOpenUS"): (spec.query, spec.document) for spec in SPECS},
@@ -250,13 +245,11 @@ def open_tasks(
 ) -> tuple[type[OpenRetrieval], ...]:
     tasks = []
     for spec in specs:
-        described = (spec.name(facts.name), "Retrieval", spec.description(cited), "ndcg_at_10")
+        attributes = {"spec": spec} | ({"scoring": CLAIM_SCORING} if spec == Spec("Claim") else {})
+        described = (spec.name(facts.name), "Retrieval", spec.description(cited), "ndcg_at_10", attributes)
         prompt = {"query": INSTRUCTIONS.get(spec.query, INSTRUCTIONS[""])}
-        metadata = task_metadata(
-            facts, data, *described, prompt=prompt, text_parts=sections_of(PARTS, query=spec.query)
-        )
-        named = {"scoring": CLAIM_SCORING} if spec == Spec("Claim") else {}
-        tasks.append(make_task(OpenRetrieval, __name__, metadata, data=data, facts=facts, spec=spec, **named))
+        parts = sections_of(PARTS, query=spec.query)
+        tasks.append(make_task(OpenRetrieval, facts, data, *described, prompt=prompt, text_parts=parts))
     return tuple(tasks)
 
 

@@ -50,7 +50,7 @@ from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import clean
 from patent_mteb.published import citation
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, log_counts, refuse_unscorable
 from patent_mteb.tasks.patenteb import ProbedRows, Row, Spec
@@ -136,8 +136,7 @@ def claim_in(context: Any, claim: str, path: Path, row: int) -> str:
     return claim_of(claims, int(claim)) if claim.isdigit() else ""
 
 
-_Option = tuple[str, str, str]
-"""Key, document id and text."""
+_Option = tuple[str, str, str]  # key, document id and text
 
 
 def _text(*parts: str) -> str:
@@ -248,10 +247,9 @@ class PanoramaReranking(PatentRetrieval):
 
 
 def _task(folder: str, description: str, instruction: str) -> type[PanoramaReranking]:
-    described = (f"Panorama{folder}Reranking", "Reranking", description, "ndcg_at_10")
+    described = (f"Panorama{folder}Reranking", "Reranking", description, "ndcg_at_10", {"folder": folder})
     more: dict[str, Any] = {"prompt": {"query": instruction}, "category": "t2t", "task_subtypes": ["Patent retrieval"]}
-    metadata = task_metadata(FACTS, DATA, *described, **more)
-    return make_task(PanoramaReranking, __name__, metadata, data=DATA, facts=FACTS, folder=folder)
+    return make_task(PanoramaReranking, FACTS, DATA, *described, **more)
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Reranking": tuple(_task(folder, *words) for folder, words in TASKS.items())})
@@ -337,22 +335,15 @@ def _noc4pc_rows(path: Path) -> Iterator[Row]:
     log_counts(path, counts)
 
 
-_PROMPT = "Given a claim and cited prior art, tell whether the claim is novel and not obvious"
-_METADATA = task_metadata(
+_TASK = make_task(
+    NoveltyClassification,
     NOC4PC_FACTS,
     DATA,
     _NAME,
     "Classification",
     "Given a claim of a US application and the cited paragraphs, predict ALLOW, 102 (not novel) or 103 (obvious).",
     "macro_f1",
-    prompt=_PROMPT,
-)
-_TASK = make_task(
-    NoveltyClassification,
-    __name__,
-    _METADATA,
-    data=DATA,
-    facts=NOC4PC_FACTS,
-    spec=Spec(_NAME, "", texts=("claim", "prior art")),
+    {"spec": Spec(_NAME, "", texts=("claim", "prior art"))},
+    prompt="Given a claim and cited prior art, tell whether the claim is novel and not obvious",
 )
 NOC4PC = PatentBenchmark(NOC4PC_FACTS, {"Classification": (_TASK,)})

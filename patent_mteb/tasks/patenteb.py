@@ -34,7 +34,7 @@ from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.published import citation
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks import checks
-from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
+from patent_mteb.tasks.base import PatentTask, make_task
 from patent_mteb.tasks.benchmark import LANDSCAPE, OTHER_FIELDS, PRIOR_ART, SAME_FIELD, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.evidence import KEY, predictions_record
 from patent_mteb.tasks.frozen import FrozenTask, encode_texts
@@ -42,8 +42,7 @@ from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, withou
 
 logger = logging.getLogger(__name__)
 
-FULL = ("title", "abstract", "claim")
-"""The sections of the text of a whole patent, joined by ``[SEP]`` (§3)."""
+FULL = ("title", "abstract", "claim")  # the sections of the text of a whole patent, joined by ``[SEP]`` (§3)
 
 
 @dataclass(frozen=True)
@@ -360,9 +359,8 @@ def _tasks(specs: Iterable[Spec], base: type[PatentTask], kind: str, main_score:
     tasks = []
     for spec in specs:
         prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
-        more = {"prompt": prompt, "text_parts": spec.parts}
-        metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, **more)
-        tasks.append(make_task(base, __name__, metadata, data=spec.data, facts=FACTS, spec=spec))
+        described = (spec.name, kind, spec.description, main_score, {"spec": spec})
+        tasks.append(make_task(base, FACTS, spec.data, *described, prompt=prompt, text_parts=spec.parts))
     return tuple(tasks)
 
 
@@ -382,8 +380,7 @@ BENCHMARK = PatentBenchmark(
 
 _ROLES = ("query", "document")
 
-Row = tuple[str, str, tuple[str, ...]]
-"""Id, label and texts of a row."""
+Row = tuple[str, str, tuple[str, ...]]  # id, label and texts of a row
 
 
 class ProbedRows(Classification):

@@ -60,7 +60,7 @@ from patent_mteb.search.memory_cache import cached_encoder
 from patent_mteb.search.passages import BestSection
 from patent_mteb.search.run import Run
 from patent_mteb.tasks import checks
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import PRIOR_ART, SORTING, Facts, PatentBenchmark
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, named_means
@@ -70,8 +70,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 PERF = "perf200"
-DEPTH = 100
-"""The number of documents per query whose sections Fig. 4 counts."""
+DEPTH = 100  # the number of documents per query whose sections Fig. 4 counts
 CUTS = (10, 20, 50, 100)
 _MAP_DEPTH = 1000
 SLICES = ("xy", "a")
@@ -438,10 +437,7 @@ FACTS = Facts(
     license="not specified",
     date=("2005-01-01", "2022-12-31"),
     prefix="PatentMap",
-    jobs={
-        PRIOR_ART: ("PatentMapAbsToAbsRetrieval", ""),
-        SORTING: ("PatentMapIPCClassification", ""),
-    },
+    jobs={PRIOR_ART: ("PatentMapAbsToAbsRetrieval", ""), SORTING: ("PatentMapIPCClassification", "")},
     prompt_rows=((r"PatentMap\w+Retrieval", "retrieval_MIXED"), (r"PatentMap\w+Classification", "class_text2ipc3")),
     paper="patentmap",
 )
@@ -449,14 +445,14 @@ FACTS = Facts(
 
 def _retrieval(name: str, query: str, sections: tuple[str, ...], given: str, found: str) -> type[PatentMapRetrieval]:
     instruction = f"Given a patent application {given}, retrieve the patents that its search report cites"
-    described = (name, "Retrieval", f"{instruction}, {found}.", "recall_at_100")
-    more: dict[str, Any] = {"annotations_creators": "expert-annotated", "prompt": {"query": instruction}}
-    metadata = task_metadata(FACTS, DATA, *described, **more)
     attributes = {"query_section": query, "document_sections": sections}
-    return make_task(PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, **attributes)
+    described = (name, "Retrieval", f"{instruction}, {found}.", "recall_at_100", attributes)
+    more: dict[str, Any] = {"annotations_creators": "expert-annotated", "prompt": {"query": instruction}}
+    return make_task(PatentMapRetrieval, FACTS, DATA, *described, **more)
 
 
-_CLASSIFICATION = task_metadata(
+_CLASSIFICATION = make_task(
+    IPCClassification,
     FACTS,
     DATA,
     "PatentMapIPCClassification",
@@ -477,6 +473,6 @@ BENCHMARK = PatentBenchmark(
             _retrieval("PatentMapAbsToAbsRetrieval", "abstract", ("abstract",), _TITLE, _TITLE),
             _retrieval("PatentMapClmToAllRetrieval", "claim", _ALL, "by its claims", _CLOSEST),
         ),
-        "Classification": (make_task(IPCClassification, __name__, _CLASSIFICATION, data=DATA, facts=FACTS),),
+        "Classification": (_CLASSIFICATION,),
     },
 )

@@ -39,7 +39,7 @@ from patent_mteb.files import text_lines
 from patent_mteb.patents.families import Groups
 from patent_mteb.patents.text import clean
 from patent_mteb.published import citation
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts, refuse_constant
 from patent_mteb.tasks.frozen import FrozenTask
@@ -178,9 +178,8 @@ def _task(variant: str, what: str) -> type[PatentMatchPairs]:
         f"Given a claim and a cited paragraph, tell X from A citations by their cosine ({what}); leak-clean test pairs."
     )
     prompt = {"query": "Given a claim of a patent application, retrieve paragraphs that take its novelty"}
-    described = (f"PatentMatch{variant}Pairs", "PairClassification", description, "ap")
-    metadata = task_metadata(FACTS, DATA, *described, prompt=prompt, category="t2t")
-    return make_task(PatentMatchPairs, __name__, metadata, data=DATA, facts=FACTS, variant=variant)
+    described = (f"PatentMatch{variant}Pairs", "PairClassification", description, "ap", {"variant": variant})
+    return make_task(PatentMatchPairs, FACTS, DATA, *described, prompt=prompt, category="t2t")
 
 
 BENCHMARK = PatentBenchmark(FACTS, {"Pairs": tuple(_task(variant, what) for variant, what in VARIANTS.items())})

@@ -28,7 +28,7 @@ from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.published import citation
 from patent_mteb.tasks import checks
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.patenteb import Paraphrase
 
@@ -71,7 +71,8 @@ class PhraseSimilarity(Paraphrase):
         return Dataset.from_dict({"sentence1": first, "sentence2": second, "score": scores})
 
 
-_METADATA = task_metadata(
+_TASK = make_task(
+    PhraseSimilarity,
     FACTS,
     DATA,
     "PatentPhraseSimilaritySTS",
@@ -80,4 +81,4 @@ _METADATA = task_metadata(
     "cosine_pearson",
     prompt="Retrieve a technical phrase of the same meaning",
 )
-BENCHMARK = PatentBenchmark(FACTS, {"STS": (make_task(PhraseSimilarity, __name__, _METADATA, data=DATA, facts=FACTS),)})
+BENCHMARK = PatentBenchmark(FACTS, {"STS": (_TASK,)})

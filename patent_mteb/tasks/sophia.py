@@ -29,7 +29,7 @@ from patent_mteb.patents.corpus import Texts
 from patent_mteb.published import citation
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import make_task, sections_of, task_metadata
+from patent_mteb.tasks.base import make_task, sections_of
 from patent_mteb.tasks.benchmark import PRIOR_ART, SUMMARY, Facts, PatentBenchmark
 from patent_mteb.tasks.checks import log_counts
 from patent_mteb.tasks.retrieval import PAPER_PREFIX, Folder, PatentRetrieval, RetrievalTables
@@ -50,10 +50,7 @@ FACTS = Facts(
     spread=True,
     prefix="Sophia",
     headline="SophiaTacdRetrieval",
-    jobs={
-        PRIOR_ART: ("SophiaTacdRetrieval", ""),
-        SUMMARY: ("SophiaAiAbRetrieval", ""),
-    },
+    jobs={PRIOR_ART: ("SophiaTacdRetrieval", ""), SUMMARY: ("SophiaAiAbRetrieval", "")},
     prompt_rows=((r"Sophia\w+Retrieval", "retrieval_MIXED"),),
     paper="sophia",
     paper_queries=10_000,  # §3.2
@@ -61,9 +58,7 @@ FACTS = Facts(
 )
 
 K_VALUES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
-MIN_QUERIES = 100
-"""Jurisdictions with fewer queries are scored together as ``jurisdiction_row`` (§5.3)."""
-
+MIN_QUERIES = 100  # jurisdictions with fewer queries are scored together as ``jurisdiction_row`` (§5.3)
 JURISDICTIONS: dict[str, tuple[str, ...]] = {
     **slices.JURISDICTION_GROUPS,
     "pt": ("PT", "BR"),
@@ -181,11 +176,11 @@ def _section(codes: Any, counts: Counter[str]) -> str | None:
     return next((section.lower() for section in read if section in _SECTIONS), None)
 
 
-def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[str, str | None]:
+def jurisdictions(offices: Mapping[str, str]) -> dict[str, str | None]:
     """Return the jurisdiction group of each query; ``row`` for small groups."""
     groups = {query: _GROUP_OF.get(office.upper(), office.lower()) or None for query, office in offices.items()}
     sizes = Counter(groups.values())
-    return {query: group if group is None or sizes[group] >= least else "row" for query, group in groups.items()}
+    return {query: group if group is None or sizes[group] >= MIN_QUERIES else "row" for query, group in groups.items()}
 
 
 class SophiaRetrieval(PatentRetrieval):
@@ -196,8 +191,6 @@ class SophiaRetrieval(PatentRetrieval):
     query is that of its first code, the main classification. The query's own family is hidden.
     """
 
-    data = DATA
-    facts = FACTS
     k_values = K_VALUES
     representation: str
 
@@ -267,12 +260,10 @@ class SophiaRetrieval(PatentRetrieval):
 
 def _task(name: str, text: str) -> type[SophiaRetrieval]:
     description = f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A."
-    more = {
-        "prompt": {"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"},
-        "text_parts": sections_of(PARTS, query=name),
-    }
-    metadata = task_metadata(FACTS, DATA, f"Sophia{name}Retrieval", "Retrieval", description, "ndcg_at_10", **more)
-    return make_task(SophiaRetrieval, __name__, metadata, representation=name)
+    prompt = {"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"}
+    described = (f"Sophia{name}Retrieval", "Retrieval", description, "ndcg_at_10", {"representation": name})
+    parts = sections_of(PARTS, query=name)
+    return make_task(SophiaRetrieval, FACTS, DATA, *described, prompt=prompt, text_parts=parts)
 
 
 BENCHMARK = PatentBenchmark(

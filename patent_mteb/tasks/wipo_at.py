@@ -38,7 +38,7 @@ from patent_mteb.recipes import beir, label_sets
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.recipes.label_sets import LABEL_SETS, SPLITS, LabelSet
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, check
-from patent_mteb.tasks.base import PatentTask, make_task, sections_of, task_metadata
+from patent_mteb.tasks.base import PatentTask, make_task, sections_of
 from patent_mteb.tasks.benchmark import (
     LANDSCAPE,
     ONE_CLAIM,
@@ -411,8 +411,6 @@ class CitationRetrieval(PatentRetrieval):
     the jurisdiction is that of the query's filing office.
     """
 
-    data = DATA
-    facts = FACTS
     cell: Cell
 
     def load_tables(self) -> RetrievalTables:
@@ -454,11 +452,10 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
 
 
 def _retrieval_task(cell: Cell) -> type[CitationRetrieval]:
-    described = (cell.name, "Retrieval", cell.description, "ndcg_at_10")
+    described = (cell.name, "Retrieval", cell.description, "ndcg_at_10", {"cell": cell})
     parts = sections_of(PARTS_OF_VIEW, query=cell.query, document=cell.corpus)
     prompt = {"query": "Given a patent, retrieve patents that it cites"}
-    metadata = task_metadata(FACTS, DATA, *described, prompt=prompt, text_parts=parts)
-    return make_task(CitationRetrieval, __name__, metadata, cell=cell)
+    return make_task(CitationRetrieval, FACTS, DATA, *described, prompt=prompt, text_parts=parts)
 
 
 RETRIEVAL_TASKS = tuple(map(_retrieval_task, CELLS))
@@ -485,9 +482,8 @@ def _label_task(kind: str, label_set: LabelSet, suffix: str) -> type[LabelTask]:
     name = _label_task_name(label_set.name, kind, suffix)
     what_it_has = f"{FACTS.subject}categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
     instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
-    metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
-    attributes = {"data": DATA, "facts": FACTS, "label_set": label_set, "fields": VARIANTS[suffix]}
-    return make_task(base, __name__, metadata, **attributes)
+    attributes = {"label_set": label_set, "fields": VARIANTS[suffix]}
+    return make_task(base, FACTS, DATA, name, kind, description, main_score, attributes, prompt=instruction)
 
 
 CLASSIFICATION_TASKS, CLUSTERING_TASKS = (

@@ -90,7 +90,7 @@ def add(
     if kind == "local" and "local-" not in task:
         task += f".{revision}"
     subset = Source(spec.data, "hub", revision).subset
-    scores = dict(more or {})
+    scores = {"prompts": {"query": "", "document": ""}, **(more or {})}
     if queries is not None:
         value = round(float(np.mean(queries)), 5)
         scores["n_queries"] = len(queries)

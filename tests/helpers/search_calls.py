@@ -1,9 +1,11 @@
-"""Calls a search model as mteb does, or as our systems call each other, on rows written in a test."""
+"""Small models of somebody else, and calls of a search model as mteb does, or as our systems call each other."""
 
 from __future__ import annotations
 
+import numpy as np
 from datasets import Dataset
 from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
+from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.search.base import SearchContext
 from patent_mteb.search.engine import engine
@@ -69,3 +71,34 @@ def failures(result) -> dict:
         "MockRetrievalDialogTask",
     } <= ran.keys()
     return {name: status.exception for name, status in ran.items() if hasattr(status, "exception")}
+
+
+class Counting:
+    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
+
+    def __init__(self, change=dict):
+        self.asked, self.indexed, self.change = [], 0, change
+
+    def index(self, corpus, **context):
+        self.corpus = dict(zip(corpus["id"], corpus["text"], strict=True))
+        self.indexed += 1
+
+    def search(self, queries, *, top_k, top_ranked=None, **context):
+        self.asked.append(top_k)
+        found = {}
+        for query, text in zip(queries["id"], queries["text"], strict=True):
+            seen = self.corpus if top_ranked is None else top_ranked.get(query, ())
+            scores = {name: float(sum(self.corpus[name].split().count(word) for word in text.split())) for name in seen}
+            found[query] = dict(sorted(scores.items(), key=lambda one: one[::-1], reverse=True)[:top_k])
+        return self.change(found)
+
+
+class Cross:
+    """A cross-encoder that prefers short documents."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "tests/cross", "revision": "1", "model_type": ["cross-encoder"]})
+
+    def predict(self, inputs1, inputs2, **kwargs):
+        return np.array([-float(len(text)) for batch in inputs2 for text in batch["text"]])

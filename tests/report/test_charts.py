@@ -86,16 +86,10 @@ def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
     collected = collect(tmp_path)
     assert set(
         charts.ranks(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
-    ) == {
-        ("acme/a", 2.0),
-        ("acme/b", 1.0),
-    }
+    ) == {("acme/a", 2.0), ("acme/b", 1.0)}
     assert set(
         charts.scale(collected.data_sources["sample"].benchmark("PatenTEB")).select("model", "value").rows()
-    ) == {
-        ("acme/a", 0.4),
-        ("acme/b", 0.5),
-    }
+    ) == {("acme/a", 0.4), ("acme/b", 0.5)}
 
 
 def test_truncation_of_a_model_with_its_full_width(tmp_path):

@@ -305,27 +305,17 @@ def test_prompts_are_those_that_the_result_recorded(tmp_path):
         0.1,
         more={"prompts": recorded},
     )
-    add(model_folder(tmp_path, "mpi-inno-comp/paecter", use_instructions=False), "PatenTEBTitle2Full", 0.2)
-    parts = [{"name": "mteb/baseline-bm25s", "revision": "1"}, {"name": "datalyes/patembed-base", "revision": "r1"}]
-    add(
-        model_folder(tmp_path, "hybrid/linear-0.5-x", settings={"kind": "hybrid", "parts": parts}),
-        "PatenTEBTitle2Full",
-        0.3,
-    )
-    add(model_folder(tmp_path, "other/model", use_instructions=True), "PatenTEBTitle2Full", 0.4)
-    add(
-        model_folder(tmp_path, "third/model", loader_kwargs={"model_prompts": {"query": "find: "}}),
-        "PatenTEBTitle2Full",
-        0.5,
-    )
+    add(model_folder(tmp_path, "mpi-inno-comp/paecter", use_instructions=True), "PatenTEBTitle2Full", 0.2)
+    parts = {"mteb/baseline-bm25s": None, "datalyes/patembed-base": recorded}
+    add(model_folder(tmp_path, "hybrid/linear-0.5-x"), "PatenTEBTitle2Full", 0.3, more={"prompts": parts})
+    add(model_folder(tmp_path, "other/model", use_instructions=True), "PatenTEBTitle2Full", 0.4, more={"prompts": None})
     collected = collect(tmp_path)
     prompts = dict(collected.results.sort("value").select("value", "prompt").iter_rows())
     assert prompts == {
         0.1: '"a prompt of then: " / none',
         0.2: "none",
-        0.3: "not recorded",
-        0.4: "the model's own instructions",
-        0.5: 'query: "find: "',
+        0.3: 'mteb/baseline-bm25s: not recorded; datalyes/patembed-base: "a prompt of then: " / none',
+        0.4: "not recorded",
     }
     assert "prompts" not in set(collected.scores["measure"])
 

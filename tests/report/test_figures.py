@@ -54,7 +54,7 @@ def test_every_plot_that_there_is_data_for_and_no_other(world):
         *(f"sample-patenteb-{kind}" for kind in ("in-out", "ranks", "scale", "overlap", "profile", "groups", "tasks")),
         "sample-patenteb-distribution",
     }
-    assert all("(sample)" in plot.title for plot in drawn.values())
+    assert all("(sample)" in plot.figure.get_suptitle() for plot in drawn.values())
 
 
 @pytest.mark.slow

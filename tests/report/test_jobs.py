@@ -135,11 +135,7 @@ def test_a_job_is_on_the_benchmark_of_most_models_and_of_several_on_the_first(tm
     add(model_folder(tmp_path, "acme/one"), HEADLINE, queries=values)
     found = rows_of(tmp_path)[0]
     tasks = {job: row["task"].removesuffix(".sample") for job, row in found.items()}
-    assert tasks == {
-        PRIOR_ART: "PatenTEBRetrievalMIXED",
-        SUMMARY: "SophiaAiAbRetrieval",
-        SORTING: "PatenTEBText2IPC3",
-    }
+    assert tasks == {PRIOR_ART: "PatenTEBRetrievalMIXED", SUMMARY: "SophiaAiAbRetrieval", SORTING: "PatenTEBText2IPC3"}
     add(model_folder(tmp_path, "acme/two"), HEADLINE, queries=values)
     assert rows_of(tmp_path)[0][PRIOR_ART]["task"] == f"{HEADLINE}.sample"
 

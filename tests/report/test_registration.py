@@ -14,7 +14,7 @@ from patent_mteb.report.page import payload
 from patent_mteb.report.statistics import statistics
 from patent_mteb.report.tables import build
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval
@@ -37,8 +37,7 @@ FACTS = Facts(
 
 
 def task(base, name, kind, main_score):
-    base = type(f"Base{name}", (base,), {"data": DATA, "facts": FACTS})
-    return make_task(base, __name__, task_metadata(FACTS, DATA, name, kind, "A task of a test.", main_score))
+    return make_task(type(f"Base{name}", (base,), {}), FACTS, DATA, name, kind, "A task of a test.", main_score)
 
 
 SEARCH = tuple(task(PatentRetrieval, name, "Retrieval", "ndcg_at_10") for name in ("KnownByTitle", "KnownByKeywords"))
@@ -165,7 +164,7 @@ def test_it_has_a_tab_with_its_short_names_and_plots(measured):
         [pytest.approx(0.45), pytest.approx(0.55), None],
         [pytest.approx(0.25), pytest.approx(0.35), None],
     ]
-    kinds = {plot.name.removeprefix("sample-known-items-") for plot in drawn if plot.benchmark == "Known Items"}
+    kinds = {plot.name.removeprefix("sample-known-items-") for plot in drawn if "-known-items-" in plot.name}
     assert kinds >= {"in-out", "sections", "ranks", "recall", "scale"}
     (sections,) = (plot.figure for plot in drawn if plot.name == "sample-known-items-sections")
     assert [label.get_text() for label in sections.axes[0].get_yticklabels()] == ["Title", "Keywords"]

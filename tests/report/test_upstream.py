@@ -112,10 +112,9 @@ def test_the_files_of_a_pull_request(tmp_path, capsys):
         path = tmp_path / "descriptive_stats" / kind.metadata.type / f"{kind.metadata.name}.json"
         assert all(part["num_samples"] > 0 for part in json.loads(path.read_text()).values())
     counts = json.loads((tmp_path / "sizes.json").read_text())
-    assert counts["PatentDAPFAMTACToTACRetrieval"] == {
-        "queries": 1247,
-        "texts": 45336,
-    }, "DAPFAM Table 2 and the release"
+    assert counts["PatentDAPFAMTACToTACRetrieval"] == {"queries": 1247, "texts": 45336}, (
+        "DAPFAM Table 2 and the release"
+    )
     for kind in catalogue.tasks():
         found = sizes(kind)
         assert counts.get(kind.metadata.name, {"queries": None, "texts": None}) == {

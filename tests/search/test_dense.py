@@ -245,8 +245,9 @@ def test_unusable_similarities():
 
 def test_phases_of_the_timer():
     docs, queries, table = small()
-    timer = TimingStack()
-    ranking(DenseSearch(Given(table), timer=timer), docs, queries)
+    system, timer = DenseSearch(Given(table)), TimingStack()
+    system.timer = timer
+    ranking(system, docs, queries)
     assert [phase["name"] for phase in timer.phases] == ["Encoding queries", "Encoding corpus", "Computing similarity"]
     assert {(phase["split"], phase["subset"]) for phase in timer.phases} == {("test", "default")}
 

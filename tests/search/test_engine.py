@@ -1,11 +1,9 @@
 """Any mteb model as a search on arrays, and a search on arrays in mteb's own evaluation."""
 
 import mteb
-import numpy as np
 import pytest
 from mteb.models import SearchEncoderWrapper
-from mteb.models.model_meta import ModelMeta
-from search_calls import METADATA, context_of, corpus_of, left_out, ranking, run_of
+from search_calls import METADATA, Counting, Cross, context_of, corpus_of, left_out, ranking, run_of
 from small_data import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
@@ -23,37 +21,6 @@ from patent_mteb.search.run import Run, ranked_ids
 CORPUS = {f"d{i:02}": " ".join(["rotor"] * (i % 7) + ["blade"] * (i % 5) + ["tower"]) for i in range(30)}
 QUERIES = {"q": "rotor blade", "p": "tower", "o": "blade"}
 HIDDEN = {"q": {"d06", "d13"}, "p": {"d29", "d28", "d27", "nowhere"}}
-
-
-class Counting:
-    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
-
-    def __init__(self, change=dict):
-        self.asked, self.indexed, self.change = [], 0, change
-
-    def index(self, corpus, **context):
-        self.corpus = dict(zip(corpus["id"], corpus["text"], strict=True))
-        self.indexed += 1
-
-    def search(self, queries, *, top_k, top_ranked=None, **context):
-        self.asked.append(top_k)
-        found = {}
-        for query, text in zip(queries["id"], queries["text"], strict=True):
-            seen = self.corpus if top_ranked is None else top_ranked.get(query, ())
-            scores = {name: float(sum(self.corpus[name].split().count(word) for word in text.split())) for name in seen}
-            found[query] = dict(sorted(scores.items(), key=lambda one: one[::-1], reverse=True)[:top_k])
-        return self.change(found)
-
-
-class Cross:
-    """A cross-encoder that prefers short documents."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/cross", "revision": "1", "model_type": ["cross-encoder"]})
-
-    def predict(self, inputs1, inputs2, **kwargs):
-        return np.array([-float(len(text)) for batch in inputs2 for text in batch["text"]])
 
 
 def test_every_kind_of_model_becomes_a_search_on_arrays(monkeypatch):

@@ -4,7 +4,6 @@ from itertools import pairwise
 import mteb
 import numpy as np
 import pytest
-from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
 from mteb.models import SearchEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 from search_calls import METADATA, corpus_of, left_out, ranking, run_of
@@ -165,22 +164,6 @@ def test_runs_of_other_queries_or_corpora_are_refused():
     for other in [Run(["x"], run.doc_ids, run.docs, run.scores), Run(run.query_ids, DOCS[1:], run.docs, run.scores)]:
         with pytest.raises(ModelError, match="same queries"):
             fuse(run, other, RRF())
-
-
-def test_a_run_and_its_dictionary():
-    results = random_results(5, ties=True)
-    run = as_run(results)
-    assert run.to_dict() == results
-    for query, found in run.to_dict().items():
-        assert list(found) == sorted(results[query], key=lambda d: (results[query][d], d), reverse=True)
-    assert run.top(3).to_dict() == {query: dict(list(found.items())[:3]) for query, found in run.to_dict().items()}
-    for broken, message in [
-        ({}, "no ranking for 1 of 1"),
-        ({"q": {"zz": 1.0}}, "'zz'"),
-        ({"q": {"d1": float("nan")}}, "finite"),
-    ]:
-        with pytest.raises(ModelError, match=message):
-            Run.from_dict(broken, ["q"], DOCS)
 
 
 def test_top_k_over_blocks_is_exact_among_ties_and_negative_scores():
@@ -368,15 +351,6 @@ def test_nameless_models_and_bad_settings_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             Hybrid(bm25(), HashEncoder(), **arguments)
-
-
-@pytest.mark.slow
-def test_sweep_through_mteb_evaluates_every_setting_apart(tmp_path):
-    models = Hybrid.sweep(bm25(), HashEncoder(), [Linear(0.0), Linear(1.0), RRF(10)])
-    cache = mteb.ResultCache(tmp_path)
-    for model in models:
-        mteb.evaluate(model, MockRetrievalTask(), cache=cache, co2_tracker=False)
-    assert len(list(tmp_path.rglob("MockRetrievalTask.json"))) == 3
 
 
 def test_a_nested_system_leaves_documents_out_before_it_fuses_in_a_sweep_too():

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 from mteb.models import SearchEncoderWrapper
-from mteb.models.model_meta import ModelMeta
-from search_calls import context_of, corpus_of
+from search_calls import Counting, Cross, context_of, corpus_of
 from small_data import HashEncoder
 from tiny_colbert import write_checkpoint
 
@@ -79,36 +78,6 @@ def late(tmp_path_factory):
     if not colbert.available_backends():
         pytest.skip("neither sentence-transformers >= 6 nor PyLate is installed")
     return late_interaction(write_checkpoint(tmp_path_factory.mktemp("gate") / "late", "both"))
-
-
-class Counting:
-    """A foreign search model: the number of words in common, ties by id; records the requested depths."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/counting", "revision": "1"})
-
-    def __init__(self):
-        self.asked = []
-
-    def index(self, corpus, **context):
-        self.corpus = dict(zip(corpus["id"], corpus["text"], strict=True))
-
-    def search(self, queries, *, top_k, top_ranked=None, **context):
-        self.asked.append(top_k)
-        found = {}
-        for query, text in zip(queries["id"], queries["text"], strict=True):
-            seen = self.corpus if top_ranked is None else top_ranked.get(query, ())
-            scores = {name: float(sum(self.corpus[name].split().count(word) for word in text.split())) for name in seen}
-            found[query] = dict(sorted(scores.items(), key=itemgetter(1, 0), reverse=True)[:top_k])
-        return found
-
-
-class Cross:
-    """A cross-encoder that prefers short documents."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/cross", "revision": "1", "model_type": ["cross-encoder"]})
-
-    def predict(self, inputs1, inputs2, **kwargs):
-        return np.array([-float(len(text)) for batch in inputs2 for text in batch["text"]])
 
 
 class _Halves:

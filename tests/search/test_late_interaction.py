@@ -18,16 +18,7 @@ from datasets import Dataset
 from mteb.mocks.mock_tasks import MockClassificationTask, MockRetrievalTask
 from mteb.types import PromptType
 from safetensors.numpy import save_file
-from tiny_colbert import (
-    DIM,
-    DOCUMENT_LENGTH,
-    MARKERS,
-    QUERY_LENGTH,
-    VOCABULARY,
-    WORDS,
-    dump,
-    write_checkpoint,
-)
+from tiny_colbert import DIM, DOCUMENT_LENGTH, MARKERS, QUERY_LENGTH, VOCABULARY, WORDS, dump, write_checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError, ModelError
@@ -134,15 +125,6 @@ def test_maxsim_is_naive_numpy(budget):
     found = kernel.maxsim(queries, documents, memory_budget=budget)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, naive(queries, documents), rtol=1e-5, atol=1e-5)
-
-
-def test_maxsim_with_only_negative_similarities():
-    rng = np.random.default_rng(1)
-    queries = [np.abs(vectors) for vectors in ragged(rng, [4, 9])]
-    documents = [-np.abs(vectors) for vectors in ragged(rng, [20, 22, 21, 3])]
-    found = kernel.maxsim(queries, documents)
-    assert (found < 0).all()
-    np.testing.assert_allclose(found, naive(queries, documents), rtol=1e-5)
 
 
 def test_maxsim_where_some_similarities_of_a_block_are_all_negative():
@@ -764,29 +746,3 @@ def test_checkpoint_saved_by_sentence_transformers(tmp_path):
     np.testing.assert_allclose(
         other, native.encode_query(["x"], prompt="[Q] text ", convert_to_numpy=True)[0], atol=1e-6
     )
-
-
-@pytest.mark.skipif(ST6, reason="the environment has sentence-transformers >= 6 and so no PyLate")
-def test_pylate_scores_the_same(models):
-    from pylate import scores
-
-    model = models["stanford"]
-    queries, documents = model.encode_tokens(QUERIES, is_query=True), model.encode_tokens(DOCUMENTS, is_query=False)
-    longest = max(map(len, documents))
-    padded = torch.zeros(len(documents), longest, DIM)
-    mask = torch.zeros(len(documents), longest, dtype=torch.bool)
-    for row, vectors in enumerate(documents):
-        padded[row, : len(vectors)] = torch.from_numpy(vectors)
-        mask[row, : len(vectors)] = True
-    expected = scores.colbert_scores(torch.from_numpy(np.stack(queries)), padded, documents_mask=mask)
-    np.testing.assert_allclose(kernel.maxsim(queries, documents), expected.numpy(), atol=1e-5)
-
-
-@pytest.mark.skipif(not ST6, reason="sentence-transformers >= 6 is not installed")
-def test_sentence_transformers_scores_the_same(models):
-    from sentence_transformers.util import similarity
-
-    model = models["stanford"]
-    queries, documents = model.encode_tokens(QUERIES, is_query=True), model.encode_tokens(DOCUMENTS, is_query=False)
-    expected = similarity.maxsim([torch.from_numpy(v) for v in queries], [torch.from_numpy(v) for v in documents])
-    np.testing.assert_allclose(kernel.maxsim(queries, documents), expected.numpy(), atol=1e-5)

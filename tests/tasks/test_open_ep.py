@@ -59,10 +59,7 @@ def test_there_is_a_task_for_every_pair_of_languages(tasks):
     assert set(tasks) == names | {"TACToTACRetrieval", "ClaimToTACRetrieval", "ClaimToPassageRetrieval"}
     assert tasks["ClaimDeToClaimsFrRetrieval"].metadata.eval_langs[
         tasks["ClaimDeToClaimsFrRetrieval"].source.subset
-    ] == [
-        "deu-Latn",
-        "fra-Latn",
-    ]
+    ] == ["deu-Latn", "fra-Latn"]
 
 
 @pytest.mark.slow

@@ -8,27 +8,16 @@ import json
 import math
 
 import mteb
-import numpy as np
 import pytest
 import released_layouts
-from mteb.models.model_meta import ModelMeta
 from paths import SHARED
+from search_calls import Cross
 from small_data import HashEncoder, scores_of
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.run import unable
 from patent_mteb.models import bm25
 from patent_mteb.tasks.panorama import claim_of
-
-
-class Cross:
-    """A cross-encoder that prefers short documents."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/cross", "revision": "1", "model_type": ["cross-encoder"]})
-
-    def predict(self, inputs1, inputs2, **kwargs):
-        return np.array([-float(len(text)) for batch in inputs2 for text in batch["text"]])
-
 
 ROWS = SHARED / "office-actions" / "benchmark"
 TASKS = ("PanoramaPAR4PCReranking", "PanoramaPI4PCReranking")

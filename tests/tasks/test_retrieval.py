@@ -28,16 +28,10 @@ from patent_mteb.recipes import wipo_at as wipo_at_recipe
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.passages import TokenWindows
-from patent_mteb.search.run import Run, ranked_ids
 from patent_mteb.tasks import perquery, retrieval
 from patent_mteb.tasks.perquery import receiving
 
-SAMPLES = (
-    "PatentDAPFAMTACToTACRetrieval",
-    "SophiaAbRetrieval",
-    "PatentMapAbsToAbsRetrieval",
-    "PatenTEBRetrievalMIXED",
-)
+SAMPLES = ("PatentDAPFAMTACToTACRetrieval", "SophiaAbRetrieval", "PatentMapAbsToAbsRetrieval", "PatenTEBRetrievalMIXED")
 MODELS = {
     "encoder": Words,
     "bm25": lambda: bm25("dapfam"),
@@ -531,22 +525,6 @@ def test_tasks_that_mteb_treats_in_a_special_way_are_left_to_it(monkeypatch, on_
     assert len(on_arrays) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["1", "0"])
-def test_the_own_family_is_not_ranked_and_costs_no_depth(monkeypatch, way):
-    monkeypatch.setenv(FAST_VARIABLE, way)
-    task = mteb.get_task("PatentCitationRetrieval.sample")
-    task.k_values, task._top_k = (1, 10), 10
-    evaluations = []
-    with receiving(evaluations.append):
-        evaluate(task, Words())
-    seen, hidden = evaluations[0].run.to_dict(), task.tables.hidden
-    assert sum(bool(hidden.get(query)) for query in seen) > 10
-    for query, found in seen.items():
-        assert len(found) == 10
-        assert not found.keys() & hidden.get(query, set())
-
-
 @pytest.mark.parametrize(
     ("make", "phases"),
     [
@@ -571,15 +549,3 @@ def test_a_broken_model_is_named(dapfam):
     task = mteb.get_task(dapfam)
     with pytest.raises(ModelError, match=r"test/words on task PatentDAPFAMTAToTACRetrieval.local-\w+ gave NaN"):
         task.evaluate(Broken(), task.split, encode_kwargs={})
-
-
-def test_the_run_of_an_evaluation_is_read_as_a_dictionary():
-    run = Run(
-        ["p", "q"],
-        ranked_ids("abc"),
-        np.array([[2, 0], [-1, -1]], np.int32),
-        np.array([[0.5, 0.25], [0, 0]], np.float32),
-    )
-    assert run.to_dict() == {"p": {"a": 0.5, "c": 0.25}, "q": {}}
-    assert {query: dict(run.ranking(query)) for query in run.query_ids} == run.to_dict()
-    assert [name for name, _ in run.ranking("p")] == ["a", "c"]
