@@ -4,8 +4,6 @@ import pytest
 
 from patent_mteb.report.records import prompt_used
 
-TASK = "PatenTEBTitle2Full"
-
 
 @pytest.mark.parametrize(
     ("recorded", "words"),
@@ -25,21 +23,8 @@ TASK = "PatenTEBTitle2Full"
     ],
 )
 def test_recorded_prompts_in_words(recorded, words):
-    assert prompt_used(recorded, {}, TASK) == words
-    assert prompt_used(recorded, {"use_instructions": True}, TASK) == words
+    assert prompt_used(recorded) == words
 
 
-@pytest.mark.parametrize(
-    ("meta", "words"),
-    [
-        ({}, "not recorded"),
-        ({"use_instructions": False}, "none"),
-        ({"use_instructions": True}, "the model's own instructions"),
-        (
-            {"loader_kwargs": {"model_prompts": {f"{TASK}-query": "q: ", "query": "x: ", "Other": "y: "}}},
-            f'{TASK}-query: "q: "; query: "x: "',
-        ),
-    ],
-)
-def test_an_older_result_says_what_its_model_said_of_itself(meta, words):
-    assert prompt_used(None, meta, TASK) == words
+def test_prompts_that_are_not_recorded():
+    assert prompt_used(None) == "not recorded"
