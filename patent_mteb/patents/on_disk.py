@@ -11,6 +11,7 @@ The temporary files have no name, so nothing is left when a process is killed. T
 
 from __future__ import annotations
 
+import heapq
 import os
 import pickle
 import tempfile
@@ -18,7 +19,7 @@ from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -26,7 +27,9 @@ from patent_mteb.errors import temporary_files
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 
 _Record = TypeVar("_Record")
+_Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])
 _BYTES_AT_ONCE = 1 << 20
+_SORTED_AT_ONCE = 100_000
 
 
 class _Stored(Sequence[_Record]):
@@ -99,6 +102,13 @@ class DiskList(_Stored[_Record]):
 def stored_like(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:
     """Return a list if ``like`` is in memory, else a :class:`DiskList`."""
     return list(records) if isinstance(like, list | tuple) else DiskList(records)
+
+
+def sorted_on_disk(records: Iterable[_Sortable]) -> Iterator[_Sortable]:
+    """Yield records in order; at most 100,000 are in memory at a time."""
+    stream = iter(records)
+    runs = [DiskList(run) for run in iter(lambda: sorted(islice(stream, _SORTED_AT_ONCE)), [])]
+    return heapq.merge(*runs)
 
 
 def in_memory_up_to(limit: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:

@@ -249,9 +249,14 @@ class Dates:
     rows: MetadataRows
 
 
-def read_dates(folder: Path) -> Dates:
+def read_metadata(folder: Path) -> MetadataRows:
     """Read ``metadata.parquet``."""
-    rows = MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
+    return MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
+
+
+def read_dates(folder: Path) -> Dates:
+    """Read the dates of ``metadata.parquet``."""
+    rows = read_metadata(folder)
     public, prior_art, priority = ({key: day for key, day in rows.column(name) if day} for name in _DAYS)
     return Dates(public, prior_art, priority, rows)
 
