@@ -40,8 +40,11 @@ import logging
 import random
 import re
 import warnings
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -53,6 +56,7 @@ from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, wr
 from patent_mteb.patents import categories, ipc, views
 from patent_mteb.patents.categories import UNGRADED, strongest
 from patent_mteb.patents.near_duplicates import Sketched
+from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
@@ -81,6 +85,7 @@ _LIST = re.compile(r"\[\s*('[^']*'(\s*,\s*|\s+|\s*(?=\])))*\]")
 _CODE = re.compile(r"'([^']+)'")
 _TAG = re.compile(r"\[(?:abstract|claim|summary|invention|drawing|description)\] ")
 _LONGEST = 1 << 24
+_TEXTS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -185,35 +190,70 @@ def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
 
 
 class MoreLikeThis:
-    """Rank publications by tf-idf cosine to a query (negatives of Table 4)."""
+    """Rank publications by tf-idf cosine to some queries (negatives of Table 4).
 
-    def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str]) -> None:
+    The words of all texts are in memory, their counts in a temporary file. Of each query the ``depth`` most similar
+    publications are kept.
+    """
+
+    def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str], depth: int) -> None:
+        from scipy.sparse import vstack
+
+        wanted, self._keys = set(queries), keys
+        rows = np.array([row for row, key in enumerate(keys) if key in wanted], np.int64)
+        blocks = _Vectors(texts)
+        own = (block[rows[(rows >= first) & (rows < first + block.shape[0])] - first] for first, block in blocks)
+        matrix = vstack(list(own))
+        self._best = {keys[row]: (np.empty(0), np.empty(0, np.int64)) for row in rows}
+        for first, block in blocks:
+            cosines = (block @ matrix.T).toarray()
+            further = np.arange(first, first + len(cosines))
+            for query, column in zip(self._best, cosines.T, strict=True):
+                distances, found = map(np.append, self._best[query], (-column, further))
+                best = first_rows(distances, depth)
+                self._best[query] = distances[best], found[best]
+
+    def __call__(self, query: str, forbidden: Container[str], number: int) -> list[str]:
+        """Return the most similar publications that are not forbidden, among the kept ones."""
+        return [key for row in self._best[query][1].tolist() if (key := self._keys[row]) not in forbidden][:number]
+
+
+class _Vectors:
+    """The tf-idf vectors of texts in blocks, as scikit-learn's ``TfidfVectorizer`` computes them."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
-            text or "empty" for text in texts
-        )
-        wanted = set(queries)
-        rows = [row for row, key in enumerate(keys) if key in wanted]
-        self._keys = keys
-        self._query_row = {keys[row]: number for number, row in enumerate(rows)}
-        self._queries = vectors[rows]
-        self._documents = vectors.tocsc()
+        words_of = TfidfVectorizer(stop_words="english").build_analyzer()
+        column_of: defaultdict[str, int] = defaultdict()
+        column_of.default_factory = column_of.__len__
+        self._counts: DiskList[Any] = DiskList()
+        stream = iter(texts)
+        while block := list(islice(stream, _TEXTS_AT_ONCE)):
+            columns, counts, ends = array("i"), array("i"), array("i", [0])
+            for text in block:
+                counted = Counter(column_of[word] for word in words_of(text or "empty"))
+                columns.extend(counted)
+                counts.extend(counted.values())
+                ends.append(len(columns))
+            matrix = csr_matrix(tuple(map(np.asarray, (counts, columns, ends))))
+            matrix.sort_indices()  # scikit-learn adds in this order, so that every digit is equal
+            self._counts.append(matrix)
+        n_texts = sum(matrix.shape[0] for matrix in self._counts)
+        n_with = sum(np.bincount(matrix.indices, minlength=len(column_of)) for matrix in self._counts)
+        self._weights = np.log((n_texts + 1) / (n_with + 1.0)) + 1
 
-    def __call__(self, query: str, forbidden: Set[str], number: int) -> list[str]:
-        """Return the most similar publications that are not forbidden."""
-        best = first_rows(-self._cosines(self._query_row[query]), number + len(forbidden))
-        return [key for row in best if (key := self._keys[row]) not in forbidden][:number]
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """Yield the first row and the vectors of each block."""
+        from sklearn.preprocessing import normalize
 
-    def _cosines(self, row: int) -> NDArray[np.float64]:
-        """Return the cosines of all publications to a query, summed term by term."""
-        cosines = np.zeros(len(self._keys))
-        queries, documents = self._queries, self._documents
-        terms = slice(*queries.indptr[row : row + 2])
-        for term, weight in zip(queries.indices[terms].tolist(), queries.data[terms].tolist(), strict=True):
-            postings = slice(*documents.indptr[term : term + 2])
-            cosines[documents.indices[postings]] += weight * documents.data[postings]
-        return cosines
+        first = 0
+        for matrix in self._counts:
+            matrix.resize(matrix.shape[0], len(self._weights))
+            matrix.data = (np.log(matrix.data) + 1) * self._weights[matrix.indices]
+            yield first, normalize(matrix, copy=False)
+            first += matrix.shape[0]
 
 
 class BySubclass:
@@ -322,7 +362,8 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
-    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.record(key)) for key in keys), chosen)
+    depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
+    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.record(key)) for key in keys), chosen, depth)
     same_subclass = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
@@ -335,6 +376,11 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
             for query in sorted(queries)
         }
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
+
+
+def _family_members(queries: Iterable[str], known: Mapping[str, Patent]) -> set[str]:
+    families = {known[query].family_id for query in queries}
+    return {key for key, patent in known.items() if patent.family_id in families}
 
 
 def _cited(
@@ -448,8 +494,7 @@ def _pool(
     log: BuildLog,
     name: str,
 ) -> set[str]:
-    families = {known[query].family_id for query in queries}
-    query_families = {key for key, patent in known.items() if patent.family_id in families}
+    query_families = _family_members(queries, known)
     positives = {key for query in queries for key in cited[query]}
     negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
     draw = random.Random(f"{params.seed}/{name}")

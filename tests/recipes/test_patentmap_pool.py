@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from patent_mteb.recipes import patentmap
 from patent_mteb.recipes.patentmap import BySubclass, MoreLikeThis, first_rows
 
 
@@ -19,13 +21,15 @@ def test_the_first_rows_are_those_of_a_whole_sort():
             assert first_rows(values, number) == whole[:number]
 
 
-def test_like_a_query_and_of_its_subclasses():
+@pytest.mark.parametrize("at_once", [7, 1000])
+def test_like_a_query_and_of_its_subclasses(at_once, monkeypatch):
+    monkeypatch.setattr(patentmap, "_TEXTS_AT_ONCE", at_once)
     draw = random.Random(1)
     keys = [f"P{number:03}" for number in range(120)]
     texts = [" ".join(draw.choices(["pump", "valve", "lens", "laser", "seal", "rotor", "blade"], k=4)) for _ in keys]
     texts[7] = ""
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
-    similar, alike = MoreLikeThis(keys, iter(texts), keys), BySubclass(keys, iter(codes))
+    similar, alike = MoreLikeThis(keys, iter(texts), keys, 20 + 10), BySubclass(keys, iter(codes))
     vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
         [text or "empty" for text in texts]
     )
