@@ -451,8 +451,7 @@ def build(
     root = folder_of(out, folder).resolve()
     identity = dataset.Identity(name, data_version, owner, licence)
     collection = read_collection(patents, citations)
-    recipe = recipes.find(benchmark).__name__.rpartition(".")[2]
-    recipes.refuse_beyond_budget(memory, recipe, len(collection.patents))
+    recipes.refuse_beyond_budget(memory, benchmark, len(collection.patents))
     with allowing(memory):
         log = recipes.run_on(benchmark, collection, root, list(changes), identity)
     common.show_steps(log)
