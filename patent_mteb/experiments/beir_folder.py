@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +11,13 @@ from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.run import unloading
 from patent_mteb.files import replacing_folders, write_json, write_lines
 from patent_mteb.identity import RELEASE
-from patent_mteb.patents.corpus import Texts
+from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.recipes.beir import write_beir
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 NOTE = "task.json"
 EXCLUDED = "excluded.tsv"
 DATES = "dates.tsv"
-
-
-class _Untitled(Mapping[str, tuple[str, str]]):
-    """Texts as documents without a title."""
-
-    def __init__(self, texts: Texts) -> None:
-        self.texts = texts
-
-    def __getitem__(self, key: str) -> tuple[str, str]:
-        return "", self.texts[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.texts)
-
-    def __len__(self) -> int:
-        return len(self.texts)
 
 
 def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
@@ -100,7 +84,9 @@ def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
     }
     with replacing_folders(folder.parent, "beir") as building:
         place = building / folder.name
-        write_beir(place, _Untitled(corpus), {query: tables.queries[query] for query in qrels}, qrels)
+        write_beir(
+            place, Composed(corpus, lambda text: ("", text)), {query: tables.queries[query] for query in qrels}, qrels
+        )
         if tables.gate:
             by_role = {"document": tables.gate.documents, "query": tables.gate.queries}
             rows = (f"{role}\t{key}\t{day.isoformat()}" for role, days in by_role.items() for key, day in days.items())

@@ -40,8 +40,7 @@ import logging
 import random
 import re
 import warnings
-from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -55,11 +54,12 @@ from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, write_text
 from patent_mteb.patents import categories, ipc, views
 from patent_mteb.patents.categories import UNGRADED, strongest
+from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
-from patent_mteb.patents.on_disk import DiskList
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
+from patent_mteb.recipes.dapfam import tfidf_vectorizer, word_splitter
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -192,68 +192,30 @@ def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
 class MoreLikeThis:
     """Rank publications by tf-idf cosine to some queries (negatives of Table 4).
 
-    The words of all texts are in memory, their counts in a temporary file. Of each query the ``depth`` most similar
-    publications are kept.
+    Only the words of all texts and, for each query, the ``depth`` most similar publications are in memory.
     """
 
-    def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str], depth: int) -> None:
-        from scipy.sparse import vstack
-
-        wanted, self._keys = set(queries), keys
-        rows = np.array([row for row, key in enumerate(keys) if key in wanted], np.int64)
-        blocks = _Vectors(texts)
-        own = (block[rows[(rows >= first) & (rows < first + block.shape[0])] - first] for first, block in blocks)
-        matrix = vstack(list(own))
-        self._best = {keys[row]: (np.empty(0), np.empty(0, np.int64)) for row in rows}
-        for first, block in blocks:
-            cosines = (block @ matrix.T).toarray()
-            further = np.arange(first, first + len(cosines))
+    def __init__(self, texts: Mapping[str, str], queries: Iterable[str], depth: int) -> None:
+        self._keys = list(texts)
+        frequency: Counter[str] = Counter()  # in the order of the texts, in which scikit-learn adds up a cosine
+        words_of = word_splitter()
+        for text in texts.values():
+            frequency.update(dict.fromkeys(words_of(text), 1))
+        vectorizer = tfidf_vectorizer(frequency, len(texts), sublinear_tf=True)
+        self._best = {query: (np.empty(0), np.empty(0, np.int64)) for query in queries}
+        vectors_of_queries = vectorizer.transform(texts[query] for query in self._best).T
+        remaining = iter(texts.values())
+        for first in range(0, len(texts), _TEXTS_AT_ONCE):
+            cosines = (vectorizer.transform(islice(remaining, _TEXTS_AT_ONCE)) @ vectors_of_queries).toarray()
+            rows = np.arange(first, first + len(cosines))
             for query, column in zip(self._best, cosines.T, strict=True):
-                distances, found = map(np.append, self._best[query], (-column, further))
+                distances, found = map(np.append, self._best[query], (-column, rows))
                 best = first_rows(distances, depth)
                 self._best[query] = distances[best], found[best]
 
     def __call__(self, query: str, forbidden: Container[str], number: int) -> list[str]:
-        """Return the most similar publications that are not forbidden, among the kept ones."""
+        """Return the most similar publications that are not forbidden, at most ``depth`` with the forbidden ones."""
         return [key for row in self._best[query][1].tolist() if (key := self._keys[row]) not in forbidden][:number]
-
-
-class _Vectors:
-    """The tf-idf vectors of texts in blocks, as scikit-learn's ``TfidfVectorizer`` computes them."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        from scipy.sparse import csr_matrix
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        words_of = TfidfVectorizer(stop_words="english").build_analyzer()
-        column_of: defaultdict[str, int] = defaultdict()
-        column_of.default_factory = column_of.__len__
-        self._counts: DiskList[Any] = DiskList()
-        stream = iter(texts)
-        while block := list(islice(stream, _TEXTS_AT_ONCE)):
-            columns, counts, ends = array("i"), array("i"), array("i", [0])
-            for text in block:
-                counted = Counter(column_of[word] for word in words_of(text or "empty"))
-                columns.extend(counted)
-                counts.extend(counted.values())
-                ends.append(len(columns))
-            matrix = csr_matrix(tuple(map(np.asarray, (counts, columns, ends))))
-            matrix.sort_indices()  # scikit-learn adds in this order, so that every digit is equal
-            self._counts.append(matrix)
-        n_texts = sum(matrix.shape[0] for matrix in self._counts)
-        n_with = sum(np.bincount(matrix.indices, minlength=len(column_of)) for matrix in self._counts)
-        self._weights = np.log((n_texts + 1) / (n_with + 1.0)) + 1
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Yield the first row and the vectors of each block."""
-        from sklearn.preprocessing import normalize
-
-        first = 0
-        for matrix in self._counts:
-            matrix.resize(matrix.shape[0], len(self._weights))
-            matrix.data = (np.log(matrix.data) + 1) * self._weights[matrix.indices]
-            yield first, normalize(matrix, copy=False)
-            first += matrix.shape[0]
 
 
 class BySubclass:
@@ -363,7 +325,8 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
     depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
-    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.record(key)) for key in keys), chosen, depth)
+    texts = Composed({key: key for key in keys}, lambda key: views.VIEWS["TAC"](known.record(key)) or "empty")
+    similar = MoreLikeThis(texts, chosen, depth)
     same_subclass = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]

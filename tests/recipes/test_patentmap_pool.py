@@ -27,12 +27,11 @@ def test_like_a_query_and_of_its_subclasses(at_once, monkeypatch):
     draw = random.Random(1)
     keys = [f"P{number:03}" for number in range(120)]
     texts = [" ".join(draw.choices(["pump", "valve", "lens", "laser", "seal", "rotor", "blade"], k=4)) for _ in keys]
-    texts[7] = ""
+    texts[7] = "the"
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
-    similar, alike = MoreLikeThis(keys, iter(texts), keys, 20 + 10), BySubclass(keys, iter(codes))
-    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
-        [text or "empty" for text in texts]
-    )
+    similar = MoreLikeThis(dict(zip(keys, texts, strict=True)), keys, 20 + 10)
+    alike = BySubclass(keys, iter(codes))
+    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
     for query in draw.sample(range(120), 15):
         forbidden = {keys[query], *draw.sample(keys, 9)}
         likeness = (vectors @ vectors[query].T).toarray().ravel()
