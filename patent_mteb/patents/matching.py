@@ -23,7 +23,7 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import application_groups, publication_names, series
 from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.on_disk import publications, stored_like
-from patent_mteb.patents.records import Citation
+from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import text_key
 
 STEPS = {
@@ -89,60 +89,54 @@ class MatchReport:
 
 
 class _Finder:
-    """Finds the position of the record of a number and the first step that matches it."""
+    """Finds the record of a number and the first step that matches it."""
 
     def __init__(self, collection: Collection) -> None:
-        self._patents = patents = publications(collection.patents)
+        patents = publications(collection.patents)
         self._name = publication_names(chain((patent.publication_number for patent in patents), collection.families))
-        self._exact = {patent.publication_number: position for position, patent in enumerate(patents)}
-        self._by_key: defaultdict[str, array[int]] = defaultdict(_positions)
-        self._members: defaultdict[str, array[int]] = defaultdict(_positions)
-        self._of_application: defaultdict[str, array[int]] = defaultdict(_positions)
+        self._exact = {patent.publication_number: patent for patent in patents}
+        self._by_key: defaultdict[str, list[Patent]] = defaultdict(list)
+        self._members: defaultdict[str, list[Patent]] = defaultdict(list)
+        self._of_application: defaultdict[str, list[Patent]] = defaultdict(list)
         self._application = application_groups(patents, collection.relations)
         self._family = {self._name(number): family for number, family in collection.families.items()}
-        for position, patent in enumerate(patents):
+        for patent in patents:
             name, number = self._name(patent.publication_number), read_number(patent.publication_number)
-            self._exact.setdefault(number.docdb if number else name, position)
+            self._exact.setdefault(number.docdb if number else name, patent)
             if number:
-                self._by_key[number.key].append(position)
-            self._members[patent.family_id].append(position)
+                self._by_key[number.key].append(patent)
+            self._members[patent.family_id].append(patent)
             self._family[name] = patent.family_id
             if name in self._application:
-                self._of_application[self._application[name]].append(position)
+                self._of_application[self._application[name]].append(patent)
 
-    def find(self, text: str, number: Number | None) -> tuple[int, int]:
-        """Return the rank of the step and the position of the record of a written number, -1 after the last step."""
-        exact = self._exact.get(text)
-        if exact is None:
-            exact = self._exact.get(number.docdb if number else text.strip())
-        if exact is not None:
+    def find(self, text: str, number: Number | None) -> tuple[int, Patent | None]:
+        """Return the rank of the step and the record of a written number, None after the last step."""
+        if exact := self._exact.get(text) or self._exact.get(number.docdb if number else text.strip()):
             return _RANK["number"], exact
         name = self._name(text)
         office = number.office if number else ""
-        same = [one for one in self._by_key.get(number.key, ()) if self._one_series(number, one)] if number else []
-        if same := same or list(self._of_application.get(self._application.get(name, ""), ())):
-            return _RANK["kind"], self._nearest(same, office)
-        if members := self._members.get(self._family.get(name, "")):
-            return _RANK["family"], self._nearest(members, office)
-        return _NOWHERE, -1
-
-    def _one_series(self, number: Number, position: int) -> bool:
-        """Whether a record with the same serial can be of the same application."""
-        other = read_number(self._patents[position].publication_number)
-        return not number.kind or other is None or not other.kind or series(number) == series(other)
-
-    def _nearest(self, positions: Iterable[int], office: str) -> int:
-        """Prefer the same office, then the earliest date, then the lowest number."""
-
-        def distance(position: int) -> tuple[bool, dt.date, str]:
-            one = self._patents[position]
-            return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
-
-        return min(positions, key=distance)
+        same = [patent for patent in self._by_key.get(number.key, ()) if _one_series(number, patent)] if number else []
+        if same := same or self._of_application.get(self._application.get(name, ""), []):
+            return _RANK["kind"], _nearest(same, office)
+        if members := self._members.get(self._family.get(name, ""), []):
+            return _RANK["family"], _nearest(members, office)
+        return _NOWHERE, None
 
 
-def _positions() -> array[int]:
-    return array("i")
+def _one_series(number: Number, patent: Patent) -> bool:
+    """Whether a record with the same serial can be of the same application."""
+    other = read_number(patent.publication_number)
+    return not number.kind or other is None or not other.kind or series(number) == series(other)
+
+
+def _nearest(patents: Iterable[Patent], office: str) -> Patent:
+    """Prefer the same office, then the earliest date, then the lowest number."""
+
+    def distance(one: Patent) -> tuple[bool, dt.date, str]:
+        return one.jurisdiction != office, one.publication_date or dt.date.max, one.publication_number
+
+    return min(patents, key=distance)
 
 
 def match(
@@ -173,13 +167,12 @@ _Array = NDArray[np.int32]
 class _Ends:
     """The citing and cited ends of all citations: rank of the step that finds the record, and its place in ``known``.
 
-    The place is -1 if there is no record. ``known`` are the numbers of the records, ``family`` their families as
-    numbers.
+    The place is -1 if there is no record. ``family`` is the family of each record in ``known``, as a number.
     """
 
     needs: tuple[_Array, _Array]
     place: tuple[_Array, _Array]
-    known: list[str]
+    known: list[Patent]
     family: _Array
     unreadable: int
 
@@ -193,16 +186,21 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
         cited.append(written.setdefault(citation.cited, len(written)))
     finder = _Finder(collection)
     needs, place, unreadable = array("i"), array("i"), 0
+    places: dict[str, int] = {}
+    known: list[Patent] = []
     for text in written:
         number = read_number(text)
-        rank, position = finder.find(text, number)
+        rank, patent = finder.find(text, number)
         needs.append(rank)
         unreadable += number is None
-        place.append(position)
+        if patent is None:
+            place.append(-1)
+            continue
+        place.append(places.setdefault(patent.publication_number, len(known)))
+        if place[-1] == len(known):
+            known.append(patent)
     families: dict[str, int] = {}
-    patents = publications(collection.patents)
-    known = [patent.publication_number for patent in patents]
-    family = [families.setdefault(patent.family_id, len(families)) for patent in patents]
+    family = [families.setdefault(patent.family_id, len(families)) for patent in known]
     ends = [np.asarray(end, np.int32) for end in (citing, cited)]
     needs_of, place_of = (np.asarray(one, np.int32) for one in (needs, place))
     return _Ends(
@@ -268,7 +266,7 @@ def _links(
     is_lead = np.zeros(len(citations), bool)
     is_lead[leads] = True
     for number, citation in compress(enumerate(citations), is_lead):
-        citing, cited = (ends.known[place[number]] for place in ends.place)
+        citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
         all_of_it = [citation, *(citations[other] for other in later.get(number, ()))]
         yield replace(_joined(all_of_it) if len(all_of_it) > 1 else citation, citing=citing, cited=cited)
 
@@ -280,7 +278,7 @@ def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]
     """
     seen: set[bytes] = set()
     for number in between.tolist():
-        citing, cited = (ends.known[place[number]] for place in ends.place)
+        citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
         link = replace(citations[number], citing=citing, cited=cited)
         if ends.needs[1][number]:
             link = replace(link, passages=())

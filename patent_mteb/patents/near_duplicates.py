@@ -117,7 +117,7 @@ def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
 
     Records without abstract are in no group. The groups of stored patents hold their outlines.
     """
-    return _of_several_families(map(near_duplicate_key, patents), publications(patents))
+    return _of_several_families(zip(map(near_duplicate_key, patents), publications(patents), strict=True))
 
 
 def near_duplicate_key(patent: Patent) -> bytes:
@@ -126,14 +126,14 @@ def near_duplicate_key(patent: Patent) -> bytes:
     return text_key(title, abstract) if abstract else b""
 
 
-def _of_several_families(keys: Iterable[bytes], patents: Sequence[Patent]) -> list[list[Patent]]:
+def _of_several_families(keyed: Iterable[tuple[bytes, Patent]]) -> list[list[Patent]]:
     """Group patents by their keys, and return the groups of several families in the order of their first members."""
-    first: dict[bytes, int] = {}
-    groups: dict[bytes, list[int]] = {}
-    for position, key in enumerate(keys):
-        if key and (other := first.setdefault(key, position)) != position:
-            groups.setdefault(key, [other]).append(position)
-    found = ([patents[position] for position in group] for group in sorted(groups.values()))
+    first: dict[bytes, Patent] = {}
+    groups: dict[bytes, list[Patent]] = {}
+    for key, patent in keyed:
+        if key and first.setdefault(key, patent) is not patent:
+            groups.setdefault(key, [first[key]]).append(patent)
+    found = (groups[key] for key in first if key in groups)
     return [group for group in found if len({patent.family_id for patent in group}) > 1]
 
 
@@ -184,15 +184,13 @@ def citing_near_duplicates(
     return len(citing & {patent.family_id for group in groups for patent in group}), len(citing)
 
 
-def leaking_near_duplicates(
-    keys: Iterable[bytes], patents: Sequence[Patent], split: Mapping[str, str]
-) -> dict[str, int]:
+def leaking_near_duplicates(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
     """Count, for each split but ``train``, the documents with a near-duplicate of another family in ``train``.
 
     A model can look up their labels there. ``split`` is the split of each family.
     """
     counts: Counter[str] = Counter()
-    for group in _of_several_families(keys, patents):
+    for group in _of_several_families(keyed):
         if any(split[patent.family_id] == "train" for patent in group):
             others = (split[patent.family_id] for patent in group)
             counts.update(its_split for its_split in others if its_split != "train")

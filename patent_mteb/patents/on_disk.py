@@ -11,7 +11,6 @@ The temporary files have no name, so nothing is left when a process is killed. T
 
 from __future__ import annotations
 
-import datetime as dt
 import heapq
 import os
 import pickle
@@ -23,8 +22,6 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar, overload
-
-import pyarrow as pa
 
 from patent_mteb.errors import temporary_files
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
@@ -134,58 +131,21 @@ _EMPTY: dict[str, Any] = dict(zip(("description", "expert", "summaries", "langua
 """The same empty objects for all outlines."""
 
 
-_TEXT = pa.large_string()
-_OUTLINE = pa.schema([("number", _TEXT), ("family", _TEXT), ("day", pa.date32()), ("application", _TEXT)])
-_OUTLINES_AT_ONCE = 1000
-
-
-def _values(patent: Patent) -> tuple[str, str, dt.date | None, str]:
-    return patent.publication_number, patent.family_id, patent.publication_date, patent.application_number
-
-
-def _outline(number: str, family: str, day: dt.date | None, application: str) -> Patent:
-    return Patent(number, family, publication_date=day, application_number=application, **_EMPTY)
-
-
-def outline(patent: Patent) -> Patent:
+def outline(patent: Patent, family: str = "") -> Patent:
     """Return a record with the number, family, publication date and application number only."""
-    return _outline(*_values(patent))
-
-
-class Outlines(_Stored[Patent]):
-    """Outlines of patents in Arrow columns. Each access creates a new object."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table.combine_chunks()
-        self._columns = [column.combine_chunks() for column in self._table.columns]
-
-    @classmethod
-    def of(cls, patents: Iterable[Patent]) -> Outlines:
-        """Keep the outlines of patents as they are read."""
-        rows = map(_values, patents)
-        blocks = iter(lambda: list(islice(rows, _OUTLINES_AT_ONCE)), [])
-        tables = (pa.table(list(zip(*block, strict=True)), schema=_OUTLINE) for block in blocks)
-        return cls(pa.concat_tables([_OUTLINE.empty_table(), *tables]))
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def _at(self, position: int) -> Patent:
-        return _outline(*(column[position].as_py() for column in self._columns))
-
-    def __iter__(self) -> Iterator[Patent]:
-        for first in range(0, len(self), _OUTLINES_AT_ONCE):
-            yield from map(_outline, *(one.slice(first, _OUTLINES_AT_ONCE).to_pylist() for one in self._columns))
-
-    def at(self, positions: Sequence[int]) -> Outlines:
-        """Return the outlines at some positions, in that order."""
-        return Outlines(self._table.take(pa.array(positions, pa.int64())))
+    return Patent(
+        patent.publication_number,
+        family or patent.family_id,
+        publication_date=patent.publication_date,
+        application_number=patent.application_number,
+        **_EMPTY,
+    )
 
 
 class StoredPatents(_Stored[Patent]):
     """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
 
-    def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: Outlines) -> None:
+    def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: list[Patent]) -> None:
         self._records, self._positions, self.publications = records, positions, publications
 
     def __len__(self) -> int:
@@ -202,13 +162,14 @@ class StoredPatents(_Stored[Patent]):
 
     def reassigned(self, family_of: Callable[[Patent], str]) -> StoredPatents:
         """Return the same patents in other families."""
-        publications = Outlines.of(_in_family(one, family_of(one)) for one in self.publications)
+        publications = [_in_family(one, family_of(one)) for one in self.publications]
         return StoredPatents(self._records, self._positions, publications)
 
     def at(self, positions: Sequence[int]) -> StoredPatents:
         """Return the patents at some positions, in that order."""
-        records = array("q", (self._positions[one] for one in positions))
-        return StoredPatents(self._records, records, self.publications.at(positions))
+        return StoredPatents(
+            self._records, [self._positions[one] for one in positions], [self.publications[one] for one in positions]
+        )
 
 
 def _in_family(patent: Patent, family: str) -> Patent:
@@ -217,14 +178,15 @@ def _in_family(patent: Patent, family: str) -> Patent:
 
 def stored(patents: Iterable[Patent]) -> StoredPatents:
     """Write patents to a temporary file as they are read."""
-    records: DiskList[Patent] = DiskList()
+    outlines: list[Patent] = []
+    families: dict[str, str] = {}
 
-    def written() -> Iterator[Patent]:
+    def outlined() -> Iterator[Patent]:
         for patent in patents:
-            records.append(patent)
+            outlines.append(outline(patent, families.setdefault(patent.family_id, patent.family_id)))
             yield patent
 
-    outlines = Outlines.of(written())
+    records = DiskList(outlined())
     return StoredPatents(records, range(len(records)), outlines)
 
 
@@ -250,6 +212,6 @@ def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequ
 def in_order(patents: Sequence[Patent], key: Callable[[Patent], str]) -> Sequence[Patent]:
     """Return the patents sorted by a key of their outlines."""
     if isinstance(patents, StoredPatents):
-        keys = list(map(key, patents.publications))
-        return patents.at(sorted(range(len(keys)), key=keys.__getitem__))
+        outlines = patents.publications
+        return patents.at(sorted(range(len(outlines)), key=lambda position: key(outlines[position])))
     return sorted(patents, key=key)

@@ -421,8 +421,8 @@ def _write(
     split = _split(documents, params)
     log.step("0.7 split", len({document.family for document in master}), len(split), "families, disjoint")
 
-    keys, published = (document.twin_digest for document in documents), [document.publication for document in documents]
-    if leaks := leaking_near_duplicates(keys, published, split):
+    twins = ((document.twin_digest, document.publication) for document in documents)
+    if leaks := leaking_near_duplicates(twins, split):
         note = (
             "whose title and abstract are in train under another family: their labels can be looked up (twins=merge,"
             " twins=drop)"

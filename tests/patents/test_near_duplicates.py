@@ -51,13 +51,18 @@ def test_near_duplicates_are_found_merged_and_dropped(hold):
 
 
 def test_leaking_labels_are_counted():
-    def leaking(patents, split):
-        return near_duplicates.leaking_near_duplicates(map(near_duplicates.near_duplicate_key, patents), patents, split)
-
+    keyed = [(near_duplicates.near_duplicate_key(patent), patent) for patent in NEAR_DUPLICATES]
     split = {"F1": "train", "F2": "test", "F3": "validation"}
-    known = [one for one in NEAR_DUPLICATES if one.family_id in split]
-    assert leaking(known, split) == {"test": 1, "validation": 1}
-    assert leaking(NEAR_DUPLICATES, dict.fromkeys((one.family_id for one in NEAR_DUPLICATES), "test")) == {}
+    assert near_duplicates.leaking_near_duplicates([one for one in keyed if one[1].family_id in split], split) == {
+        "test": 1,
+        "validation": 1,
+    }
+    assert (
+        near_duplicates.leaking_near_duplicates(
+            keyed, dict.fromkeys((patent.family_id for patent in NEAR_DUPLICATES), "test")
+        )
+        == {}
+    )
 
 
 PATENTS = sample.load()[0][:80]
