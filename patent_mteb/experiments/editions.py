@@ -295,7 +295,11 @@ def _manifest_of(root: Path) -> _Manifest:
         "window": record.version,
         "licence": record.licence,
         "rules": dict(sorted(built.settings.items())),
-        "tables": {path: _table_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
+        "tables": {
+            path: rows_hash(root / path) if path.endswith(".parquet") else file_hash(root / path)
+            for path in sorted(built.files)
+            if (root / path).is_file()
+        },
         "notes": {
             "versions": versions,
             "counts": dict(built.counts),
@@ -319,10 +323,6 @@ def _judged(judgements: Iterable[_Row]) -> dict[str, dict[str, Any]]:
         n = counts["queries"]
         counts["smallest_difference"] = round(smallest_difference(n, datasheet.SPREAD), 4) if n > 1 else None
     return found
-
-
-def _table_hash(path: Path) -> str:
-    return rows_hash(path) if path.suffix == ".parquet" else file_hash(path)
 
 
 def _texts(folder: Path) -> Iterator[_Row]:

@@ -42,14 +42,6 @@ from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
 
 
-def word_splitter() -> Callable[[str], list[str]]:
-    """Return the function that splits a text into lower-case words without stop words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    split: Callable[[str], list[str]] = TfidfVectorizer(stop_words="english").build_analyzer()
-    return split
-
-
 def tfidf_vectorizer(frequency: Mapping[str, int], n_texts: int, **options: Any) -> Any:
     """Return a fitted ``TfidfVectorizer``, given the number of texts with each word."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -67,7 +59,9 @@ def keywords_of(
     missing = {key: family["abstract_en"] for key, family in queries.items() if not words[key]}
     if not any(missing.values()):
         return words
-    analyse = word_splitter()
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    analyse = TfidfVectorizer(stop_words="english").build_analyzer()
     frequency: Counter[str] = Counter({term: 0 for abstract in missing.values() for term in analyse(abstract)})
     if not frequency:  # no abstract holds a word
         return words

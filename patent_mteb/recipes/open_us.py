@@ -244,7 +244,7 @@ def _write_claims(folder: Path, texts: Mapping[str, Patent], judgements: Sequenc
                 continue
             found.append((claim_id := layout.numbered_id(query, claim), tuple(group)))
             cited = {one.document for one in group}
-            parent = {one.document for above in _ancestors(parents, claim) for one in against.get(above, ())} - cited
+            parent = {one.document for above in ancestors(parents, claim) for one in against.get(above, ())} - cited
             other = unspecific - parent - cited
             n_parent += len(parent)
             n_other += len(other)
@@ -296,7 +296,7 @@ def _write_passages(
         layout.write_passages(folder, texts, passages)
 
 
-def _ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
+def ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
     """Return the claims that a claim depends on, directly or through others."""
     found: set[int] = set()
     waiting = [claim]

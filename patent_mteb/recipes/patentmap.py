@@ -59,7 +59,7 @@ from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
-from patent_mteb.recipes.dapfam import tfidf_vectorizer, word_splitter
+from patent_mteb.recipes.dapfam import tfidf_vectorizer
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -189,33 +189,30 @@ def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
     return found
 
 
-class MoreLikeThis:
-    """Rank publications by tf-idf cosine to some queries (negatives of Table 4).
+def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int) -> dict[str, list[str]]:
+    """Rank publications by tf-idf cosine to each query (negatives of Table 4); return the first ones.
 
-    Only the words of all texts and, for each query, the ``depth`` most similar publications are in memory.
+    The words of all texts are in memory, but the vectors of one block of texts at a time.
     """
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def __init__(self, texts: Mapping[str, str], queries: Iterable[str], depth: int) -> None:
-        self._keys = list(texts)
-        frequency: Counter[str] = Counter()  # in the order of the texts, in which scikit-learn adds up a cosine
-        words_of = word_splitter()
-        for text in texts.values():
-            frequency.update(dict.fromkeys(words_of(text), 1))
-        vectorizer = tfidf_vectorizer(frequency, len(texts), sublinear_tf=True)
-        self._best = {query: (np.empty(0), np.empty(0, np.int64)) for query in queries}
-        vectors_of_queries = vectorizer.transform(texts[query] for query in self._best).T
-        remaining = iter(texts.values())
-        for first in range(0, len(texts), _TEXTS_AT_ONCE):
-            cosines = (vectorizer.transform(islice(remaining, _TEXTS_AT_ONCE)) @ vectors_of_queries).toarray()
-            rows = np.arange(first, first + len(cosines))
-            for query, column in zip(self._best, cosines.T, strict=True):
-                distances, found = map(np.append, self._best[query], (-column, rows))
-                best = first_rows(distances, depth)
-                self._best[query] = distances[best], found[best]
-
-    def __call__(self, query: str, forbidden: Container[str], number: int) -> list[str]:
-        """Return the most similar publications that are not forbidden, at most ``depth`` with the forbidden ones."""
-        return [key for row in self._best[query][1].tolist() if (key := self._keys[row]) not in forbidden][:number]
+    words_of = TfidfVectorizer(stop_words="english").build_analyzer()
+    frequency: Counter[str] = Counter()  # in the order of the texts, in which scikit-learn adds up a cosine
+    for text in texts.values():
+        frequency.update(dict.fromkeys(words_of(text), 1))
+    vectorizer = tfidf_vectorizer(frequency, len(texts), sublinear_tf=True)
+    best = {query: (np.empty(0), np.empty(0, np.int64)) for query in queries}
+    vectors_of_queries = vectorizer.transform(texts[query] for query in best).T
+    remaining = iter(texts.values())
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        cosines = (vectorizer.transform(islice(remaining, _TEXTS_AT_ONCE)) @ vectors_of_queries).toarray()
+        rows = np.arange(start, start + len(cosines))
+        for query, column in zip(best, cosines.T, strict=True):
+            distances, found = map(np.append, best[query], (-column, rows))
+            first = first_rows(distances, depth)
+            best[query] = distances[first], found[first]
+    keys = list(texts)
+    return {query: [keys[row] for row in rows] for query, (_, rows) in best.items()}
 
 
 class BySubclass:
@@ -326,7 +323,7 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     keys = sorted(known)
     depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
     texts = Composed({key: key for key in keys}, lambda key: views.VIEWS["TAC"](known.record(key)) or "empty")
-    similar = MoreLikeThis(texts, chosen, depth)
+    similar = more_like_this(texts, chosen, depth)
     same_subclass = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
@@ -366,7 +363,11 @@ def _cited(
             n_used += 1
             n_ungraded += strongest == CITED
             types = cited.setdefault(citation.citing, {})
-            types[citation.cited] = max(strongest, types.get(citation.cited, CITED), key=_strength)
+            types[citation.cited] = max(
+                strongest,
+                types.get(citation.cited, CITED),
+                key=lambda kind: categories.CATEGORIES.get(kind, UNGRADED).strength,
+            )
     name = "citations X, Y or A" if graded else "citations, with a category or not"
     note = (
         f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses,"
@@ -375,10 +376,6 @@ def _cited(
     log.step(name, len(citations), n_used, note)
     note_ungraded(log, n_ungraded, n_used)
     return cited
-
-
-def _strength(kind: str) -> int:
-    return categories.CATEGORIES.get(kind, categories.UNGRADED).strength
 
 
 def _year(patent: Patent) -> int | None:
@@ -451,7 +448,7 @@ def _pool(
     queries: Sequence[str],
     known: Mapping[str, Patent],
     cited: Mapping[str, Mapping[str, str]],
-    similar: MoreLikeThis,
+    similar: Mapping[str, Sequence[str]],
     same_subclass: BySubclass,
     params: Params,
     log: BuildLog,
@@ -463,7 +460,7 @@ def _pool(
     draw = random.Random(f"{params.seed}/{name}")
     for query in queries:
         forbidden = query_families | set(cited[query])
-        negatives["more like this"].update(similar(query, forbidden, params.mlt))
+        negatives["more like this"].update([key for key in similar[query] if key not in forbidden][: params.mlt])
         same = same_subclass(query, forbidden)
         negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
         further = {key for direct in cited[query] for key in cited.get(direct, ())}

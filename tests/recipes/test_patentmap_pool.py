@@ -9,7 +9,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from patent_mteb.recipes import patentmap
-from patent_mteb.recipes.patentmap import BySubclass, MoreLikeThis, first_rows
+from patent_mteb.recipes.patentmap import BySubclass, first_rows, more_like_this
 
 
 def test_the_first_rows_are_those_of_a_whole_sort():
@@ -29,14 +29,14 @@ def test_like_a_query_and_of_its_subclasses(at_once, monkeypatch):
     texts = [" ".join(draw.choices(["pump", "valve", "lens", "laser", "seal", "rotor", "blade"], k=4)) for _ in keys]
     texts[7] = "the"
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
-    similar = MoreLikeThis(dict(zip(keys, texts, strict=True)), keys, 20 + 10)
+    similar = more_like_this(dict(zip(keys, texts, strict=True)), keys, 20 + 10)
     alike = BySubclass(keys, iter(codes))
     vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
     for query in draw.sample(range(120), 15):
         forbidden = {keys[query], *draw.sample(keys, 9)}
         likeness = (vectors @ vectors[query].T).toarray().ravel()
         order = sorted(range(120), key=lambda row, likeness=likeness: (-likeness[row], row))
-        assert similar(keys[query], forbidden, 20) == [keys[row] for row in order if keys[row] not in forbidden][:20]
+        assert similar[keys[query]] == [keys[row] for row in order][: 20 + 10]
         expected = [
             key for key, its in zip(keys, codes, strict=True) if key not in forbidden and set(its) & set(codes[query])
         ]

@@ -113,11 +113,6 @@ def cluster_rows(
     return rows
 
 
-def ipc_list(family: Family) -> Sequence[str]:
-    """Return the IPC codes of a family as one key, or no key if it has no code."""
-    return (family.codes,) if family.codes else ()
-
-
 def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Draw the released share of the training rows of a table, at least one of each label, in their order."""
     share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
@@ -382,7 +377,7 @@ def task_rows(data: TableData, task: str, split: str = "test") -> Sequence[Row]:
     if task in CLASSES:
         return CLASSES[task](data, split)
     if task == "clusters_ext_full_ipc":
-        return cluster_rows(data, task, data.params.ipc_clusters, ipc_list)
+        return cluster_rows(data, task, data.params.ipc_clusters, lambda one: (one.codes,) if one.codes else ())
     if task == "clusters_inventor":
         return cluster_rows(data, task, data.params.inventor_clusters, lambda one: one.inventors)
     kind, _, name = task.partition("_")
