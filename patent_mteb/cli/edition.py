@@ -43,15 +43,13 @@ def build(
     """
     from patent_mteb import recipes
     from patent_mteb.experiments import datasheet, editions
-    from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
 
     editions.window_of(window)  # refuses an invalid window before the records are read
     root = root.resolve()
     collection, sources = read_collection(records), editions.sources_of(records)
     licence = licence or datasheet.licence_of(sources)
-    recipes.refuse_beyond_budget(memory, benchmark, len(collection.patents))
-    with allowing(memory):
+    with recipes.within_budget(memory, benchmark, len(collection.patents)):
         log, name = editions.build(collection, root, window, benchmark, list(settings), licence, sources)
     common.show_steps(log)
     common.say(

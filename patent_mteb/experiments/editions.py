@@ -50,7 +50,6 @@ from patent_mteb.patents.matching import match
 from patent_mteb.patents.on_disk import DiskList, in_order, publications, sorted_on_disk, stored, stored_like
 from patent_mteb.patents.records import (
     SCHEMA_VERSION,
-    Claim,
     Description,
     ExpertSummary,
     MachineSummaries,
@@ -174,15 +173,11 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
 
 def _outlined(patent: Patent) -> Patent:
     """Return a record with :data:`OMITTED` in place of its texts and without the names of persons and companies."""
-
-    def without(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-        return tuple(replace(claim, text=OMITTED) for claim in claims)
-
     return replace(
         patent,
         title=patent.title and OMITTED,
         abstract=patent.abstract and OMITTED,
-        claims=without(patent.claims),
+        claims=tuple(replace(claim, text=OMITTED) for claim in patent.claims),
         description=Description(OMITTED if patent.description.lines() else ""),
         paragraphs=(),
         translations=tuple(Translation(one.language) for one in patent.translations),

@@ -125,11 +125,6 @@ def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
     return [rows[number] for number in sorted(kept)]
 
 
-def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
-    """Return every family of a split with its dominant IPC3."""
-    return [{"label": data.families[name].dominant, "q": name} for name in data.members(split)]
-
-
 def bloom_rows(data: TableData, split: str) -> list[Row]:
     """Return the early and late families of a split, and a sample of the others."""
     labels = data.bloom_labels
@@ -353,7 +348,9 @@ SMALL = {
 
 
 CLASSES: Mapping[str, Callable[[TableData, str], list[Row]]] = {
-    "class_text2ipc3": text2ipc3_rows,
+    "class_text2ipc3": lambda data, split: [
+        {"label": data.families[name].dominant, "q": name} for name in data.members(split)
+    ],
     "class_bloom": bloom_rows,
     "class_nli_oldnew": old_new_rows,
 }
