@@ -133,11 +133,8 @@ def build(
         (place / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
         log = recipes.run_on(recipe, collection, root, rules, identity)
         manifest = _manifest_of(root)
-        for name, columns, rows in (
-            ("texts.tsv", _TEXTS, manifest.texts),
-            ("judgements.tsv", _JUDGEMENTS, manifest.judgements),
-        ):
-            write_lines(place / name, map("\t".join, chain([columns], rows)))
+        write_lines(place / "texts.tsv", map("\t".join, chain([_TEXTS], manifest.texts)))
+        write_lines(place / "judgements.tsv", map("\t".join, chain([_JUDGEMENTS], manifest.judgements)))
         _write_records(place, collection, manifest)
         manifest.head["notes"]["sources"] = list(sources)
         write_json(place / "edition.json", manifest.head)
