@@ -161,10 +161,10 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
 
 
 _FIXED_MEMORY = 500_000_000
-_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 3_200}
+_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 2_200}
+_BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 3_200)
 """Memory in addition to the fixed amount: WIPO-AT and DAPFAM at a million, others by growth (``docs/scale.md``)."""
-_BYTES_OPEN, _BYTES_UNMEASURED = 3_200, 10_000
-"""The same for open benchmarks, with or without the manifest of an edition, and an upper estimate for other recipes."""
+_BYTES_UNMEASURED = 10_000  # an upper estimate for other recipes
 
 
 @contextmanager
@@ -172,8 +172,7 @@ def within_budget(budget: float | None, recipe: str, publications: int) -> Itera
     """Keep the blocks of a build small enough for a budget in GB; refuse it if its publications take more."""
     if budget is not None:
         name = find(recipe).__name__.rpartition(".")[2]
-        other = _BYTES_OPEN if name in OPEN_RECIPES else _BYTES_UNMEASURED
-        needed = _FIXED_MEMORY + _BYTES_PER_PUBLICATION.get(name, other) * publications
+        needed = _FIXED_MEMORY + _BYTES_PER_PUBLICATION.get(name, _BYTES_UNMEASURED) * publications
         memory.refuse_beyond(budget, needed / 1e9, f"a build of {publications:,} publications takes")
     with memory.allowing(budget):
         yield
