@@ -10,7 +10,7 @@ application, each with six numbered paragraphs, and the window has all of them, 
 same number gives the same patents. Each step is a process of its own; reported are its greatest resident memory
 (``ru_maxrss`` of that process, mapped files among it), its seconds of processor time, and both divided by the number of
 patents. A folder that is kept contains the generated data and the figures of successful steps for the next run
-(``figures.json``). Figures: ``benchmarks/README.md``.
+(``figures.json``). Figures: ``docs/scale.md`` and ``benchmarks/README.md``.
 """
 
 from __future__ import annotations

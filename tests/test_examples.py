@@ -260,3 +260,42 @@ def test_real_patents_give_twenty_cells(example, tmp_path, real_data):
         assert len(task.tables.queries) == len(task.tables.corpus) == 1813
         assert all(text.strip() for text in (*task.tables.queries.values(), *task.tables.corpus.values()))
         task.unload_data()
+
+
+def _slurm(tmp_path, shares, *words):
+    """Run the Slurm script once for each share; the last time as the script that was submitted for it alone."""
+    paths = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for share in range(1, shares + 1):
+        count = {"SHARES": str(shares)} if share == shares else {"SLURM_ARRAY_TASK_COUNT": str(shares)}
+        surroundings = os.environ | {"PATH": paths, "SLURM_ARRAY_TASK_ID": str(share)} | count
+        script = ["bash", str(EXAMPLES / "slurm.sh"), *map(str, words)]
+        subprocess.run(script, cwd=tmp_path, env=surroundings, check=True, capture_output=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the script is for a shell")
+def test_the_shares_of_a_slurm_array_are_the_whole(tmp_path, words, monkeypatch, capsys):
+    from patent_mteb import cli
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "files").mkdir()
+    for place in range(3):
+        rows = (f"US{10_000_000 + 3 * row + place}B2,Pump {row}" for row in range(4))
+        (tmp_path / "files" / f"{place}.csv").write_text("\n".join(["publication_number,title", *rows]) + "\n", "utf-8")
+    _slurm(tmp_path, 2, "import", "records", "files")
+    assert cli.main(["data", "import", "--merge", "--out", "records"]) == 0
+    assert cli.main(["data", "import", "files", "--out", "whole"]) == 0
+    merged, whole = (
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*.parquet")}
+        for root in (tmp_path / "records", tmp_path / "whole")
+    )
+    assert merged == whole and len(merged) > 2
+
+    chosen = ["-t", "PatentMapAbsToAbsRetrieval.sample", "-m", str(words)]
+    _slurm(tmp_path, 2, "encode", "stores", *chosen)
+    assert cli.main(["store", "merge", "stores/1", "stores/2", "--store", "store"]) == 0
+    capsys.readouterr()
+    assert cli.main(["store", "encode", *chosen, "--store", "store", "--dry-run"]) == 0
+    _, counts = capsys.readouterr().out.splitlines()
+    texts, distinct, stored, *_ = map(int, counts.split()[2:])
+    assert texts > distinct == stored > 100

@@ -431,7 +431,6 @@ def build(
         settings: Only list the settings of the recipe, their types and defaults.
     """
     from patent_mteb import recipes
-    from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
     from patent_mteb.recipes import dataset
 
@@ -446,9 +445,7 @@ def build(
     root = folder_of(out, folder).resolve()
     identity = dataset.Identity(name, data_version, owner, licence)
     collection = read_collection(patents, citations)
-    recipe = recipes.find(benchmark).__name__.rpartition(".")[2]
-    recipes.refuse_beyond_budget(memory, recipe, len(collection.patents))
-    with allowing(memory):
+    with recipes.within_budget(memory, benchmark, len(collection.patents)):
         log = recipes.run_on(benchmark, collection, root, list(changes), identity)
     common.show_steps(log)
     for phrase in log.deviations:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from patent_mteb.cli import common
 from patent_mteb.cli.app import command
-from patent_mteb.cli.options import SESSION, Session, Settings
+from patent_mteb.cli.options import SESSION, Memory, Session, Settings
 
 if TYPE_CHECKING:
     from patent_mteb.report.cells import Table
@@ -29,6 +29,7 @@ def build(
     window: str,
     settings: Annotated[Settings, Parameter(help=_RULE)] = (),
     licence: str = "",
+    memory: Memory = None,
     session: Session = SESSION,
 ) -> int:
     """Build an edition and its manifest from records.
@@ -40,6 +41,7 @@ def build(
         window: Office actions (open-ep: search reports) of this time: 2026, 2026Q3, 2026-07 or DAY:DAY.
         licence: Licence of the tables; without it that of the source files, if their publishers state one.
     """
+    from patent_mteb import recipes
     from patent_mteb.experiments import datasheet, editions
     from patent_mteb.patents.collection import read_collection
 
@@ -47,7 +49,8 @@ def build(
     root = root.resolve()
     collection, sources = read_collection(records), editions.sources_of(records)
     licence = licence or datasheet.licence_of(sources)
-    log, name = editions.build(collection, root, window, benchmark, list(settings), licence, sources)
+    with recipes.within_budget(memory, benchmark, len(collection.patents)):
+        log, name = editions.build(collection, root, window, benchmark, list(settings), licence, sources)
     common.show_steps(log)
     common.say(
         f"edition {name} in {root}; its manifest is {root / editions.MANIFEST}; use it with PATENT_MTEB_DATA={root}"

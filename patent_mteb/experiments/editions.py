@@ -17,10 +17,13 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,12 +44,12 @@ from patent_mteb.files import (
 )
 from patent_mteb.metrics.significance import smallest_difference
 from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.patents.families import with_families
 from patent_mteb.patents.matching import match
-from patent_mteb.patents.on_disk import in_order, publications, stored, stored_like
+from patent_mteb.patents.on_disk import DiskList, in_order, publications, sorted_on_disk, stored, stored_like
 from patent_mteb.patents.records import (
     SCHEMA_VERSION,
-    Claim,
     Description,
     ExpertSummary,
     MachineSummaries,
@@ -63,6 +66,7 @@ from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, text_folder
 
 MANIFEST = "manifest"
 _Record = TypeVar("_Record")
+_Row = tuple[str, ...]
 _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
 _GROUPS = ("rules", "tables", "notes")
@@ -100,9 +104,10 @@ def in_one_order(collection: Collection) -> Collection:
 
 
 def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
-    """Drop repeated records and sort them by digest; only the digests are in memory."""
-    rows = {hashlib.blake2b(repr(one).encode(), digest_size=16).digest(): row for row, one in enumerate(records)}
-    return stored_like((records[row] for _, row in sorted(rows.items())), records)
+    """Drop repeated records and sort them by digest."""
+    digests = (hashlib.blake2b(repr(one).encode(), digest_size=16).digest() for one in records)
+    equal = groupby(sorted_on_disk(zip(digests, count())), key=itemgetter(0))
+    return stored_like((records[row] for _, rows in equal for _, row in islice(rows, 1)), records)
 
 
 def build(
@@ -128,8 +133,8 @@ def build(
         (place / "edition.json").unlink(missing_ok=True)  # written last: marks a complete manifest
         log = recipes.run_on(recipe, collection, root, rules, identity)
         manifest = _manifest_of(root)
-        write_lines(place / "texts.tsv", _table(_TEXTS, manifest.texts))
-        write_lines(place / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
+        write_lines(place / "texts.tsv", map("\t".join, chain([_TEXTS], manifest.texts)))
+        write_lines(place / "judgements.tsv", map("\t".join, chain([_JUDGEMENTS], manifest.judgements)))
         _write_records(place, collection, manifest)
         manifest.head["notes"]["sources"] = list(sources)
         write_json(place / "edition.json", manifest.head)
@@ -151,12 +156,12 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
     if rules["families"] != collection.family_definition:
         collection = with_families(collection, rules["families"])
     family_of = {one.publication_number: one.family_id for one in publications(collection.patents)}
-    numbers = {part: {key for known, key in manifest.texts if known == part} for part in ("documents", "applications")}
-    queries = {family_of[number] for number in numbers["applications"]}
+    documents, queries = (
+        {family_of[key] for known, key, *_ in manifest.texts if known == part} for part in ("documents", "applications")
+    )
     matched, _ = match(collection.citations, collection, rules["match"], joined=False)
-    citations = [one for one in matched if family_of[one.citing] in queries]
-    families = {family_of[number] for number in numbers["documents"]} | queries
-    families |= {family_of[one.cited] for one in citations}
+    citations = stored_like((one for one in matched if family_of[one.citing] in queries), matched)
+    families = documents.union(queries, (family_of[one.cited] for one in citations))
     write_citations(place / "citations.parquet", citations)
     write_patents(
         place / "patents.parquet", (_outlined(one) for one in collection.patents if one.family_id in families)
@@ -165,15 +170,11 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
 
 def _outlined(patent: Patent) -> Patent:
     """Return a record with :data:`OMITTED` in place of its texts and without the names of persons and companies."""
-
-    def without(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-        return tuple(replace(claim, text=OMITTED) for claim in claims)
-
     return replace(
         patent,
         title=patent.title and OMITTED,
         abstract=patent.abstract and OMITTED,
-        claims=without(patent.claims),
+        claims=tuple(replace(claim, text=OMITTED) for claim in patent.claims),
         description=Description(OMITTED if patent.description.lines() else ""),
         paragraphs=(),
         translations=tuple(Translation(one.language) for one in patent.translations),
@@ -237,16 +238,11 @@ def rebuild(
 
 @dataclass(frozen=True)
 class _Manifest:
-    """The head of a manifest, and the rows of its tables by key."""
+    """The head of a manifest, and the sorted rows of its tables."""
 
     head: dict[str, Any]
-    texts: dict[tuple[str, str], tuple[str, ...]]
-    judgements: dict[tuple[str, str, str], tuple[str, ...]]
-
-
-def _table(columns: tuple[str, ...], rows: Mapping[Any, tuple[str, ...]]) -> Iterator[str]:
-    yield "\t".join(columns)
-    yield from ("\t".join((*key, *values)) for key, values in sorted(rows.items()))
+    texts: Sequence[_Row]
+    judgements: Sequence[_Row]
 
 
 def _hash(*texts: str) -> str:
@@ -280,14 +276,8 @@ def _manifest_of(root: Path) -> _Manifest:
     """Compute the manifest of the tables in a root."""
     record, recipe = _recipe_of(root)
     built, folder = record.recipes[recipe], edition_folder(root)
-    texts = _texts(folder)
-    judgements: dict[tuple[str, str, str], tuple[str, ...]] = {}
-    for part, place in _PARTS.items():
-        if (path := folder / place / "qrels" / "test.tsv").exists():
-            qrels, _ = beir.read_qrels(path)
-            judgements |= {
-                (part, query, key): (str(gain),) for query, judged in qrels.items() for key, gain in judged.items()
-            }
+    texts, judgements = (DiskList(sorted_on_disk(rows(folder))) for rows in (_texts, _judgements))
+    n_texts, judged = Counter(part for part, *_ in texts), _judged(judgements)
     versions = {"patent_mteb": built.built_with, "records": str(SCHEMA_VERSION), "pyarrow": pyarrow.__version__}
     head = {
         "schema": _SCHEMA,
@@ -297,49 +287,60 @@ def _manifest_of(root: Path) -> _Manifest:
         "window": record.version,
         "licence": record.licence,
         "rules": dict(sorted(built.settings.items())),
-        "tables": {path: _table_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
+        "tables": {
+            path: rows_hash(root / path) if path.endswith(".parquet") else file_hash(root / path)
+            for path in sorted(built.files)
+            if (root / path).is_file()
+        },
         "notes": {
             "versions": versions,
             "counts": dict(built.counts),
-            "texts": dict(Counter(part for part, _ in texts)),
-            "judgements": {part: _judged(judgements, part) for part in dict.fromkeys(part for part, *_ in judgements)},
+            "texts": {part: n_texts[part] for part in _SINGULAR | _PARTS if part in n_texts},
+            "judgements": {part: judged[part] for part in _PARTS if part in judged},
         },
     }
     return _Manifest(head, texts, judgements)
 
 
-def _judged(judgements: Mapping[tuple[str, str, str], tuple[str, ...]], part: str) -> dict[str, Any]:
-    """Return the numbers of queries, judged and relevant pairs, and the smallest difference that the queries show."""
-    pairs = {key: int(gain) for key, (gain,) in judgements.items() if key[0] == part}
-    relevant = [key for key, gain in pairs.items() if gain > 0]
-    n = len({query for _, query, _ in relevant})
-    smallest = round(smallest_difference(n, datasheet.SPREAD), 4) if n > 1 else None
-    return {"queries": n, "judged": len(pairs), "relevant": len(relevant), "smallest_difference": smallest}
+def _judged(judgements: Iterable[_Row]) -> dict[str, dict[str, Any]]:
+    """Return queries, judged and relevant pairs of each part, and the smallest difference that the queries show."""
+    found: dict[str, dict[str, Any]] = {}
+    for (part, _), rows in groupby(judgements, key=itemgetter(0, 1)):
+        relevant = [int(gain) > 0 for *_, gain in rows]
+        counts = found.setdefault(part, dict.fromkeys(("queries", "judged", "relevant"), 0))
+        counts["queries"] += any(relevant)
+        counts["judged"] += len(relevant)
+        counts["relevant"] += sum(relevant)
+    for counts in found.values():
+        n = counts["queries"]
+        counts["smallest_difference"] = round(smallest_difference(n, datasheet.SPREAD), 4) if n > 1 else None
+    return found
 
 
-def _table_hash(path: Path) -> str:
-    return rows_hash(path) if path.suffix == ".parquet" else file_hash(path)
-
-
-def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return hashes of all texts; of documents and applications dates and family."""
-    rows = layout.read_dates(folder).rows
-    views = [{key: _hash(text) for key, text in beir.view_rows(folder, name)} for name in layout.VIEWS]
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+def _texts(folder: Path) -> Iterator[_Row]:
+    """Yield the hashes of all texts; of documents and applications also dates and family."""
+    rows = layout.read_metadata(folder)
+    both = zip(*(beir.view_rows(folder, name) for name in layout.VIEWS), strict=True)
+    views = Texts.collected((key, f"{_hash(first)}\0{_hash(second)}") for (key, first), (_, second) in both)
     for part, file in (("documents", "corpus.jsonl"), ("applications", "queries.jsonl")):
         for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
             key = row["_id"]
             known = rows.get(key, {})
             dates = (str(known.get(name) or "") for name in ("public", "priority", "family_id"))
-            content = (row.get("title") or "", row["text"], *(view.get(key, "") for view in views))
             codes = (" ".join(map(str, known.get(name) or ())) for name in ("ipc", "cpc"))
-            found[part, key] = (_hash(*content, *codes), *dates)
+            yield part, key, _hash(row["title"], row["text"], views.get(key, "\0"), *codes), *dates
     for part, place in list(_PARTS.items())[1:]:
         file = f"{place}/{'queries' if place == layout.CLAIMS else 'corpus'}.jsonl"
         if (folder / file).exists():
             for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
-                found[part, row["_id"]] = (_hash(row["text"]), "", "", "")
-    return found
+                yield part, row["_id"], _hash(row["text"]), "", "", ""
+
+
+def _judgements(folder: Path) -> Iterator[_Row]:
+    """Yield the grades of all judged pairs."""
+    for part, place in _PARTS.items():
+        if (path := folder / place / "qrels" / "test.tsv").exists():
+            yield from ((part, query, key, str(gain)) for _, query, key, gain in beir.judgements(path))
 
 
 def _read(folder: Path) -> _Manifest:
@@ -351,16 +352,16 @@ def _read(folder: Path) -> _Manifest:
         raise DataError("this is not the manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
         head,
-        {(part, key): tuple(rest) for part, key, *rest in _rows(folder / "texts.tsv", _TEXTS)},
-        {(part, query, key): tuple(rest) for part, query, key, *rest in _rows(folder / "judgements.tsv", _JUDGEMENTS)},
+        DiskList(sorted_on_disk(_rows(folder / "texts.tsv", _TEXTS))),
+        DiskList(sorted_on_disk(_rows(folder / "judgements.tsv", _JUDGEMENTS))),
     )
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
     number, remedy = 0, "fetch the manifest again"
     for number, line in text_lines(path):
-        cells = line.split("\t")
-        if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
+        cells = tuple(line.split("\t"))
+        if len(cells) != len(columns) or (number == 1 and cells != columns):
             raise DataError(f"the columns are not {', '.join(columns)}", path=path, row=number, remedy=remedy)
         if number > 1:
             yield cells
@@ -397,18 +398,23 @@ _SINGULAR = {"documents": "document", "applications": "application", "claims": "
 
 
 def _row_differences(
-    what: str, theirs: Mapping[Any, tuple[str, ...]], ours: Mapping[Any, tuple[str, ...]], columns: tuple[str, ...]
+    what: str, theirs: Iterable[_Row], ours: Iterable[_Row], columns: tuple[str, ...]
 ) -> Iterator[str]:
-    for key in sorted({*theirs, *ours}):
-        part, *ids = key
+    """Compare sorted rows whose last cells are ``columns``."""
+    end = -len(columns)
+    rows = heapq.merge(
+        ((row[:end], "there", row[end:]) for row in theirs), ((row[:end], "here", row[end:]) for row in ours)
+    )
+    for (part, *ids), found in groupby(rows, key=itemgetter(0)):
+        values = {where: cells for _, where, cells in found}
         name = f"{what}{_SINGULAR.get(part, part)} {' for '.join(reversed(ids))}"
-        if key not in ours:
+        if "here" not in values:
             yield f"{name}: missing here"
-        elif key not in theirs:
+        elif "there" not in values:
             yield f"{name}: not in the manifest"
         else:
             changed = []
-            for column, first, second in zip(columns, theirs[key], ours[key], strict=True):
+            for column, first, second in zip(columns, values["there"], values["here"], strict=True):
                 if first != second:
                     other = f"{column} {first or 'none'} in the manifest, {second or 'none'} here"
                     changed.append("other text or classes" if column == "texts" else other)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
@@ -187,18 +187,14 @@ def _candidate_settings(recipe: str, share: Mapping[str, float]) -> list[tuple[s
         common = [name for name in texts if share.get(name, 1.0) >= _COMMON]
         waived = {"require": ",".join(common)} if common != texts else {}
     sample = {name: getattr(small_set, name) for name in known if name != "require"}
-    changed = {name: written(value) for name, value in sample.items() if not _caps(name, value)}
+    # an upper limit of the sample only keeps it small
+    changed = {name: written(one) for name, one in sample.items() if name.startswith("min_") or type(one) is not int}
     small = {name: value for name, value in changed.items() if value != known[name]}
     least = {
         name: "1" for name in known if name.startswith("min_") and int(known[name]) > 1 and not name.endswith("year")
     }
     steps: tuple[dict[str, str], ...] = ({}, waived, small | waived, small | least | waived)
     return list(dict.fromkeys(tuple(f"{name}={value}" for name, value in step.items()) for step in steps))
-
-
-def _caps(name: str, value: object) -> bool:
-    """Whether a setting of the sample is an upper limit, which keeps the sample small."""
-    return isinstance(value, int) and not isinstance(value, bool) and not name.startswith("min_")
 
 
 def _dry_build(
@@ -360,11 +356,11 @@ def best_step(matching: Mapping[str, MatchReport]) -> str:
 
 def _has(patents: Sequence[Patent]) -> tuple[Coverage, ...]:
     found = []
-    for name, predicate in FIELDS.items():
+    fields: dict[str, Callable[[Patent], bool]] = {**FIELDS, "cpc": lambda patent: bool(patent.cpc)}
+    for name, predicate in fields.items():
         having = [patent.family_id for patent in patents if predicate(patent)]
         found.append(Coverage(name, len(having), len(set(having))))
-    coded = [patent.family_id for patent in patents if patent.cpc]
-    return (*found, Coverage("cpc", len(coded), len(set(coded))))
+    return tuple(found)
 
 
 def _landscapes(patents: Sequence[Patent]) -> tuple[Landscape, ...]:

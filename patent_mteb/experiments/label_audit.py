@@ -25,6 +25,7 @@ from patent_mteb.patents.collection import read_collection
 from patent_mteb.patents.locations import paragraphs_in
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.open_us import ancestors
 
 _LETTERS = {"X": "102", "Y": "103"}
 """The section under which a document of a category was cited."""
@@ -45,20 +46,13 @@ class Action:
     application: str
     paragraphs: Mapping[tuple[int, str], Set[int]]
     sections: Mapping[tuple[int, str], Set[str]]
-    parents: Mapping[int, int]
+    parents: Mapping[int, Sequence[int]]
     text: str | None = None
     by_examiner: Set[str] | None = None
 
     @property
     def documents(self) -> set[str]:
         return {document for _, document in self.paragraphs}
-
-    def above(self, claim: int) -> set[int]:
-        """Return the claims that a claim depends on, directly or through others."""
-        found: set[int] = set()
-        while (claim := self.parents.get(claim, 0)) > 0 and claim not in found:
-            found.add(claim)
-        return found
 
 
 def document_key(text: str) -> str:
@@ -90,7 +84,7 @@ def _action(path: Path, records: Mapping[str, Mapping[str, Any]]) -> Action:
     try:
         for claim in load_json(path)["claims"]:
             number = int(claim["claimNumber"])
-            parents[number] = int(claim["parentClaim"])
+            parents[number] = [parent] if (parent := int(claim["parentClaim"])) > 0 else []
             for reason in claim["reasons"] if claim["isReject"] else ():
                 for cited in reason["citedPatents"]:
                     key = (number, document_key(cited["patentNum"]))
@@ -162,7 +156,7 @@ def _of_other_claims(rule: str, actions: Sequence[Action], *, parents_count: boo
     for one in actions:
         for claim in {claim for claim, _ in one.paragraphs}:
             own = {document for number, document in one.paragraphs if number == claim}
-            above = one.above(claim)
+            above = ancestors(one.parents, claim)
             inherited = {document for number, document in one.paragraphs if number in above}
             unjudged = inherited if parents_count else set()
             ours |= {(one.application, claim, each) for each in one.documents - own - unjudged}

@@ -43,13 +43,14 @@ _MIN_BLOCK_BYTES = 200_000_000
 
 def documents_in(folder: Path) -> int:
     """Return the number of rows of the largest table below a folder; an unreadable file has none."""
-    return max((_rows(path) for path in folder.rglob("*") if path.suffix in (".parquet", ".jsonl")), default=0)
-
-
-def _rows(path: Path) -> int:
-    with contextlib.suppress(OSError, pa.ArrowException, DataError):
-        return int(pq.read_metadata(path).num_rows) if path.suffix == ".parquet" else sum(1 for _ in text_lines(path))
-    return 0
+    rows = [0]
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError, pa.ArrowException, DataError):
+            if path.suffix == ".parquet":
+                rows.append(pq.read_metadata(path).num_rows)
+            elif path.suffix == ".jsonl":
+                rows.append(sum(1 for _ in text_lines(path)))
+    return max(rows)
 
 
 def folders_of(tasks: Iterable[AbsTask]) -> list[Path]:

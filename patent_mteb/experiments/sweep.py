@@ -323,7 +323,9 @@ class System:
         self.model = model
         self.runs = runs
         self.aggregates = aggregates
-        self._tokenizer = cache(self._new_tokenizer)
+        self._tokenizer = cache(
+            lambda tokens: CachedTokenizer(WordTokenizer() if tokens == "words" else tokenizer_of(model))
+        )
         self._passages = lru_cache(maxsize=1)(self._new_passages)
 
     def models(self, group: Sequence[Setting]) -> list[Any]:
@@ -332,9 +334,6 @@ class System:
             return [Cached(self.model, self.runs) for _ in group]
         by_name = dict(zip(self.aggregates, self._passages(group[0].length, group[0].tokens), strict=True))
         return [by_name[setting.aggregate] for setting in group]
-
-    def _new_tokenizer(self, tokens: str) -> CachedTokenizer:
-        return CachedTokenizer(WordTokenizer() if tokens == "words" else tokenizer_of(self.model))
 
     def _new_passages(self, length: int, tokens: str) -> list[Passages]:
         splitter = TokenWindows(length, None, self._tokenizer(tokens))

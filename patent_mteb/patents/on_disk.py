@@ -11,6 +11,7 @@ The temporary files have no name, so nothing is left when a process is killed. T
 
 from __future__ import annotations
 
+import heapq
 import os
 import pickle
 import tempfile
@@ -18,7 +19,7 @@ from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -26,7 +27,9 @@ from patent_mteb.errors import temporary_files
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 
 _Record = TypeVar("_Record")
+_Sortable = TypeVar("_Sortable", bound=tuple[Any, ...])
 _BYTES_AT_ONCE = 1 << 20
+_SORTED_AT_ONCE = 100_000
 
 
 class _Stored(Sequence[_Record]):
@@ -101,6 +104,13 @@ def stored_like(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Re
     return list(records) if isinstance(like, list | tuple) else DiskList(records)
 
 
+def sorted_on_disk(records: Iterable[_Sortable]) -> Iterator[_Sortable]:
+    """Yield records in order; at most 100,000 are in memory at a time."""
+    stream = iter(records)
+    runs = [DiskList(run) for run in iter(lambda: sorted(islice(stream, _SORTED_AT_ONCE)), [])]
+    return heapq.merge(*runs)
+
+
 def in_memory_up_to(limit: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:
     """Return a list if the sizes of all records sum to at most ``limit``, else a :class:`DiskList`."""
     remaining = iter(records)
@@ -136,29 +146,24 @@ class StoredPatents(_Stored[Patent]):
     """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
 
     def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: list[Patent]) -> None:
-        self._records, self._positions, self.publications = records, positions, publications
+        self.records, self.positions, self.publications = records, positions, publications
 
     def __len__(self) -> int:
-        return len(self._positions)
+        return len(self.positions)
 
     def _at(self, position: int) -> Patent:
-        return _in_family(self._records[self._positions[position]], self.publications[position].family_id)
+        return _in_family(self.records[self.positions[position]], self.publications[position].family_id)
 
     def __iter__(self) -> Iterator[Patent]:
         # Reading in the order of the file is much faster; a range means that all records are in that order.
-        in_order = isinstance(self._positions, range)
-        records = self._records if in_order else map(self._records.__getitem__, self._positions)
+        in_order = isinstance(self.positions, range)
+        records = self.records if in_order else map(self.records.__getitem__, self.positions)
         return map(_in_family, records, (one.family_id for one in self.publications))
-
-    def reassigned(self, family_of: Callable[[Patent], str]) -> StoredPatents:
-        """Return the same patents in other families."""
-        publications = [_in_family(one, family_of(one)) for one in self.publications]
-        return StoredPatents(self._records, self._positions, publications)
 
     def at(self, positions: Sequence[int]) -> StoredPatents:
         """Return the patents at some positions, in that order."""
         return StoredPatents(
-            self._records, [self._positions[one] for one in positions], [self.publications[one] for one in positions]
+            self.records, [self.positions[one] for one in positions], [self.publications[one] for one in positions]
         )
 
 
@@ -187,9 +192,10 @@ def publications(patents: Sequence[Patent]) -> Sequence[Patent]:
 
 def with_family(patents: Sequence[Patent], family_of: Callable[[Patent], str]) -> Sequence[Patent]:
     """Return the patents with the families that a function assigns."""
-    if isinstance(patents, StoredPatents):
-        return patents.reassigned(family_of)
-    return [_in_family(patent, family_of(patent)) for patent in patents]
+    assigned = [_in_family(patent, family_of(patent)) for patent in publications(patents)]
+    return (
+        StoredPatents(patents.records, patents.positions, assigned) if isinstance(patents, StoredPatents) else assigned
+    )
 
 
 def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequence[Patent]:

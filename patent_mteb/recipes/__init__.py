@@ -24,7 +24,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -160,23 +161,21 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
 
 
 _FIXED_MEMORY = 500_000_000
-_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500}
+_BYTES_PER_PUBLICATION = {"wipo_at": 2_800, "dapfam": 1_900, "patenteb": 2_900, "sophia": 3_500, "patentmap": 2_200}
+_BYTES_PER_PUBLICATION |= dict.fromkeys(OPEN_RECIPES, 3_200)
 """Memory in addition to the fixed amount: WIPO-AT and DAPFAM at a million, others by growth (``docs/scale.md``)."""
-_BYTES_UNMEASURED = 10_000
-"""An upper estimate: PatentMap holds the tf-idf of all texts, an open benchmark every judged pair."""
+_BYTES_UNMEASURED = 10_000  # an upper estimate for other recipes
 
 
-def memory_of(recipe: str, publications: int) -> int:
-    """Estimate the bytes of memory that a build of n publications takes."""
-    return _FIXED_MEMORY + _BYTES_PER_PUBLICATION.get(recipe, _BYTES_UNMEASURED) * publications
-
-
-def refuse_beyond_budget(budget: float | None, recipe: str, publications: int) -> None:
-    """Raise an error before a build that takes more memory than the budget in GB."""
+@contextmanager
+def within_budget(budget: float | None, recipe: str, publications: int) -> Iterator[None]:
+    """Keep the blocks of a build small enough for a budget in GB; refuse it if its publications take more."""
     if budget is not None:
-        memory.refuse_beyond(
-            budget, memory_of(recipe, publications) / 1e9, f"a build of {publications:,} publications takes"
-        )
+        name = find(recipe).__name__.rpartition(".")[2]
+        needed = _FIXED_MEMORY + _BYTES_PER_PUBLICATION.get(name, _BYTES_UNMEASURED) * publications
+        memory.refuse_beyond(budget, needed / 1e9, f"a build of {publications:,} publications takes")
+    with memory.allowing(budget):
+        yield
 
 
 def run(

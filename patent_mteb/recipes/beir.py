@@ -62,10 +62,8 @@ class BeirFolder:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
-    """Read a BEIR qrels file: the grades, and the row of each pair."""
-    qrels: Qrels = {}
-    rows: dict[tuple[str, str], int] = {}
+def judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
+    """Yield row, query, document and grade of each judgement in a BEIR qrels file."""
     for number, line in text_lines(path):
         if number == 1:
             if line.split("\t") != _HEADER:
@@ -78,7 +76,7 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
         if len(fields) != 3:
             problem, remedy = f"{len(fields)} columns instead of 3", "separate the three columns with tabs"
             raise DataError(problem, path=path, row=number, remedy=remedy)
-        query, document, score = sys.intern(fields[0]), sys.intern(fields[1]), fields[2]  # ids repeat
+        query, document, score = fields
         remedy = "write 1 for relevant, 0 for not relevant"
         try:
             gain = int(score)
@@ -86,6 +84,15 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
             raise DataError(f"the score {score!r} is not an integer", path=path, row=number, remedy=remedy) from error
         if abs(gain) > _GREATEST_GAIN:
             raise DataError(f"the score {score} is not a grade of relevance", path=path, row=number, remedy=remedy)
+        yield number, query, document, gain
+
+
+def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
+    """Read a BEIR qrels file: the grades, and the row of each pair."""
+    qrels: Qrels = {}
+    rows: dict[tuple[str, str], int] = {}
+    for number, *ids, gain in judgements(path):
+        query, document = map(sys.intern, ids)  # ids repeat
         refuse_repeat(rows, (query, document), number, path=path, what="the pair", remedy="keep one judgement a pair")
         qrels.setdefault(query, {})[document] = gain
     return qrels, rows

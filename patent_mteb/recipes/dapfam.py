@@ -42,6 +42,15 @@ from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import grouped, sample_others, sample_queries
 
 
+def tfidf_vectorizer(frequency: Mapping[str, int], n_texts: int, **options: Any) -> Any:
+    """Return a fitted ``TfidfVectorizer``, given the number of texts with each word."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(stop_words="english", vocabulary=list(frequency), **options)
+    vectorizer.idf_ = np.log((1 + n_texts) / (1 + np.array(list(frequency.values()), np.float64))) + 1
+    return vectorizer
+
+
 def keywords_of(
     queries: Mapping[str, Mapping[str, Any]], abstracts: Callable[[], Iterable[str]], number: int
 ) -> dict[str, str]:
@@ -61,8 +70,7 @@ def keywords_of(
         n_abstracts += 1
         frequency.update(frequency.keys() & analyse(abstract))
     terms = sorted(frequency)
-    vectorizer = TfidfVectorizer(stop_words="english", vocabulary=terms)
-    vectorizer.idf_ = np.log((1 + n_abstracts) / (1 + np.array([frequency[term] for term in terms], np.float64))) + 1
+    vectorizer = tfidf_vectorizer({term: frequency[term] for term in terms}, n_abstracts)
     for key, row in zip(missing, vectorizer.transform(missing.values()), strict=True):
         best = sorted(
             zip(row.data, [terms[column] for column in row.indices], strict=True), key=lambda item: (-item[0], item[1])

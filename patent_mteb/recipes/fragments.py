@@ -165,11 +165,6 @@ def extract(abstract: str) -> Fragments:
     return Fragments(0, ((None, abstract),) if abstract else ())
 
 
-def _occurrence(words: list[str], wanted: list[str]) -> int | None:
-    width = len(wanted)
-    return next((start for start in range(len(words) - width + 1) if words[start : start + width] == wanted), None)
-
-
 def remove_fragment(text: str, fragment: str) -> str:
     """Remove every occurrence of the fragment: its words in a row, ignoring case.
 
@@ -179,7 +174,9 @@ def remove_fragment(text: str, fragment: str) -> str:
     text = _clean(text)
     while wanted:
         spans = [word.span() for word in _WORD.finditer(text)]
-        first = _occurrence([text[start:end].casefold() for start, end in spans], wanted)
+        words = [text[start:end].casefold() for start, end in spans]
+        starts = range(len(words) - len(wanted) + 1)
+        first = next((start for start in starts if words[start : start + len(wanted)] == wanted), None)
         if first is None:
             break
         start, end = spans[first][0], spans[first + len(wanted) - 1][1]

@@ -133,17 +133,16 @@ def write_claims(
     judgements: Iterable[Judgement],
     unjudged: Mapping[str, Collection[str]],
 ) -> None:
-    """Write rejected claims, after those they depend on, as queries with judgements.
+    """Write rejected claims, after those they depend on, as queries with judgements, which are in the order of queries.
 
     Documents cited only against other claims of the application have grade 0, unless they are ``unjudged`` for it.
     """
     subset = folder / CLAIMS
-    cited: dict[str, set[str]] = {}
-    for one in judgements:
-        cited.setdefault(one.query, set()).add(one.document)
+    of_query = groupby(judgements, key=lambda one: one.query)
+    cited = {query: tuple({one.document for one in group}) for query, group in of_query}
 
     def grades_of(claim: str) -> dict[str, int]:
-        grades = dict.fromkeys(cited[document_of(claim)] - set(unjudged.get(claim, ())), 0)
+        grades = dict.fromkeys(set(cited[document_of(claim)]).difference(unjudged.get(claim, ())), 0)
         for one in by_claim[claim]:
             grades[one.document] = max(one.grade, grades.get(one.document, 0))
         return dict(sorted(grades.items()))
@@ -174,8 +173,9 @@ def write_passages(
         for number, text in sorted(texts.items())
     )
     write_jsonl(subset / "corpus.jsonl", rows)
-    ordered = {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())}
-    beir.write_qrels(subset / "qrels" / "test.tsv", ordered)
+    ordered = {query: query for query in sorted(qrels)}
+    grades = Composed(ordered, lambda query: dict(sorted(qrels[query].items())))
+    beir.write_qrels(subset / "qrels" / "test.tsv", grades)
 
 
 def _write_judgements(folder: Path, pairs: Iterable[tuple[tuple[str, str], Iterable[Judgement]]]) -> None:
@@ -249,9 +249,14 @@ class Dates:
     rows: MetadataRows
 
 
-def read_dates(folder: Path) -> Dates:
+def read_metadata(folder: Path) -> MetadataRows:
     """Read ``metadata.parquet``."""
-    rows = MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
+    return MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
+
+
+def read_dates(folder: Path) -> Dates:
+    """Read the dates of ``metadata.parquet``."""
+    rows = read_metadata(folder)
     public, prior_art, priority = ({key: day for key, day in rows.column(name) if day} for name in _DAYS)
     return Dates(public, prior_art, priority, rows)
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -219,40 +219,41 @@ def _corpus(
     return sorted([*judged, *others])
 
 
-def _write_claims(
-    folder: Path, texts: Mapping[str, Patent], judgements: Sequence[Judgement], log: BuildLog
-) -> dict[str, list[Judgement]]:
+def _write_claims(folder: Path, texts: Mapping[str, Patent], judgements: Sequence[Judgement], log: BuildLog) -> ByClaim:
     """Write the rejected claims as queries; return the judgements of each."""
     counts: Counter[str] = Counter()
-    against: dict[str, list[Judgement]] = {}
-    unspecific: dict[str, set[str]] = {}  # documents cited without a claim
-    parents: dict[str, Mapping[int, Sequence[int]]] = {}
+    found: list[tuple[str, tuple[Judgement, ...]]] = []
+    unjudged: dict[str, tuple[str, ...]] = {}
+    only_a = n_parent = n_other = 0
     for query, judged_pairs in groupby(judgements, key=lambda one: one.query):
-        claims = parents[query] = {claim.number: claim.depends_on for claim in texts[query].claims}
+        parents = {claim.number: claim.depends_on for claim in texts[query].claims}
+        against: dict[int, list[Judgement]] = {}
+        unspecific: set[str] = set()  # documents cited without a claim
         for one in judged_pairs:
             if not one.citation.claims:
                 counts["citations without a claim"] += 1
-                unspecific.setdefault(query, set()).add(one.document)
+                unspecific.add(one.document)
             for claim in one.citation.claims:
-                if claim in claims:
-                    against.setdefault(layout.numbered_id(query, claim), []).append(one)
+                if claim in parents:
+                    against.setdefault(claim, []).append(one)
                 else:
                     counts["rejected claims that the application did not have as filed"] += 1
-    by_claim = {
-        claim: group for claim, group in sorted(against.items()) if any(degree(one.category) == "xy" for one in group)
-    }
-    counts["claims with A citations only"] = len(against) - len(by_claim)
-    unjudged: dict[str, set[str]] = {}
-    for claim_id, group in by_claim.items():
-        query, _, number = claim_id.partition("#")
-        above = {layout.numbered_id(query, one) for one in _ancestors(parents[query], int(number))}
-        cited = {one.document for one in group}
-        parent = {one.document for key in above for one in against.get(key, ())} - cited
-        other = unspecific.get(query, set()) - parent - cited
-        counts["documents of a parent claim, unjudged"] += len(parent)
-        counts["documents cited without a claim, unjudged"] += len(other)
-        if parent or other:
-            unjudged[claim_id] = parent | other
+        for claim, group in against.items():
+            if all(degree(one.category) != "xy" for one in group):
+                only_a += 1
+                continue
+            found.append((claim_id := layout.numbered_id(query, claim), tuple(group)))
+            cited = {one.document for one in group}
+            parent = {one.document for above in ancestors(parents, claim) for one in against.get(above, ())} - cited
+            other = unspecific - parent - cited
+            n_parent += len(parent)
+            n_other += len(other)
+            if parent or other:
+                unjudged[claim_id] = (*parent, *other)
+    counts["claims with A citations only"] = only_a
+    counts["documents of a parent claim, unjudged"] = n_parent
+    counts["documents cited without a claim, unjudged"] = n_other
+    by_claim = dict(sorted(found))
     log.step("claims", len(judgements), len(by_claim), counts_note(counts))
     if by_claim:
         layout.write_claims(folder, texts, by_claim, judgements, unjudged)
@@ -274,12 +275,12 @@ def _write_passages(
     named: dict[str, set[int]] = {}
     for one in chain.from_iterable(by_claim.values()):
         named.setdefault(one.document, set()).update(paragraphs_in(one.citation.passages))
-    paragraphs: dict[str, Set[int]] = {}  # the cited ones of each document with numbered paragraphs
+    paragraphs: dict[str, tuple[int, ...]] = {}  # the cited ones of each document with numbered paragraphs
     n_paragraphs = 0
     for number, row in positions.items():
         if numbered := layout.numbered_paragraphs(patents[row]).keys():
             n_paragraphs += len(numbered)
-            paragraphs[number] = frozenset(named.get(number, ())) & numbered
+            paragraphs[number] = tuple(named.pop(number, set()) & numbered)
     passages, unnamed = _cited_paragraphs(by_claim, paragraphs)
     note = (
         f"claims with a cited paragraph; of {n_paragraphs} numbered paragraphs of {len(paragraphs)} documents;"
@@ -295,7 +296,7 @@ def _write_passages(
         layout.write_passages(folder, texts, passages)
 
 
-def _ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
+def ancestors(parents: Mapping[int, Sequence[int]], claim: int) -> set[int]:
     """Return the claims that a claim depends on, directly or through others."""
     found: set[int] = set()
     waiting = [claim]
@@ -319,11 +320,15 @@ def _log_locations(judgements: Sequence[Judgement], log: BuildLog) -> None:
     log.step("locations", found.total(), found["paragraphs"], note)
 
 
-def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:
-    """Return grades of cited paragraphs by claim, and the citations that name none."""
-    found: dict[str, dict[str, int]] = {}
+def _cited_paragraphs(
+    by_claim: ByClaim, paragraphs: Mapping[str, Collection[int]]
+) -> tuple[Mapping[str, dict[str, int]], int]:
+    """Return grades of cited paragraphs by claim, from a temporary file, and the citations that name none."""
+    grades: DiskList[dict[str, int]] = DiskList()
+    rows: dict[str, int] = {}
     unnamed: set[Judgement] = set()
     for claim, group in by_claim.items():
+        judged: dict[str, int] = {}
         for one in group:
             # a citation of another publication of the family names paragraphs of that one
             numbered = paragraphs.get(one.document, ()) if one.citation.cited == one.document else ()
@@ -332,7 +337,8 @@ def _cited_paragraphs(by_claim: ByClaim, paragraphs: Mapping[str, Set[int]]) -> 
                 unnamed.add(one)
             for number in numbers:
                 key = layout.numbered_id(one.document, number)
-                grades = found.setdefault(claim, {})
-                grades[key] = max(one.grade, grades.get(key, 0))
-    strong = {claim: judged for claim, judged in found.items() if max(judged.values()) > CATEGORIES["A"].gain}
-    return strong, len(unnamed)
+                judged[key] = max(one.grade, judged.get(key, 0))
+        if max(judged.values(), default=0) > CATEGORIES["A"].gain:
+            rows[claim] = len(grades)
+            grades.append(judged)
+    return Composed(rows, grades.__getitem__), len(unnamed)

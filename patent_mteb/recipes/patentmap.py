@@ -40,8 +40,10 @@ import logging
 import random
 import re
 import warnings
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -52,10 +54,12 @@ from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json, text_lines, write_jsonl, write_text
 from patent_mteb.patents import categories, ipc, views
 from patent_mteb.patents.categories import UNGRADED, strongest
+from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
+from patent_mteb.recipes.dapfam import tfidf_vectorizer
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -81,6 +85,7 @@ _LIST = re.compile(r"\[\s*('[^']*'(\s*,\s*|\s+|\s*(?=\])))*\]")
 _CODE = re.compile(r"'([^']+)'")
 _TAG = re.compile(r"\[(?:abstract|claim|summary|invention|drawing|description)\] ")
 _LONGEST = 1 << 24
+_TEXTS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -184,36 +189,30 @@ def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
     return found
 
 
-class MoreLikeThis:
-    """Rank publications by tf-idf cosine to a query (negatives of Table 4)."""
+def more_like_this(texts: Mapping[str, str], queries: Iterable[str], depth: int) -> dict[str, list[str]]:
+    """Rank publications by tf-idf cosine to each query (negatives of Table 4); return the first ones.
 
-    def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str]) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
+    The words of all texts are in memory, but the vectors of one block of texts at a time.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
-            text or "empty" for text in texts
-        )
-        wanted = set(queries)
-        rows = [row for row, key in enumerate(keys) if key in wanted]
-        self._keys = keys
-        self._query_row = {keys[row]: number for number, row in enumerate(rows)}
-        self._queries = vectors[rows]
-        self._documents = vectors.tocsc()
-
-    def __call__(self, query: str, forbidden: Set[str], number: int) -> list[str]:
-        """Return the most similar publications that are not forbidden."""
-        best = first_rows(-self._cosines(self._query_row[query]), number + len(forbidden))
-        return [key for row in best if (key := self._keys[row]) not in forbidden][:number]
-
-    def _cosines(self, row: int) -> NDArray[np.float64]:
-        """Return the cosines of all publications to a query, summed term by term."""
-        cosines = np.zeros(len(self._keys))
-        queries, documents = self._queries, self._documents
-        terms = slice(*queries.indptr[row : row + 2])
-        for term, weight in zip(queries.indices[terms].tolist(), queries.data[terms].tolist(), strict=True):
-            postings = slice(*documents.indptr[term : term + 2])
-            cosines[documents.indices[postings]] += weight * documents.data[postings]
-        return cosines
+    words_of = TfidfVectorizer(stop_words="english").build_analyzer()
+    frequency: Counter[str] = Counter()  # in the order of the texts, in which scikit-learn adds up a cosine
+    for text in texts.values():
+        frequency.update(dict.fromkeys(words_of(text), 1))
+    vectorizer = tfidf_vectorizer(frequency, len(texts), sublinear_tf=True)
+    best = {query: (np.empty(0), np.empty(0, np.int64)) for query in queries}
+    vectors_of_queries = vectorizer.transform(texts[query] for query in best).T
+    remaining = iter(texts.values())
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        cosines = (vectorizer.transform(islice(remaining, _TEXTS_AT_ONCE)) @ vectors_of_queries).toarray()
+        rows = np.arange(start, start + len(cosines))
+        for query, column in zip(best, cosines.T, strict=True):
+            distances, found = map(np.append, best[query], (-column, rows))
+            first = first_rows(distances, depth)
+            best[query] = distances[first], found[first]
+    keys = list(texts)
+    return {query: [keys[row] for row in rows] for query, (_, rows) in best.items()}
 
 
 class BySubclass:
@@ -322,7 +321,9 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
-    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.record(key)) for key in keys), chosen)
+    depth = params.mlt + len(_family_members(chosen, known)) + max((len(cited[query]) for query in chosen), default=0)
+    texts = Composed({key: key for key in keys}, lambda key: views.VIEWS["TAC"](known.record(key)) or "empty")
+    similar = more_like_this(texts, chosen, depth)
     same_subclass = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
@@ -335,6 +336,11 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
             for query in sorted(queries)
         }
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
+
+
+def _family_members(queries: Iterable[str], known: Mapping[str, Patent]) -> set[str]:
+    families = {known[query].family_id for query in queries}
+    return {key for key, patent in known.items() if patent.family_id in families}
 
 
 def _cited(
@@ -357,7 +363,11 @@ def _cited(
             n_used += 1
             n_ungraded += strongest == CITED
             types = cited.setdefault(citation.citing, {})
-            types[citation.cited] = max(strongest, types.get(citation.cited, CITED), key=_strength)
+            types[citation.cited] = max(
+                strongest,
+                types.get(citation.cited, CITED),
+                key=lambda kind: categories.CATEGORIES.get(kind, UNGRADED).strength,
+            )
     name = "citations X, Y or A" if graded else "citations, with a category or not"
     note = (
         f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses,"
@@ -366,10 +376,6 @@ def _cited(
     log.step(name, len(citations), n_used, note)
     note_ungraded(log, n_ungraded, n_used)
     return cited
-
-
-def _strength(kind: str) -> int:
-    return categories.CATEGORIES.get(kind, categories.UNGRADED).strength
 
 
 def _year(patent: Patent) -> int | None:
@@ -442,20 +448,19 @@ def _pool(
     queries: Sequence[str],
     known: Mapping[str, Patent],
     cited: Mapping[str, Mapping[str, str]],
-    similar: MoreLikeThis,
+    similar: Mapping[str, Sequence[str]],
     same_subclass: BySubclass,
     params: Params,
     log: BuildLog,
     name: str,
 ) -> set[str]:
-    families = {known[query].family_id for query in queries}
-    query_families = {key for key, patent in known.items() if patent.family_id in families}
+    query_families = _family_members(queries, known)
     positives = {key for query in queries for key in cited[query]}
     negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
     draw = random.Random(f"{params.seed}/{name}")
     for query in queries:
         forbidden = query_families | set(cited[query])
-        negatives["more like this"].update(similar(query, forbidden, params.mlt))
+        negatives["more like this"].update([key for key in similar[query] if key not in forbidden][: params.mlt])
         same = same_subclass(query, forbidden)
         negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
         further = {key for direct in cited[query] for key in cited.get(direct, ())}

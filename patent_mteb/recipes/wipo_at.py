@@ -31,7 +31,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -185,7 +185,11 @@ def write_retrieval(
     """Write corpus, queries, judgements and views."""
     names, absent = _available_views(documents)
     log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(absent) or 'none'}")
-    _log_empty_views(documents, names, qrels, log)
+    for name in names:
+        if empty := [document.number for document in documents if not document.has_view(name)]:
+            n_queries = sum(key in qrels for key in empty)
+            note = f"{len(empty)} documents without text, {n_queries} of them queries, first '{empty[0]}'"
+            log.step(f"0.8 view {name}", len(documents), len(documents) - len(empty), note)
 
     known = {document.number: document for document in documents}
     corpus = Composed(known, lambda document: title_and_text(document.patent))
@@ -222,17 +226,6 @@ def _available_views(documents: Sequence[Document]) -> tuple[list[str], list[str
     if "Claims" not in available:
         absent.append("claims in TAC, which is title and abstract here")
     return available, absent
-
-
-def _log_empty_views(
-    documents: Sequence[Document], names: Sequence[str], queries: Collection[str], log: BuildLog
-) -> None:
-    """Log each view that some document lacks."""
-    for name in names:
-        if empty := [document.number for document in documents if not document.has_view(name)]:
-            n_queries = sum(key in queries for key in empty)
-            note = f"{len(empty)} documents without text, {n_queries} of them queries, first '{empty[0]}'"
-            log.step(f"0.8 view {name}", len(documents), len(documents) - len(empty), note)
 
 
 def write_labels(

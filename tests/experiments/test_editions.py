@@ -26,6 +26,7 @@ from patent_mteb.experiments import editions
 from patent_mteb.files import folder_lock
 from patent_mteb.identity import content_hash
 from patent_mteb.models import bm25
+from patent_mteb.patents import on_disk
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import Relation, write_patents
 from patent_mteb.readers.importing import import_files
@@ -182,6 +183,17 @@ def test_the_baselines_of_an_edition_are_in_its_manifest(tmp_path, capsys, monke
         assert [row[3].partition("†")[0] for row in own] == [f"{value:.4f}" for value in best]
         assert all(f" {row[1]} " in printed and int(row[4]) == found[0][2].num_rows for row in own)
     assert "Smallest difference" in lines[2] and cli.main(["edition", "verify", str(root / "manifest"), str(root)]) == 0
+
+
+def test_the_manifest_is_the_same_however_few_rows_are_in_memory(published, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_disk, "_SORTED_AT_ONCE", 3)
+    again = made(tmp_path / "again") / "manifest"
+    for name in ("texts.tsv", "judgements.tsv", "edition.json", "citations.parquet", "datasheet.md"):
+        assert (again / name).read_bytes() == (published / name).read_bytes(), name
+    head, *rows = (again / "texts.tsv").read_text("utf-8").splitlines()
+    assert rows == sorted(rows, key=lambda row: row.split("\t")) and len(rows) > 9
+    (published / "texts.tsv").write_text("\n".join([head, *reversed(rows)]) + "\n", "utf-8")
+    assert editions.verify(published, again.parent) == []
 
 
 def test_a_changed_source_document_is_named(published, tmp_path):

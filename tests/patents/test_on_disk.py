@@ -82,6 +82,15 @@ def test_records_go_to_a_file_if_they_exceed_the_limit():
     assert in_memory_up_to(0, [], len) == []
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_rows_sorted_on_disk_are_those_of_a_sort(at_once, monkeypatch):
+    monkeypatch.setattr(on_disk, "_SORTED_AT_ONCE", at_once)
+    draw = random.Random(at_once)
+    rows = [(draw.choice("ab"), draw.choice(["#2", "#10", "", "\ud800"]), place) for place in range(50)]
+    assert list(on_disk.sorted_on_disk(iter(rows * 2))) == sorted(rows * 2)
+    assert list(on_disk.sorted_on_disk(())) == []
+
+
 PATENTS = sample.load()[0][:60]
 
 

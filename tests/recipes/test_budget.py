@@ -6,37 +6,44 @@ import pytest
 
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
+from patent_mteb.memory import portion
 from patent_mteb.patents.records import write_citations, write_patents
-from patent_mteb.recipes import memory_of, refuse_beyond_budget
 
 
-def test_more_publications_take_more():
-    for recipe in recipes.RECIPES:
-        assert memory_of(recipe, 0) < memory_of(recipe, 1000) < memory_of(recipe, 1_000_000)
-    refuse_beyond_budget(None, "wipo_at", 10**12)
-    for recipe in ("wipo_at", "dapfam", "patenteb", "sophia"):
-        refuse_beyond_budget(4, recipe, 1_000_000)
-    with pytest.raises(
-        DataError, match=r"10,000,000 publications takes about [\d.]+ GB of memory, and 4 GB are allowed"
-    ) as caught:
-        refuse_beyond_budget(4, "wipo_at", 10_000_000)
-    enough = float(caught.value.remedy.split("--memory ")[1].split(",")[0])
-    refuse_beyond_budget(enough, "wipo_at", 10_000_000)
+def _enough(recipe: str, publications: int) -> float:
+    """Return the memory that the remedy of a refusal names."""
+    with (
+        pytest.raises(
+            DataError, match=rf"{publications:,} publications takes about [\d.]+ GB of memory, and 0.1 GB are allowed"
+        ) as caught,
+        recipes.within_budget(0.1, recipe, publications),
+    ):
+        pass
+    return float(caught.value.remedy.split("--memory ")[1].split(",")[0])
 
 
-def test_the_command_refuses_and_writes_nothing(tmp_path, capsys):
+@pytest.mark.parametrize("recipe", ["wipo-at", "dapfam", "patenteb", "sophia", "patentmap", "open-us"])
+def test_a_million_publications_fit_into_four_gigabytes(recipe):
+    assert _enough(recipe, 1000) < _enough(recipe, 1_000_000) < _enough(recipe, 10_000_000)
+    with recipes.within_budget(4, recipe, 1_000_000):
+        pass
+
+
+def test_a_budget_that_is_enough_bounds_the_blocks():
+    with recipes.within_budget(_enough("wipo_at", 1000), "wipo_at", 1000):
+        assert portion(0.1, 10**9) < 10**8
+    with recipes.within_budget(None, "wipo_at", 10**12):
+        assert portion(0.1, 10**9) == 10**9
+
+
+@pytest.mark.parametrize(
+    "words", [["data", "build", "wipo_at"], ["edition", "build", "open-us", "--window", "2026"]], ids=" ".join
+)
+def test_the_command_refuses_and_writes_nothing(words, tmp_path, capsys):
     patents, citations = sample.load()
-    write_patents(tmp_path / "patents.parquet", patents[:50])
-    write_citations(tmp_path / "citations.parquet", citations[:50])
-    words = [
-        "data",
-        "build",
-        "wipo_at",
-        str(tmp_path / "patents.parquet"),
-        str(tmp_path / "citations.parquet"),
-        str(tmp_path / "root"),
-    ]
-    assert cli.main([*words, "--memory", "0.1"]) == 2
+    write_patents(tmp_path / "records" / "patents.parquet", patents[:50])
+    write_citations(tmp_path / "records" / "citations.parquet", citations[:50])
+    assert cli.main([*words, str(tmp_path / "records"), str(tmp_path / "root"), "--memory", "0.1"]) == 2
     assert "50 publications takes about 0.5 GB of memory, and 0.1 GB are allowed" in " ".join(
         capsys.readouterr().err.split()
     )

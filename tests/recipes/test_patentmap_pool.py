@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from patent_mteb.recipes.patentmap import BySubclass, MoreLikeThis, first_rows
+from patent_mteb.recipes import patentmap
+from patent_mteb.recipes.patentmap import BySubclass, first_rows, more_like_this
 
 
 def test_the_first_rows_are_those_of_a_whole_sort():
@@ -19,21 +21,22 @@ def test_the_first_rows_are_those_of_a_whole_sort():
             assert first_rows(values, number) == whole[:number]
 
 
-def test_like_a_query_and_of_its_subclasses():
+@pytest.mark.parametrize("at_once", [7, 1000])
+def test_like_a_query_and_of_its_subclasses(at_once, monkeypatch):
+    monkeypatch.setattr(patentmap, "_TEXTS_AT_ONCE", at_once)
     draw = random.Random(1)
     keys = [f"P{number:03}" for number in range(120)]
     texts = [" ".join(draw.choices(["pump", "valve", "lens", "laser", "seal", "rotor", "blade"], k=4)) for _ in keys]
-    texts[7] = ""
+    texts[7] = "the"
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
-    similar, alike = MoreLikeThis(keys, iter(texts), keys), BySubclass(keys, iter(codes))
-    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
-        [text or "empty" for text in texts]
-    )
+    similar = more_like_this(dict(zip(keys, texts, strict=True)), keys, 20 + 10)
+    alike = BySubclass(keys, iter(codes))
+    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
     for query in draw.sample(range(120), 15):
         forbidden = {keys[query], *draw.sample(keys, 9)}
         likeness = (vectors @ vectors[query].T).toarray().ravel()
         order = sorted(range(120), key=lambda row, likeness=likeness: (-likeness[row], row))
-        assert similar(keys[query], forbidden, 20) == [keys[row] for row in order if keys[row] not in forbidden][:20]
+        assert similar[keys[query]] == [keys[row] for row in order][: 20 + 10]
         expected = [
             key for key, its in zip(keys, codes, strict=True) if key not in forbidden and set(its) & set(codes[query])
         ]

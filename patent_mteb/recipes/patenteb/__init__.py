@@ -113,11 +113,6 @@ def cluster_rows(
     return rows
 
 
-def ipc_list(family: Family) -> Sequence[str]:
-    """Return the IPC codes of a family as one key, or no key if it has no code."""
-    return (family.codes,) if family.codes else ()
-
-
 def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Draw the released share of the training rows of a table, at least one of each label, in their order."""
     share = min(1.0, data.params.max_train_rows / max(1, len(rows))) * data.params.released_train
@@ -128,11 +123,6 @@ def released(data: TableData, task: str, rows: Sequence[Row]) -> Sequence[Row]:
         kept += [number_of[key] for key in drawn]
     data.log.step(f"{task} train, released share", len(rows), len(kept))
     return [rows[number] for number in sorted(kept)]
-
-
-def text2ipc3_rows(data: TableData, split: str) -> list[Row]:
-    """Return every family of a split with its dominant IPC3."""
-    return [{"label": data.families[name].dominant, "q": name} for name in data.members(split)]
 
 
 def bloom_rows(data: TableData, split: str) -> list[Row]:
@@ -358,7 +348,9 @@ SMALL = {
 
 
 CLASSES: Mapping[str, Callable[[TableData, str], list[Row]]] = {
-    "class_text2ipc3": text2ipc3_rows,
+    "class_text2ipc3": lambda data, split: [
+        {"label": data.families[name].dominant, "q": name} for name in data.members(split)
+    ],
     "class_bloom": bloom_rows,
     "class_nli_oldnew": old_new_rows,
 }
@@ -382,7 +374,7 @@ def task_rows(data: TableData, task: str, split: str = "test") -> Sequence[Row]:
     if task in CLASSES:
         return CLASSES[task](data, split)
     if task == "clusters_ext_full_ipc":
-        return cluster_rows(data, task, data.params.ipc_clusters, ipc_list)
+        return cluster_rows(data, task, data.params.ipc_clusters, lambda one: (one.codes,) if one.codes else ())
     if task == "clusters_inventor":
         return cluster_rows(data, task, data.params.inventor_clusters, lambda one: one.inventors)
     kind, _, name = task.partition("_")
