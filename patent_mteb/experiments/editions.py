@@ -46,14 +46,14 @@ from patent_mteb.patents.matching import match
 from patent_mteb.patents.on_disk import in_order, publications, stored, stored_like
 from patent_mteb.patents.records import (
     SCHEMA_VERSION,
+    Citation,
     Claim,
     Description,
     ExpertSummary,
     MachineSummaries,
     Patent,
     Translation,
-    write_citations,
-    write_patents,
+    write_records,
 )
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
@@ -157,9 +157,9 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
     citations = [one for one in matched if family_of[one.citing] in queries]
     families = {family_of[number] for number in numbers["documents"]} | queries
     families |= {family_of[one.cited] for one in citations}
-    write_citations(place / "citations.parquet", citations)
-    write_patents(
-        place / "patents.parquet", (_outlined(one) for one in collection.patents if one.family_id in families)
+    write_records(place / "citations.parquet", Citation, citations)
+    write_records(
+        place / "patents.parquet", Patent, (_outlined(one) for one in collection.patents if one.family_id in families)
     )
 
 

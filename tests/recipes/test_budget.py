@@ -6,7 +6,7 @@ import pytest
 
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.recipes import memory_of, refuse_beyond_budget
 
 
@@ -26,8 +26,8 @@ def test_more_publications_take_more():
 
 def test_the_command_refuses_and_writes_nothing(tmp_path, capsys):
     patents, citations = sample.load()
-    write_patents(tmp_path / "patents.parquet", patents[:50])
-    write_citations(tmp_path / "citations.parquet", citations[:50])
+    write_records(tmp_path / "patents.parquet", Patent, patents[:50])
+    write_records(tmp_path / "citations.parquet", Citation, citations[:50])
     words = [
         "data",
         "build",

@@ -29,16 +29,7 @@ from patent_mteb.data.loading import resolve
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS, domain
 from patent_mteb.patents import ipc
 from patent_mteb.patents.claims import split_claims
-from patent_mteb.patents.records import (
-    Citation,
-    Description,
-    MachineSummaries,
-    Patent,
-    read_citations,
-    read_patents,
-    write_citations,
-    write_patents,
-)
+from patent_mteb.patents.records import Citation, Description, MachineSummaries, Patent, read_records, write_records
 from patent_mteb.sample import SAMPLE_VERSION, load, load_examined
 from patent_mteb.tasks.wipo_at import DATA, labelled_texts
 from sample_generator import vocabulary
@@ -248,10 +239,10 @@ def test_claims_are_numbered_and_their_references_are_real(patents):
 @pytest.mark.slow
 def test_files_give_the_records_back(tmp_path, patents, citations):
     for suffix in ("parquet", "jsonl"):
-        write_patents(tmp_path / f"patents.{suffix}", patents)
-        write_citations(tmp_path / f"citations.{suffix}", citations)
-        assert read_patents(tmp_path / f"patents.{suffix}") == patents
-        assert read_citations(tmp_path / f"citations.{suffix}") == citations
+        write_records(tmp_path / f"patents.{suffix}", Patent, patents)
+        write_records(tmp_path / f"citations.{suffix}", Citation, citations)
+        assert list(read_records(tmp_path / f"patents.{suffix}", Patent)) == patents
+        assert list(read_records(tmp_path / f"citations.{suffix}", Citation)) == citations
 
 
 def test_codes_are_written_as_offices_write_them(patents):
