@@ -242,19 +242,6 @@ class Spans(EditedInput):
     The tokens of a span include special tokens and the longest prompt of the model, so that nothing within a span is
     cut off. Text beyond the last span is not read. The mean is scaled to the mean length of its vectors: a text of one
     span keeps its vector, and unit vectors give a unit vector.
-
-    Args:
-        model: an mteb encoder whose tokenizer is known.
-        spans: ``<number>x<tokens>``.
-
-    Raises:
-        ModelError: ``model`` is not an encoder, already reads spans, or edits the sections of its texts; ``spans`` has
-            another form; or a span has no tokens left for text, or more than the model reads.
-
-    Example:
-        >>> from patent_mteb.models.variants import parse
-        >>> parse("8x512")
-        (8, 512)
     """
 
     def __init__(self, model: EncoderProtocol, spans: str) -> None:
@@ -287,8 +274,6 @@ class Spans(EditedInput):
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dimensions], fp32; arguments as in mteb's ``EncoderProtocol``."""
-        from patent_mteb.store.batches import text_loader
-
         texts = [text for batch in inputs for text in batch["text"]]
         cut = self._window()
         blocks = []

@@ -10,7 +10,7 @@ scores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,23 +21,23 @@ from patent_mteb.metrics import embedding_matrix
 
 SEED = 42
 SEEDS = tuple(range(SEED, SEED + 5))
-RESTARTS = 10
-BATCH = 16_384
+_RESTARTS = 10
+_BATCH = 16_384
 
 
-def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
+def single_label(label_sets: Sequence[Collection[str]]) -> list[str]:
     """Return the rarest label of each document, of equally rare ones the alphabetically first.
 
     It is the most specific one, and the rule keeps rare classes, which the number of clusters, that of all labels,
-    assumes. ``counts`` are the documents with each label, by default of ``label_sets``.
+    assumes.
     """
-    known = _counted(label_sets, counts)
+    known = _counted(label_sets)
     return [min(labels, key=lambda label: (known[label], label)) for labels in label_sets]
 
 
-def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
+def most_frequent_label(label_sets: Sequence[Collection[str]]) -> list[str]:
     """Return the most frequent label of each document, to compare clusters with broad classes."""
-    known = _counted(label_sets, counts)
+    known = _counted(label_sets)
     return [min(labels, key=lambda label: (-known[label], label)) for labels in label_sets]
 
 
@@ -47,16 +47,12 @@ def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[
     return [label for label, _ in pairs], [row for _, row in pairs]
 
 
-def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None) -> Mapping[str, int]:
-    """Number of documents with each label. Every document must have a label, and every label a count."""
-    known = Counter(label for labels in label_sets for label in set(labels)) if counts is None else counts
+def _counted(label_sets: Sequence[Collection[str]]) -> Counter[str]:
+    """Number of documents with each label. Every document must have a label."""
     for row, labels in enumerate(label_sets):
         if not labels:
             raise ValueError(f"document {row} has no label; it belongs to no class")
-        for label in labels:
-            if label not in known:
-                raise ValueError(f"label {label!r} of document {row} is not counted")
-    return known
+    return Counter(label for labels in label_sets for label in set(labels))
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,6 @@ def cluster(
     clusters: int | None = None,
     silhouette: bool = False,
     seed: int = SEED,
-    restarts: int = RESTARTS,
 ) -> Clustering:
     """k-means (WIPO-AT, section 3.3.3) of embeddings [n, d], which are not scaled, with classes [n].
 
@@ -127,14 +122,14 @@ def cluster(
     """
     from sklearn.cluster import KMeans
 
-    return _score(KMeans(n_init=restarts, random_state=seed), embeddings, classes, clusters, silhouette)
+    return _score(KMeans(n_init=_RESTARTS, random_state=seed), embeddings, classes, clusters, silhouette)
 
 
-def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object], *, batch_size: int = BATCH) -> Clustering:
+def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object]) -> Clustering:
     """Mini-batch k-means (PatenTEB, section 5.3 and table 14) with a cluster for each class that occurs."""
     from sklearn.cluster import MiniBatchKMeans
 
-    model = MiniBatchKMeans(batch_size=batch_size, random_state=SEED, n_init="auto")
+    model = MiniBatchKMeans(batch_size=_BATCH, random_state=SEED, n_init="auto")
     return _score(model, embeddings, classes, None, silhouette=False)
 
 
@@ -147,9 +142,7 @@ class Spread:
     seeds: int
 
 
-def spread(
-    embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None, seeds: Sequence[int] = SEEDS
-) -> Spread:
+def spread(embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None) -> Spread:
     """Return the V-measure of :func:`cluster` over several seeds, which shows the effect of the initialisation."""
-    values = [cluster(embeddings, classes, clusters=clusters, seed=seed).v_measure for seed in seeds]
+    values = [cluster(embeddings, classes, clusters=clusters, seed=seed).v_measure for seed in SEEDS]
     return Spread(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))
