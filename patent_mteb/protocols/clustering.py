@@ -10,7 +10,7 @@ scores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,19 +25,19 @@ _RESTARTS = 10
 _BATCH = 16_384
 
 
-def single_label(label_sets: Sequence[Collection[str]]) -> list[str]:
+def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
     """Return the rarest label of each document, of equally rare ones the alphabetically first.
 
     It is the most specific one, and the rule keeps rare classes, which the number of clusters, that of all labels,
-    assumes.
+    assumes. ``counts`` are the documents with each label, by default of ``label_sets``.
     """
-    known = _counted(label_sets)
+    known = _counted(label_sets, counts)
     return [min(labels, key=lambda label: (known[label], label)) for labels in label_sets]
 
 
-def most_frequent_label(label_sets: Sequence[Collection[str]]) -> list[str]:
+def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
     """Return the most frequent label of each document, to compare clusters with broad classes."""
-    known = _counted(label_sets)
+    known = _counted(label_sets, counts)
     return [min(labels, key=lambda label: (-known[label], label)) for labels in label_sets]
 
 
@@ -47,12 +47,16 @@ def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[
     return [label for label, _ in pairs], [row for _, row in pairs]
 
 
-def _counted(label_sets: Sequence[Collection[str]]) -> Counter[str]:
-    """Number of documents with each label. Every document must have a label."""
+def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None) -> Mapping[str, int]:
+    """Number of documents with each label. Every document must have a label, and every label a count."""
+    known = Counter(label for labels in label_sets for label in set(labels)) if counts is None else counts
     for row, labels in enumerate(label_sets):
         if not labels:
             raise ValueError(f"document {row} has no label; it belongs to no class")
-    return Counter(label for labels in label_sets for label in set(labels))
+        for label in labels:
+            if label not in known:
+                raise ValueError(f"label {label!r} of document {row} is not counted")
+    return known
 
 
 @dataclass(frozen=True)

@@ -59,12 +59,27 @@ def test_classes_may_be_numbers():
 def test_the_rarest_label_is_the_class():
     sets = [{"big", "small"}, ["big"], {"big", "mid"}, {"mid", "small"}, ["mid", "big"], {"tie2", "tie1"}]
     assert single_label(sets) == ["small", "big", "mid", "small", "mid", "tie1"]
+    assert single_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 2}) == [
+        "big",
+        "big",
+        "big",
+        "mid",
+        "big",
+        "tie2",
+    ]
     assert single_label([["a", "a"], ["b", "a"]]) == ["a", "b"]
 
 
 def test_the_most_frequent_label_is_the_class():
     sets = [{"big", "small"}, ["big"], {"mid", "small"}, ["mid", "big"], {"tie2", "tie1"}]
     assert most_frequent_label(sets) == ["big", "big", "mid", "big", "tie1"]
+    assert most_frequent_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 4}) == [
+        "small",
+        "big",
+        "small",
+        "mid",
+        "tie2",
+    ]
 
 
 def test_every_label_counts_its_document_once():
@@ -101,6 +116,8 @@ def test_spread_is_over_the_scores_of_all_seeds():
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="document 1 has no label"):
         single_label([{"a"}, set()])
+    with pytest.raises(ValueError, match="label 'b' of document 0 is not counted"):
+        single_label([{"b"}], {"a": 1})
     with pytest.raises(ValueError, match="299 classes for 300"):
         cluster(X, CLASSES[:-1])
     with pytest.raises(ValueError, match="301 clusters of 300"):
