@@ -94,8 +94,7 @@ def writing_part(root: Path, part: str) -> Iterator[PartWriter]:
 MANIFEST = "import.json"
 _REMOVED = "removed.json"
 REMOVED = "the publication was removed with --remove"
-_IMPORTED_BEFORE = "in an input that was imported before"
-REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
+REPEATED = "the publication number is in an input that was imported before"
 JOINED = "fields of a later input were joined to this one's publications"
 ADDED = "fields joined to a publication of an earlier input"
 CONFLICTS = "fields that differ from those of an earlier input: the later value is kept"
@@ -119,9 +118,9 @@ class Account:
     """The import of one input file, as ``import.json`` stores it.
 
     ``source`` is the name of its reader or the path of the column map. ``size``, ``sha256`` and ``day`` are the bytes,
-    the hash and the day of the last change of the input; earlier versions noted neither hash nor day. ``done`` says
-    whether its part is complete, ``again`` whether a complete part is read again, because records that were removed as
-    repeats may return. Then come the records written, by kind, the skipped documents, by reason, and the notes.
+    the hash and the day of the last change of the input. ``done`` says whether its part is complete, ``again`` whether
+    a complete part is read again, because records that were removed as repeats may return. Then come the records
+    written, by kind, the skipped documents, by reason, and the notes.
     """
 
     path: str
@@ -139,8 +138,7 @@ class Account:
     @property
     def lost_records(self) -> bool:
         """Whether records were removed because an earlier input has them."""
-        # The start of the reason differs in directories that earlier versions imported.
-        return any(reason.endswith(_IMPORTED_BEFORE) for reason in self.left_out)
+        return REPEATED in self.left_out
 
     @property
     def joined(self) -> bool:

@@ -19,7 +19,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import READERS, recognise
 from patent_mteb.readers.importing import Work, import_files
-from patent_mteb.readers.records_directory import ADDED, CONFLICTS, JOINED, REPEATED, Account, Tally, read_accounts
+from patent_mteb.readers.records_directory import ADDED, CONFLICTS, JOINED, REPEATED, Tally, read_accounts
 
 
 def table(path, rows, header=("publication_number", "title", "cites", "family members")):
@@ -210,12 +210,6 @@ def test_a_killed_import_continues(tmp_path):
     import_files(files, root)
     assert len(titles(root)) == 8000
     assert kept.items() <= written(root).items()
-
-
-def test_repeats_of_earlier_versions_are_known():
-    for reason in (REPEATED, "the publication number stands in an input that was imported before"):
-        assert Account("a.csv", "table", "a", 1, left_out={reason: Tally(1)}).lost_records
-    assert not Account("a.csv", "table", "a", 1, left_out={"no publication number": Tally(1)}).lost_records
 
 
 def csv_of(path, header, *rows):
