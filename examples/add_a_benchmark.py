@@ -86,7 +86,7 @@ class KnownItem(PatentRetrieval):
         queries = {row["_id"]: row["text"] for _, row in rows}
         qrels = {query: {query: 1} for query in queries}
         sections = slices.by_query(
-            qrels, lambda query: f"ipc_{ipc.section(code).lower()}" if (code := documents[query]["ipc"]) else None
+            qrels, lambda query: f"ipc_{ipc.at(code, 'section').lower()}" if (code := documents[query]["ipc"]) else None
         )
         return RetrievalTables(
             {key: row["text"] for key, row in documents.items()}, queries, qrels, slices=dict(sorted(sections.items()))

@@ -356,7 +356,7 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
     seed = settings.pair_seed
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, tagged_ta, "an abstract of 15 words", left_out):
-        codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
+        codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup").codes))
         if codes:
             groups[" ".join(codes)].append(outline(patent))
         else:
