@@ -136,29 +136,24 @@ class StoredPatents(_Stored[Patent]):
     """Patents in a temporary file. Their outlines, with the current families, are in ``publications``."""
 
     def __init__(self, records: DiskList[Patent], positions: Sequence[int], publications: list[Patent]) -> None:
-        self._records, self._positions, self.publications = records, positions, publications
+        self.records, self.positions, self.publications = records, positions, publications
 
     def __len__(self) -> int:
-        return len(self._positions)
+        return len(self.positions)
 
     def _at(self, position: int) -> Patent:
-        return _in_family(self._records[self._positions[position]], self.publications[position].family_id)
+        return _in_family(self.records[self.positions[position]], self.publications[position].family_id)
 
     def __iter__(self) -> Iterator[Patent]:
         # Reading in the order of the file is much faster; a range means that all records are in that order.
-        in_order = isinstance(self._positions, range)
-        records = self._records if in_order else map(self._records.__getitem__, self._positions)
+        in_order = isinstance(self.positions, range)
+        records = self.records if in_order else map(self.records.__getitem__, self.positions)
         return map(_in_family, records, (one.family_id for one in self.publications))
-
-    def reassigned(self, family_of: Callable[[Patent], str]) -> StoredPatents:
-        """Return the same patents in other families."""
-        publications = [_in_family(one, family_of(one)) for one in self.publications]
-        return StoredPatents(self._records, self._positions, publications)
 
     def at(self, positions: Sequence[int]) -> StoredPatents:
         """Return the patents at some positions, in that order."""
         return StoredPatents(
-            self._records, [self._positions[one] for one in positions], [self.publications[one] for one in positions]
+            self.records, [self.positions[one] for one in positions], [self.publications[one] for one in positions]
         )
 
 
@@ -187,9 +182,8 @@ def publications(patents: Sequence[Patent]) -> Sequence[Patent]:
 
 def with_family(patents: Sequence[Patent], family_of: Callable[[Patent], str]) -> Sequence[Patent]:
     """Return the patents with the families that a function assigns."""
-    if isinstance(patents, StoredPatents):
-        return patents.reassigned(family_of)
-    return [_in_family(patent, family_of(patent)) for patent in patents]
+    changed = [_in_family(patent, family_of(patent)) for patent in publications(patents)]
+    return StoredPatents(patents.records, patents.positions, changed) if isinstance(patents, StoredPatents) else changed
 
 
 def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequence[Patent]:
