@@ -414,15 +414,14 @@ class MeasuredSet:
         test_families: dict[int, str] = {}
 
         def texts() -> Iterator[tuple[str, str, Shingled]]:
-            for item in self.items():
-                number, application = read_identifiers(item.id)
-                numbers.setdefault(hashed(number), item.id)
-                if application:
-                    applications.setdefault(hashed(application), item.id)
-                known = [family for family in (_family(item.family), families.get(number, "")) if family]
+            for one in examined(self.items()):
+                numbers.setdefault(hashed(one.number), one.id)
+                if one.application:
+                    applications.setdefault(hashed(one.application), one.id)
+                known = [family for family in (one.family, families.get(one.number, "")) if family]
                 for family in known:
-                    test_families.setdefault(hashed(family), item.id)
-                yield item.id, (*known, number)[0], _shingled(item)
+                    test_families.setdefault(hashed(family), one.id)
+                yield one.id, (*known, one.number)[0], one.shingles
 
         index = ShingleIndex(texts(), common)
         return LeakIndex(numbers, applications, test_families, index)
@@ -559,8 +558,8 @@ def _family(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """A training publication with its normalised identifiers and shingles."""
+class Examined:
+    """A publication of training or test data with its normalised identifiers and shingles."""
 
     id: str
     family: str
@@ -569,13 +568,11 @@ class Trained:
     shingles: Shingled
 
 
-def _shingled(item: Item) -> Shingled:
-    return Shingled.of((item.title_abstract, item.claim, item.text))
-
-
-def examined(items: Iterable[Item]) -> Iterator[Trained]:
-    """Normalise training items, once for all test sets."""
-    return (Trained(item.id, _family(item.family), *read_identifiers(item.id), _shingled(item)) for item in items)
+def examined(items: Iterable[Item]) -> Iterator[Examined]:
+    """Normalise items, those of training once for all test sets."""
+    for item in items:
+        shingled = Shingled.of((item.title_abstract, item.claim, item.text))
+        yield Examined(item.id, _family(item.family), *read_identifiers(item.id), shingled)
 
 
 def _item_in(corpus: Corpus, number: str) -> Item | None:
@@ -588,7 +585,7 @@ def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_leaks(
-    trained: Iterable[Trained],
+    trained: Iterable[Examined],
     test_set: MeasuredSet,
     families: Mapping[str, str],
     common: NDArray[np.uint32] | None = None,
