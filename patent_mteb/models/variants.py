@@ -193,28 +193,21 @@ def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
-    setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
     checkpoint = CHECKPOINTS.get(meta.name or "")
-    return checkpoint is not None and checkpoint.tagged if setting is None else bool(setting)
+    return bool((meta.experiment_kwargs or {}).get(_TAGS_SETTING)) or (checkpoint is not None and checkpoint.tagged)
 
 
 def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
     """Whether the PatentMap paper gives a model of this identity texts with section tags."""
     checkpoint = CHECKPOINTS.get(meta.name or "")
-    unset = _TAGS_SETTING not in (meta.experiment_kwargs or {})
-    return reads_section_tags(meta) or (unset and checkpoint is not None and checkpoint.tagged_in_paper)
+    return reads_section_tags(meta) or (checkpoint is not None and checkpoint.tagged_in_paper)
 
 
-def with_section_tags(model: _Model, tags: bool = True) -> _Model:
-    """A shallow copy of a model with the setting ``section_tags``, which makes it read tags or not, in its identity."""
+def with_section_tags(model: _Model) -> _Model:
+    """A shallow copy of a model that reads section tags, with the setting ``section_tags`` in its identity."""
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
-    checkpoint = CHECKPOINTS.get(meta.name or "")
-    if not tags and checkpoint is not None and checkpoint.tagged:
-        raise ModelError(
-            f"'{meta.name}' was trained with section tags, and its loader adds them. Remedy: leave the setting alone"
-        )
     tagged = copy.copy(model)
-    settings = {**(meta.experiment_kwargs or {}), _TAGS_SETTING: tags}
+    settings = {**(meta.experiment_kwargs or {}), _TAGS_SETTING: True}
     try:
         tagged.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": settings})  # type: ignore[attr-defined]
     except AttributeError as error:
