@@ -196,7 +196,7 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA
+    from patent_mteb.patents.records import SCHEMAS, Citation, Patent
 
     places = [folder / kind / f"part-{first:08}.parquet" for kind in ("records/patents", "records/citations", "export")]
     if all(place.exists() for place in places):
@@ -216,14 +216,14 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
         "ipc": _codes(kinds),
         "inventors": [[f"Inventor {row[0]}", f"Inventor {row[1] + 12}"] for row in kinds],
     }
-    _write(places[0], columns, PATENT_SCHEMA)
+    _write(places[0], columns, SCHEMAS[Patent])
     cited = (rng.random((size, 3)) * np.arange(first, last)[:, None]).astype(int)
     edges = {
         "citing": np.repeat(numbers, 3),
         "cited": _numbers(iter(cited.ravel().tolist())),
         "category": ["X", "Y", "A"] * size,
     }
-    _write(places[1], edges, CITATION_SCHEMA)
+    _write(places[1], edges, SCHEMAS[Citation])
     export = {
         name: columns[name]
         for name in ("publication_number", "title", "abstract", "application_date", "publication_date")
@@ -281,7 +281,7 @@ def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: 
     import numpy as np
 
     from patent_mteb.patents.collection import citing_application
-    from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA
+    from patent_mteb.patents.records import SCHEMAS, Citation, Patent
 
     places = [folder / "examined" / kind / f"part-{first:08}.parquet" for kind in ("patents", "citations")]
     if all(place.exists() for place in places):
@@ -304,7 +304,7 @@ def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: 
         "publication_date": days + np.array([2_000 if number % 3 == 2 else 500 for number in numbers]),
         "ipc": _codes(rng.integers(len(_CLASSES), size=(size, 2)).tolist()),
     }
-    _write(places[0], columns, PATENT_SCHEMA)
+    _write(places[0], columns, SCHEMAS[Patent])
     asking = [row for row, number in enumerate(numbers) if number % 3 != 2 for _ in range(3)]
     cited = (rng.random(len(asking)) * np.array([first + row for row in asking])).astype(int).tolist()
     edges = {
@@ -319,7 +319,7 @@ def _write_examined(folder: Path, first: int, last: int, patents: int, phrases: 
         "date": days[asking] + 900,
         "unit": ["2800"] * len(asking),
     }
-    _write(places[1], edges, CITATION_SCHEMA)
+    _write(places[1], edges, SCHEMAS[Citation])
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from patent_mteb.cli import main as command
-from patent_mteb.patents.records import PATENT_SCHEMA
+from patent_mteb.patents.records import SCHEMAS, Patent
 
 PART = 1_000
 WORDS = 20_000
@@ -54,8 +54,8 @@ def write_part(path: Path, first: int, size: int, description: int) -> None:
         "claims": [[{"number": 1, "text": f"1. A {one}.", "depends_on": []}] for one in claims],
         "description": [{"detailed": text[start : start + description]} for start in starts],
     }
-    columns = {name: pa.array(values, PATENT_SCHEMA.field(name).type) for name, values in columns.items()}
-    _write(path, columns, PATENT_SCHEMA)
+    columns = {name: pa.array(values, SCHEMAS[Patent].field(name).type) for name, values in columns.items()}
+    _write(path, columns, SCHEMAS[Patent])
 
 
 def write_base(folder: Path) -> None:

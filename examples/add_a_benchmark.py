@@ -31,7 +31,7 @@ from patent_mteb.experiments import run
 from patent_mteb.metrics import slices
 from patent_mteb.models import load
 from patent_mteb.patents import ipc
-from patent_mteb.patents.records import Citation, Patent, read_patents
+from patent_mteb.patents.records import Citation, Patent, read_records
 from patent_mteb.recipes import BuildLog
 from patent_mteb.tasks.base import make_task
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -84,7 +84,7 @@ class KnownItem(PatentRetrieval):
         queries = {row["_id"]: row["text"] for _, row in rows}
         qrels = {query: {query: 1} for query in queries}
         sections = slices.by_query(
-            qrels, lambda query: f"ipc_{ipc.section(code).lower()}" if (code := documents[query]["ipc"]) else None
+            qrels, lambda query: f"ipc_{ipc.at(code, 'section').lower()}" if (code := documents[query]["ipc"]) else None
         )
         return RetrievalTables(
             {key: row["text"] for key, row in documents.items()}, queries, qrels, slices=dict(sorted(sections.items()))
@@ -110,7 +110,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         if arguments.patents:
-            build(read_patents(arguments.patents), (), Path(root))
+            build(list(read_records(arguments.patents, Patent)), (), Path(root))
             os.environ["PATENT_MTEB_DATA"] = root
         tasks = patent_mteb.get_tasks(FACTS.name, sample=not arguments.patents)
         report = run.run(load(arguments.model), tasks, arguments.out, show_progress=False)

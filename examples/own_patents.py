@@ -26,7 +26,7 @@ from pathlib import Path
 
 from patent_mteb import sample
 from patent_mteb.cli import main as patent_mteb
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 
 
 def write_some(folder: Path) -> tuple[Path, Path]:
@@ -34,8 +34,8 @@ def write_some(folder: Path) -> tuple[Path, Path]:
     patents, citations = sample.load()
     citations = citations[:400]
     named = {number for edge in citations for number in (edge.citing, edge.cited)}
-    write_patents(folder / "patents.jsonl", [patent for patent in patents if patent.publication_number in named])
-    write_citations(folder / "citations.jsonl", citations)
+    write_records(folder / "patents.jsonl", Patent, (one for one in patents if one.publication_number in named))
+    write_records(folder / "citations.jsonl", Citation, citations)
     return folder / "patents.jsonl", folder / "citations.jsonl"
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import patent_mteb_autoload
@@ -150,16 +148,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES})
 
-
-class _Moved(ModuleType):
-    """The path ``patent_mteb.records`` of the first version, now :mod:`patent_mteb.patents.records`."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module("patent_mteb.patents.records"), name)
-
-
-records = sys.modules.setdefault("patent_mteb.records", _Moved("patent_mteb.records"))
-records.__spec__ = ModuleSpec("patent_mteb.records", None)
 
 if "mteb" in sys.modules:
     register()

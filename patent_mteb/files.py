@@ -63,7 +63,9 @@ def replacing(path: Path) -> Iterator[Path]:
     leaves nothing; the temporary file of a killed process is removed by the next writer of the same file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        if _is_leftover(left, _PARTIAL_NAME):
+            left.unlink(missing_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
@@ -87,28 +89,20 @@ def _replace(partial: Path, path: Path) -> None:
             time.sleep(0.1)
 
 
-def _sweep(path: Path) -> None:
-    """Remove temporary files of killed processes for this path; a recent one may belong to another machine."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        process = left.name.split(".")[-3]
-        with contextlib.suppress(OSError):
-            recent = time.time() - left.stat().st_mtime <= QUIET_SECONDS
-            if process.isdigit() and not process_runs(int(process)) and not recent:
-                left.unlink()
-
-
 def leftover_files(root: Path) -> list[Path]:
     """Return files and folders under ``root`` that killed processes were writing."""
     found = []
     for place, folders, files in os.walk(root):
-        for names, pattern in ((files, _PARTIAL_NAME), (folders, _BUILDING_NAME)):
-            for name in list(names):
-                if match := pattern.fullmatch(name):
-                    names.remove(name)
-                    path = Path(place) / name
-                    if not process_runs(int(match[1])) and is_idle(path):
-                        found.append(path)
+        found += [Path(place) / name for name in files if _is_leftover(Path(place) / name, _PARTIAL_NAME)]
+        found += [Path(place) / name for name in folders if _is_leftover(Path(place) / name, _BUILDING_NAME)]
+        folders[:] = [name for name in folders if not _BUILDING_NAME.fullmatch(name)]
     return sorted(found)
+
+
+def _is_leftover(path: Path, pattern: re.Pattern[str]) -> bool:
+    """Whether a killed process was writing here, by the pattern of its name; a recent one may be of another machine."""
+    match = pattern.fullmatch(path.name)
+    return match is not None and not process_runs(int(match[1])) and is_idle(path)
 
 
 def is_idle(path: Path) -> bool:

@@ -288,19 +288,6 @@ def compose_meta(
     )
 
 
-def describe(meta: ModelMeta) -> str:
-    """Describe a model in a line, as in ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2, alpha=0.7)``."""
-
-    def line(identity: Mapping[str, Any]) -> str:
-        parts = [line(part) for part in identity.get("parts", ())]
-        hidden = {"name", "revision", "kind", "parts"}
-        shown = [f"{key}={value}" for key, value in identity.items() if key not in hidden]
-        label = str(identity.get("kind") or str(identity["name"]).partition("/")[2])
-        return f"{label}({', '.join(parts + shown)})" if parts or shown else label
-
-    return line(identity_of(meta))
-
-
 _DESCRIPTIONS = ("*.md", "LICENSE*", "NOTICE*", "*.png", "*.jpg", "*.svg", "*.log", "*.csv")
 _TRAINER = ("optimizer.*", "scheduler.*", "scaler.*", "rng_state*", "trainer_state.json", "training_args.bin")
 _NOT_LOADED = (*_DESCRIPTIONS, *_TRAINER, "events.out.tfevents*")

@@ -115,11 +115,11 @@ def test_own_patents(example):
 def test_own_patents_from_files(example, tmp_path):
     from small_patents import world
 
-    from patent_mteb.patents.records import write_citations, write_patents
+    from patent_mteb.patents.records import Citation, Patent, write_records
 
     patents, citations = world()
-    write_patents(tmp_path / "patents.parquet", patents)
-    write_citations(tmp_path / "citations.jsonl", citations)
+    write_records(tmp_path / "patents.parquet", Patent, patents)
+    write_records(tmp_path / "citations.jsonl", Citation, citations)
     example(
         "own_patents",
         "patents.parquet",
@@ -228,10 +228,10 @@ def test_add_a_benchmark(tmp_path):
 
 
 def test_own_patents_takes_settings(example, tmp_path, capsys):
-    from patent_mteb.patents.records import write_citations, write_patents
+    from patent_mteb.patents.records import Citation, Patent, write_records
 
-    write_patents(tmp_path / "records" / "patents" / "a.parquet", [])
-    write_citations(tmp_path / "records" / "citations" / "a.parquet", [])
+    write_records(tmp_path / "records" / "patents" / "a.parquet", Patent, [])
+    write_records(tmp_path / "records" / "citations" / "a.parquet", Citation, [])
     with pytest.raises(AssertionError, match="2"):
         example("own_patents", "records", "elsewhere", "--set", "sead=7")
     said = capsys.readouterr()

@@ -18,7 +18,7 @@ import yaml
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import split_claims
-from patent_mteb.patents.records import read_patents
+from patent_mteb.patents.records import Patent, read_records
 
 ROOT = Path(__file__).parents[1]
 README, PYTHON, OWN_PATENTS = (
@@ -35,16 +35,6 @@ def test_import_paths_of_the_readme_work():
     for dotted in set(re.findall(r"`(patent_mteb(?:\.\w+)+)`", README)):
         module, _, name = dotted.rpartition(".")
         assert importlib.util.find_spec(dotted) or hasattr(importlib.import_module(module), name), dotted
-
-
-def test_the_records_of_the_first_version_are_still_found_under_their_old_path():
-    import patent_mteb.records
-
-    from patent_mteb.patents import records
-    from patent_mteb.patents.records import Patent, read_patents
-
-    assert Patent is records.Patent and read_patents is records.read_patents
-    assert patent_mteb.records.PATENT_SCHEMA is records.PATENT_SCHEMA
 
 
 def test_files_that_the_readme_names_are_there():
@@ -133,7 +123,7 @@ def test_three_commands_on_papers_and_their_patents(tmp_path, monkeypatch, real_
     _run_as_printed(THREE, monkeypatch)
     assert _cells(tmp_path / "mine" / "WIPO-AT") == 20
     assert _score(tmp_path / "results") > 0.9, "a paper finds the patent of its invention"
-    records = {one.publication_number: one for one in read_patents(tmp_path / "records" / "patents")}
+    records = {one.publication_number: one for one in read_records(tmp_path / "records" / "patents", Patent)}
     assert sum(bool(one.description.summary) for one in records.values()) > 50
     assert sum(len(one.claims) for one in records.values()) == sum(len(split_claims(row["claims"])) for row in patents)
 
@@ -177,7 +167,7 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
             )
     _run_as_printed(THREE, monkeypatch)
     assert _cells(tmp_path / "mine" / "WIPO-AT") == 20
-    records = read_patents(tmp_path / "records" / "patents")
+    records = list(read_records(tmp_path / "records" / "patents", Patent))
     assert {one.title for one in records} == {row["title"].strip() for row in rows}
     assert len({one.publication_number for one in records}) == 225
     assert (

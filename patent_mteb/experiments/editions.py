@@ -50,13 +50,13 @@ from patent_mteb.patents.matching import match
 from patent_mteb.patents.on_disk import DiskList, in_order, publications, sorted_on_disk, stored, stored_like
 from patent_mteb.patents.records import (
     SCHEMA_VERSION,
+    Citation,
     Description,
     ExpertSummary,
     MachineSummaries,
     Patent,
     Translation,
-    write_citations,
-    write_patents,
+    write_records,
 )
 from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.recipes import beir, dataset
@@ -162,9 +162,9 @@ def _write_records(place: Path, collection: Collection, manifest: _Manifest) -> 
     matched, _ = match(collection.citations, collection, rules["match"], joined=False)
     citations = stored_like((one for one in matched if family_of[one.citing] in queries), matched)
     families = documents.union(queries, (family_of[one.cited] for one in citations))
-    write_citations(place / "citations.parquet", citations)
-    write_patents(
-        place / "patents.parquet", (_outlined(one) for one in collection.patents if one.family_id in families)
+    write_records(place / "citations.parquet", Citation, citations)
+    write_records(
+        place / "patents.parquet", Patent, (_outlined(one) for one in collection.patents if one.family_id in families)
     )
 
 

@@ -315,7 +315,7 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
 
 def _shared_level(first: Sequence[str], second: Sequence[str]) -> str:
     for level in reversed(ipc.LEVELS):
-        ours, theirs = (set(ipc.codes_at(codes, level, errors="skip").codes) for codes in (first, second))
+        ours, theirs = (set(ipc.codes_at(codes, level).codes) for codes in (first, second))
         if ours & theirs:
             return level
     return ""

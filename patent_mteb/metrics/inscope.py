@@ -115,5 +115,5 @@ def inscope_scores(
 def _truncated(
     codes: Mapping[str, Sequence[str]], keys: Sequence[str], level: Level
 ) -> tuple[list[tuple[str, ...]], int]:
-    cut = [ipc.codes_at(codes.get(key, ()), level, errors="skip") for key in keys]
+    cut = [ipc.codes_at(codes.get(key, ()), level) for key in keys]
     return [found.codes for found in cut], sum(len(found.unusable) for found in cut)

@@ -46,7 +46,7 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
         return min(counts, key=lambda label: (-counts[label], label))
     for code in ipc_codes:
         try:
-            return ipc.ipc3(code)
+            return ipc.at(code, "ipc3")
         except ValueError:
             continue
     return ""

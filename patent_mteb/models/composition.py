@@ -11,7 +11,7 @@ import numpy as np
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import NO_REVISION, compose_meta
-from patent_mteb.models.variants import WrappedEncoder
+from patent_mteb.models.variants import Spans, WrappedEncoder, with_section_tags
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array
 
@@ -107,8 +107,6 @@ def compose(
     """
     from mteb.models.model_meta import ModelMeta
 
-    from patent_mteb.models.composition import Truncated
-    from patent_mteb.models.variants import with_section_tags
     from patent_mteb.search.fusion import Hybrid
     from patent_mteb.search.passages import Passages
 
@@ -137,8 +135,6 @@ def compose(
         model = with_section_tags(model)
     composed: Any = in_store(model, store)
     if spans is not None:
-        from patent_mteb.models.variants import Spans
-
         composed = Spans(composed, spans)
     if dims is not None:
         composed = Truncated(composed, dims)

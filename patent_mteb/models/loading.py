@@ -389,9 +389,6 @@ def kind_of_checkpoint(folder: Path) -> str:
 class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
     """The encoder of a checkpoint directory."""
 
-    stored_as = f"{SentenceTransformerEncoderWrapper.__module__}.{SentenceTransformerEncoderWrapper.__qualname__}"
-    """Class name in store keys: stores of the first version hold mteb's class."""
-
 
 def _opened(kind: Callable[..., Any], folder: str, what: str, device: str | None, options: Mapping[str, Any]) -> Any:
     try:

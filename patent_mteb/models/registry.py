@@ -28,6 +28,7 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 
 from patent_mteb import published
 from patent_mteb._mteb import registered
+from patent_mteb.data.hub import is_commit
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.checkpoints import CHECKPOINTS, Checkpoint, Prompts
@@ -153,7 +154,7 @@ def located(checkpoint: Checkpoint) -> tuple[str, str | None]:
 
 def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
     """Return the commit of a branch (the default branch for None): the one of the files on the hub or in its cache."""
-    if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
+    if revision is not None and is_commit(revision):
         return revision
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
@@ -356,7 +357,7 @@ def _pinned(meta: ModelMeta | None) -> str:
         return ""
     checkpoint = CHECKPOINTS.get(str(meta.name))
     revision = checkpoint.revision if checkpoint else meta.revision
-    return revision if revision and re.fullmatch(r"[0-9a-f]{40}", revision) else ""
+    return revision if revision and is_commit(revision) else ""
 
 
 def _whole(value: float | Sequence[int] | None) -> int | None:

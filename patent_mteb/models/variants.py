@@ -193,28 +193,21 @@ def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
-    setting = (meta.experiment_kwargs or {}).get(_TAGS_SETTING)
     checkpoint = CHECKPOINTS.get(meta.name or "")
-    return checkpoint is not None and checkpoint.tagged if setting is None else bool(setting)
+    return bool((meta.experiment_kwargs or {}).get(_TAGS_SETTING)) or (checkpoint is not None and checkpoint.tagged)
 
 
 def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
     """Whether the PatentMap paper gives a model of this identity texts with section tags."""
     checkpoint = CHECKPOINTS.get(meta.name or "")
-    unset = _TAGS_SETTING not in (meta.experiment_kwargs or {})
-    return reads_section_tags(meta) or (unset and checkpoint is not None and checkpoint.tagged_in_paper)
+    return reads_section_tags(meta) or (checkpoint is not None and checkpoint.tagged_in_paper)
 
 
-def with_section_tags(model: _Model, tags: bool = True) -> _Model:
-    """A shallow copy of a model with the setting ``section_tags``, which makes it read tags or not, in its identity."""
+def with_section_tags(model: _Model) -> _Model:
+    """A shallow copy of a model that reads section tags, with the setting ``section_tags`` in its identity."""
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
-    checkpoint = CHECKPOINTS.get(meta.name or "")
-    if not tags and checkpoint is not None and checkpoint.tagged:
-        raise ModelError(
-            f"'{meta.name}' was trained with section tags, and its loader adds them. Remedy: leave the setting alone"
-        )
     tagged = copy.copy(model)
-    settings = {**(meta.experiment_kwargs or {}), _TAGS_SETTING: tags}
+    settings = {**(meta.experiment_kwargs or {}), _TAGS_SETTING: True}
     try:
         tagged.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": settings})  # type: ignore[attr-defined]
     except AttributeError as error:
@@ -242,19 +235,6 @@ class Spans(EditedInput):
     The tokens of a span include special tokens and the longest prompt of the model, so that nothing within a span is
     cut off. Text beyond the last span is not read. The mean is scaled to the mean length of its vectors: a text of one
     span keeps its vector, and unit vectors give a unit vector.
-
-    Args:
-        model: an mteb encoder whose tokenizer is known.
-        spans: ``<number>x<tokens>``.
-
-    Raises:
-        ModelError: ``model`` is not an encoder, already reads spans, or edits the sections of its texts; ``spans`` has
-            another form; or a span has no tokens left for text, or more than the model reads.
-
-    Example:
-        >>> from patent_mteb.models.variants import parse
-        >>> parse("8x512")
-        (8, 512)
     """
 
     def __init__(self, model: EncoderProtocol, spans: str) -> None:
@@ -287,8 +267,6 @@ class Spans(EditedInput):
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Return vectors [n, dimensions], fp32; arguments as in mteb's ``EncoderProtocol``."""
-        from patent_mteb.store.batches import text_loader
-
         texts = [text for batch in inputs for text in batch["text"]]
         cut = self._window()
         blocks = []

@@ -22,7 +22,7 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.patents.families import read_families, with_families
 from patent_mteb.patents.on_disk import DiskList, stored, stored_like
-from patent_mteb.patents.records import Citation, Patent, Relation, records_in
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 
 _PREFIX = "application "
 
@@ -90,11 +90,11 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
     folder = path if patents else path.parent
     edges = table_of(path, "citations") if patents else Path(citations) if citations else None
     relations, families = table_of(folder, "relations"), folder / "families.parquet"
-    published = stored(records_in(patents or path, Patent))
-    related = DiskList(records_in(relations, Relation)) if relations else []
+    published = stored(read_records(patents or path, Patent))
+    related = DiskList(read_records(relations, Relation)) if relations else []
     collection = Collection(
         published,
-        of_publications(DiskList(records_in(edges, Citation)), published.publications, related) if edges else [],
+        of_publications(DiskList(read_records(edges, Citation)), published.publications, related) if edges else [],
         related,
         read_families(families) if families.exists() else {},
     )

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Level = Literal["section", "ipc3", "subclass", "group", "subgroup"]
@@ -91,7 +91,10 @@ class CodesAt(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def parse(code: str) -> IPC:
-    """Parse one IPC or CPC code of any level; raise ValueError if the text is not a code."""
+    """Parse one IPC or CPC code of any level; raise ValueError if the text is not a code.
+
+    Its ``str`` is the normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``.
+    """
     match = _CODE.fullmatch(code)
     if match is None:
         raise ValueError(f"{code!r} is not an IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
@@ -102,39 +105,23 @@ def parse(code: str) -> IPC:
     return IPC(parts["section"], parts["cls"], parts["subclass"], main, sub)
 
 
-def _at(code: str, level: Level) -> str:
-    """Truncate a code; raise ValueError for an invalid or coarser code."""
+def at(code: str, level: Level) -> str:
+    """Truncate a code, in normal form; raise ValueError for an invalid or coarser code."""
     cut = parse(code).at(level)
     if cut is None:
         raise ValueError(f"{code!r} is coarser than a {level}: it stops at the level {parse(code).level}")
     return cut
 
 
-section = partial(_at, level="section")
-ipc3 = partial(_at, level="ipc3")
-subclass = partial(_at, level="subclass")
-group = partial(_at, level="group")
-subgroup = partial(_at, level="subgroup")
-
-
-def normalise(code: str) -> str:
-    """Return the normal form of a code: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``."""
-    return str(parse(code))
-
-
-def codes_at(codes: Iterable[str], level: Level, errors: Literal["raise", "skip"] = "raise") -> CodesAt:
-    """Truncate codes to a level; collect unusable codes with ``errors="skip"``, else raise ValueError."""
+def codes_at(codes: Iterable[str], level: Level) -> CodesAt:
+    """Truncate codes to a level, and collect invalid and coarser ones."""
     if level not in LEVELS:
         raise ValueError(f"unknown level {level!r}; known are {', '.join(LEVELS)}")
-    if errors not in ("raise", "skip"):
-        raise ValueError(f"errors={errors!r} is neither 'raise' nor 'skip'")
     distinct: dict[str, None] = {}
     unusable: list[str] = []
     for code in codes:
         try:
-            distinct[_at(code, level)] = None
+            distinct[at(code, level)] = None
         except ValueError:
-            if errors == "raise":
-                raise
             unusable.append(code)
     return CodesAt(tuple(distinct), tuple(unusable))

@@ -192,10 +192,8 @@ def publications(patents: Sequence[Patent]) -> Sequence[Patent]:
 
 def with_family(patents: Sequence[Patent], family_of: Callable[[Patent], str]) -> Sequence[Patent]:
     """Return the patents with the families that a function assigns."""
-    assigned = [_in_family(patent, family_of(patent)) for patent in publications(patents)]
-    return (
-        StoredPatents(patents.records, patents.positions, assigned) if isinstance(patents, StoredPatents) else assigned
-    )
+    changed = [_in_family(patent, family_of(patent)) for patent in publications(patents)]
+    return StoredPatents(patents.records, patents.positions, changed) if isinstance(patents, StoredPatents) else changed
 
 
 def only(patents: Sequence[Patent], condition: Callable[[Patent], bool]) -> Sequence[Patent]:

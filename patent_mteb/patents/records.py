@@ -1,9 +1,8 @@
 """Records of patent publications, of citations between them, and of their relations.
 
 Every recipe in :mod:`patent_mteb.recipes` starts from these types. They come from the built-in sample
-(:mod:`patent_mteb.sample`) or from the user's files: parquet with the Arrow schemas ``PATENT_SCHEMA``,
-``CITATION_SCHEMA`` and ``RELATION_SCHEMA``, or JSON lines (``.jsonl``, ``.jsonl.gz``) with the same fields. A folder of
-such files is read as one table.
+(:mod:`patent_mteb.sample`) or from the user's files: parquet with the Arrow schemas :data:`SCHEMAS`, or
+JSON lines (``.jsonl``, ``.jsonl.gz``) with the same fields. A folder of such files is read as one table.
 
 Units and formats:
 
@@ -12,10 +11,7 @@ Units and formats:
 * IPC and CPC codes are stored as their source writes them and normalised by :mod:`patent_mteb.patents.ipc`;
 * texts are plain, UTF-8; languages are ISO 639-1 (``en``).
 
-Parquet files carry the version of the schema (``SCHEMA_VERSION``). Later versions only add fields. Version 2 added to
-citations the claims, passages, phase, office and date, to patents the languages, translations, application number and
-source, and the table of relations. Version 3 added the numbers of paragraphs and the citing unit, version 4 the
-statutes of citations.
+Parquet files that the suite writes carry the version of the schema (``SCHEMA_VERSION``).
 
 Schemas and readers are derived from the annotations of the dataclasses:
 
@@ -46,11 +42,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import parquet_schema, read_rows, write_rows
 
 __all__ = [
-    "CITATION_SCHEMA",
-    "PATENT_SCHEMA",
     "RELATED_PUBLICATIONS",
     "RELATIONS",
-    "RELATION_SCHEMA",
+    "SCHEMAS",
     "SCHEMA_VERSION",
     "Citation",
     "Claim",
@@ -62,13 +56,8 @@ __all__ = [
     "Relation",
     "TextLanguages",
     "Translation",
-    "read_citations",
-    "read_patents",
-    "read_relations",
-    "records_in",
-    "write_citations",
-    "write_patents",
-    "write_relations",
+    "read_records",
+    "write_records",
 ]
 
 _DATE = dt.date | None
@@ -184,7 +173,7 @@ def _object(record: Any) -> _Reader:
 
 
 SCHEMA_VERSION = 4
-"""Version of the schemas. Files of earlier versions can be read; later versions are refused."""
+"""Version of the schemas. Files of a later version are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,14 +354,8 @@ class Relation:
     kind: str
 
 
-PATENT_SCHEMA = arrow_schema(Patent, SCHEMA_VERSION)
-"""Arrow schema of ``patents.parquet``: one publication per row. Only the two identifiers are required."""
-
-CITATION_SCHEMA = arrow_schema(Citation, SCHEMA_VERSION)
-"""Arrow schema of ``citations.parquet``: one citation per row."""
-
-RELATION_SCHEMA = arrow_schema(Relation, SCHEMA_VERSION)
-"""Arrow schema of ``relations.parquet``: one relation per row."""
+SCHEMAS: dict[type, pa.Schema] = {kind: arrow_schema(kind, SCHEMA_VERSION) for kind in (Patent, Citation, Relation)}
+"""Arrow schema by type of record. Only the fields without a default are required."""
 
 _FORMS = (".parquet", ".jsonl", ".jsonl.gz")
 _IMPORTED = (".csv", ".tsv", ".txt", ".xls", ".xlsx", ".json", ".xml", ".sgml", ".zip")
@@ -394,7 +377,7 @@ def _parts(path: Path) -> list[Path]:
 
 
 def _check_version(part: Path) -> None:
-    """Refuse a file of a later version; files of version 1 carry no version."""
+    """Refuse a file of a later version. Files of others carry no version."""
     metadata = parquet_schema(part).metadata if part.suffix == ".parquet" else None
     version = (metadata or {}).get(b"patent_mteb.records", b"1")
     if not version.isdigit() or int(version) > SCHEMA_VERSION:
@@ -417,17 +400,22 @@ def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _R
             yield part, number, record
 
 
-def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
-    """Yield the records of one type in a file or a folder, with the checks of :func:`read_patents`.
+def read_records(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
+    """Yield the records of one type in a table (``patents.parquet``, ``patents.jsonl``), or in a folder of such files.
+
+    Args:
+        path: the file or the folder.
+        kind: :class:`Patent`, :class:`Citation` or :class:`Relation`.
 
     Raises:
-        DataError: as for :func:`read_patents`.
+        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication number occurs
+            twice. The message names the row.
 
     Example:
-        >>> from patent_mteb.patents.records import Citation, records_in, write_citations
-        >>> write_citations("citations.parquet", [Citation("US1A", "EP2B"), Citation("US1A", "EP3B")])
-        >>> next(records_in("citations.parquet", Citation)).cited
-        'EP2B'
+        >>> from patent_mteb.patents.records import Citation, read_records, write_records
+        >>> write_records("citations.jsonl", Citation, [Citation("US1A", "EP2B", "X", claims=(1, 2))])
+        >>> [(one.cited, one.category, one.claims) for one in read_records("citations.jsonl", Citation)]
+        [('EP2B', 'X', (1, 2))]
     """
     required = [one.name for one in dataclasses.fields(kind)][:2]  # the first two must not be empty
     first_seen: dict[str, tuple[Path, int]] = {}
@@ -446,87 +434,14 @@ def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
         yield record
 
 
-def read_patents(path: Path | str) -> list[Patent]:
-    """Read ``patents.parquet`` or ``patents.jsonl``, or a folder of such files.
-
-    Raises:
-        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication number occurs
-            twice. The message names the row.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent, read_patents, write_patents
-        >>> write_patents("patents.parquet", [Patent("US1A", "F1", title="Pump")])
-        >>> [patent.title for patent in read_patents("patents.parquet")]
-        ['Pump']
-    """
-    return list(records_in(path, Patent))
-
-
-def read_citations(path: Path | str) -> list[Citation]:
-    """Read ``citations.parquet`` or ``citations.jsonl``, or a folder of such files.
-
-    Raises:
-        DataError: the file is missing or unreadable, or a record does not fit the schema. The message names the row.
-
-    Example:
-        >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
-        >>> write_citations("citations.jsonl", [Citation("US1A", "EP2B", "X", claims=(1, 2))])
-        >>> [(citation.cited, citation.category, citation.claims) for citation in read_citations("citations.jsonl")]
-        [('EP2B', 'X', (1, 2))]
-    """
-    return list(records_in(path, Citation))
-
-
-def read_relations(path: Path | str) -> list[Relation]:
-    """Read ``relations.parquet`` or ``relations.jsonl``, or a folder of such files.
-
-    Raises:
-        DataError: the file is missing or unreadable, or a record does not fit the schema. The message names the row.
-
-    Example:
-        >>> from patent_mteb.patents.records import Relation, read_relations, write_relations
-        >>> write_relations("relations.jsonl", [Relation("US9000001B2", "US2013000001A1", "pre-grant")])
-        >>> read_relations("relations.jsonl")
-        [Relation(number='US9000001B2', related='US2013000001A1', kind='pre-grant')]
-    """
-    return list(records_in(path, Relation))
-
-
-def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
-    """Write ``patents.parquet`` or ``patents.jsonl``, by suffix.
-
-    Example:
-        >>> from patent_mteb.patents.records import read_patents, write_patents
-        >>> from patent_mteb.sample import load
-        >>> patents = load()[0][:3]
-        >>> write_patents("patents.jsonl", patents)
-        >>> read_patents("patents.jsonl") == patents
-        True
-    """
-    write_rows(Path(path), map(dataclasses.asdict, patents), PATENT_SCHEMA)
-
-
-def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
-    """Write ``citations.parquet`` or ``citations.jsonl``, by suffix.
-
-    Example:
-        >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
-        >>> citations = [Citation("US1A", "EP2B", "X", "examiner", passages=("paragraph 7",))]
-        >>> write_citations("citations.parquet", citations)
-        >>> read_citations("citations.parquet") == citations
-        True
-    """
-    write_rows(Path(path), map(dataclasses.asdict, citations), CITATION_SCHEMA)
-
-
-def write_relations(path: Path | str, relations: Iterable[Relation]) -> None:
-    """Write ``relations.parquet`` or ``relations.jsonl``, by suffix.
+def write_records(path: Path | str, kind: type[_Record], records: Iterable[_Record]) -> None:
+    """Write records of one type as parquet or JSON lines, by the suffix of the path.
 
     Example:
         >>> from pathlib import Path
-        >>> from patent_mteb.patents.records import Relation, write_relations
-        >>> write_relations("relations.jsonl", [Relation("EP1A1", "US16000001", "priority")])
+        >>> from patent_mteb.patents.records import Relation, write_records
+        >>> write_records("relations.jsonl", Relation, [Relation("EP1A1", "US16000001", "priority")])
         >>> print(Path("relations.jsonl").read_text(), end="")
         {"number": "EP1A1", "related": "US16000001", "kind": "priority"}
     """
-    write_rows(Path(path), map(dataclasses.asdict, relations), RELATION_SCHEMA)
+    write_rows(Path(path), map(dataclasses.asdict, records), SCHEMAS[kind])

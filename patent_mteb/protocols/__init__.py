@@ -21,6 +21,8 @@ from scipy import sparse
 from patent_mteb.metrics.significance import SEED, counts
 
 Labels = NDArray[np.bool_]
+Split = tuple[ArrayLike, ArrayLike]
+"""Embeddings [n, d] and boolean labels [n, L]."""
 
 
 def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> Labels:

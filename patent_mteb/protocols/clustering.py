@@ -21,8 +21,8 @@ from patent_mteb.metrics import embedding_matrix
 
 SEED = 42
 SEEDS = tuple(range(SEED, SEED + 5))
-RESTARTS = 10
-BATCH = 16_384
+_RESTARTS = 10
+_BATCH = 16_384
 
 
 def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
@@ -118,7 +118,6 @@ def cluster(
     clusters: int | None = None,
     silhouette: bool = False,
     seed: int = SEED,
-    restarts: int = RESTARTS,
 ) -> Clustering:
     """k-means (WIPO-AT, section 3.3.3) of embeddings [n, d], which are not scaled, with classes [n].
 
@@ -127,14 +126,14 @@ def cluster(
     """
     from sklearn.cluster import KMeans
 
-    return _score(KMeans(n_init=restarts, random_state=seed), embeddings, classes, clusters, silhouette)
+    return _score(KMeans(n_init=_RESTARTS, random_state=seed), embeddings, classes, clusters, silhouette)
 
 
-def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object], *, batch_size: int = BATCH) -> Clustering:
+def minibatch_cluster(embeddings: ArrayLike, classes: Sequence[object]) -> Clustering:
     """Mini-batch k-means (PatenTEB, section 5.3 and table 14) with a cluster for each class that occurs."""
     from sklearn.cluster import MiniBatchKMeans
 
-    model = MiniBatchKMeans(batch_size=batch_size, random_state=SEED, n_init="auto")
+    model = MiniBatchKMeans(batch_size=_BATCH, random_state=SEED, n_init="auto")
     return _score(model, embeddings, classes, None, silhouette=False)
 
 
@@ -147,9 +146,7 @@ class Spread:
     seeds: int
 
 
-def spread(
-    embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None, seeds: Sequence[int] = SEEDS
-) -> Spread:
+def spread(embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None) -> Spread:
     """Return the V-measure of :func:`cluster` over several seeds, which shows the effect of the initialisation."""
-    values = [cluster(embeddings, classes, clusters=clusters, seed=seed).v_measure for seed in seeds]
+    values = [cluster(embeddings, classes, clusters=clusters, seed=seed).v_measure for seed in SEEDS]
     return Spread(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))

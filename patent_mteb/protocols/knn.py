@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
-from patent_mteb.protocols import Labels, f1_per_label, label_matrix, precision_at
+from patent_mteb.protocols import Labels, Split, f1_per_label, label_matrix, precision_at
 
 WIPO_AT_KS = (1, 3, 5, 10, 20)
 PATENTMAP_KS = (1, 3, 5)
@@ -109,29 +109,21 @@ class KNN:
     predicted: Labels  # [n test, L] with the best k
 
 
-def _splits(
-    train: tuple[ArrayLike, ArrayLike], test: tuple[ArrayLike, ArrayLike], classes: int | None, k: int
-) -> tuple[NDArray[np.intp], Labels, Labels]:
+def _splits(train: Split, test: Split, classes: int | None, k: int) -> tuple[NDArray[np.intp], Labels, Labels]:
     x, held = embedding_matrix(train[0], name="train embeddings"), embedding_matrix(test[0], name="test embeddings")
     known = label_matrix(train[1], rows=len(x), name="train labels", classes=classes)
     true = label_matrix(test[1], rows=len(held), name="test labels", classes=known.shape[1])
     return neighbours(x, held, k), known, true
 
 
-def knn(
-    train: tuple[ArrayLike, ArrayLike],
-    test: tuple[ArrayLike, ArrayLike],
-    classes: Sequence[str],
-    *,
-    ks: Sequence[int] = WIPO_AT_KS,
-) -> KNN:
+def knn(train: Split, test: Split, classes: Sequence[str]) -> KNN:
     """Multi-label kNN by majority vote, macro F1 on the test split for every k (WIPO-AT, section 3.3.2).
 
     The best k is picked on the test split, as the paper's tables do not say otherwise: it is an upper bound, not a
-    tuned score. A split is its embeddings [n, d] and boolean labels [n, L].
+    tuned score.
     """
-    table, known, true = _splits(train, test, len(classes), max(ks))
-    votes = majority_vote(table, known, ks)
+    table, known, true = _splits(train, test, len(classes), max(WIPO_AT_KS))
+    votes = majority_vote(table, known, WIPO_AT_KS)
     f1 = {k: f1_per_label(true, predicted) for k, predicted in votes.items()}
     macro = {k: float(values.mean()) for k, values in f1.items()}
     named = {k: dict(zip(classes, values.tolist(), strict=True)) for k, values in f1.items()}
@@ -147,12 +139,12 @@ class RankedKNN:
 
 
 def ranked_knn(
-    train: tuple[ArrayLike, ArrayLike],
-    test: tuple[ArrayLike, ArrayLike],
+    train: Split,
+    test: Split,
     *,
     k: int = 10,
     cutoffs: Sequence[int] = PATENTMAP_KS,
-    validation: tuple[ArrayLike, ArrayLike] | None = None,
+    validation: Split | None = None,
     ks: Sequence[int] = WIPO_AT_KS,
 ) -> RankedKNN:
     """P@1, P@3 and P@5 of the classes ranked by their share among the neighbours (PatentMap, table 2).

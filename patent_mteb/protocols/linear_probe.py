@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
-from patent_mteb.protocols import Labels, f1_per_label, label_matrix
+from patent_mteb.protocols import Labels, Split, f1_per_label, label_matrix
 
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 1000
@@ -263,9 +263,9 @@ def _without_positives(classes: Sequence[str], labels: Labels) -> tuple[str, ...
 
 
 def linear_probe(
-    train: tuple[ArrayLike, ArrayLike],
-    validation: tuple[ArrayLike, ArrayLike],
-    test: tuple[ArrayLike, ArrayLike],
+    train: Split,
+    validation: Split,
+    test: Split,
     classes: Sequence[str],
     *,
     grid: Sequence[float] = C_GRID,
@@ -274,9 +274,9 @@ def linear_probe(
 ) -> Probe:
     """Macro F1 of one logistic regression a label, with C tuned on the validation split.
 
-    A split is its embeddings [n, d] and boolean labels [n, L]. One C serves all labels: the one with the best macro F1,
-    the smallest of equals. The model is not fitted again on training and validation data together (the paper is
-    silent). F1 of a class without positives or predictions is 0, as scikit-learn's ``zero_division=0``.
+    One C serves all labels: the one with the best macro F1, the smallest of equals. The model is not fitted again on
+    training and validation data together (the paper is silent). F1 of a class without positives or predictions is 0, as
+    scikit-learn's ``zero_division=0``.
     """
     if not grid:
         raise ValueError("the grid of C is empty")

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from patent_mteb.metrics import embedding_matrix
-from patent_mteb.protocols import label_matrix, precision_at
+from patent_mteb.protocols import Split, label_matrix, precision_at
 
 SMALL_EMBEDDINGS = 1 << 22  # maximum size of a matrix of embeddings for one thread, in numbers: 16 MiB
 
@@ -87,18 +87,12 @@ def held_out(n: int, *, share: float = 0.15, seed: int = 42) -> tuple[NDArray[np
 
 
 def mlp_probe(
-    train: tuple[ArrayLike, ArrayLike],
-    validation: tuple[ArrayLike, ArrayLike],
-    test: tuple[ArrayLike, ArrayLike],
-    *,
-    cutoffs: Sequence[int] = (1, 3, 5),
-    settings: Settings = Settings(),
+    train: Split, validation: Split, test: Split, *, cutoffs: Sequence[int] = (1, 3, 5), settings: Settings = Settings()
 ) -> MLPProbe:
     """Train on the first split, stop by the second, measure P@1, P@3 and P@5 on the third.
 
-    A split is its embeddings [n, d], which are not scaled, and boolean labels [n, L]. On the CPU the same seed gives
-    the same result on the same machine and number of threads, of which a small probe uses one. torch's own random state
-    does not change.
+    Embeddings are not scaled. On the CPU the same seed gives the same result on the same machine and number of threads,
+    of which a small probe uses one. torch's own random state does not change.
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits

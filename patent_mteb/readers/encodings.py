@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,30 +24,14 @@ _HANGUL = frozenset("는을를의에은하이로고가")
 
 
 # The double-byte standards list the characters in daily use first.
-def _gb(raw: bytes) -> bool:
-    return len(raw) == 2 and raw[1] >= 0xA1 and (0xB0 <= raw[0] <= 0xD7 or 0xA1 <= raw[0] <= 0xA3)
-
-
-def _shift_jis(raw: bytes) -> bool:
-    return len(raw) == 2 and (raw[0] in (0x81, 0x82, 0x83) or b"\x88\x9f" <= raw <= b"\x98\x72")
-
-
-def _korean(raw: bytes) -> bool:
-    return len(raw) == 2 and raw[1] >= 0xA1 and (0xB0 <= raw[0] <= 0xC8 or raw[0] in (0xA1, 0xA3))
-
-
-def _big5(raw: bytes) -> bool:
-    return len(raw) == 2 and (b"\xa4\x40" <= raw <= b"\xc6\x7e" or raw[0] in (0xA1, 0xA2))
-
-
-ENCODINGS: dict[str, tuple[str, Callable[[bytes], bool]]] = {
-    "cp1252": ("Windows-1252", lambda raw: raw.decode("cp1252") in _WESTERN),
-    "gb18030": ("GBK/GB 18030", _gb),
-    "cp932": ("Shift-JIS", _shift_jis),
-    "cp949": ("EUC-KR", _korean),
-    "big5": ("Big5", _big5),
+ENCODINGS: dict[str, tuple[str, bytes]] = {
+    "cp1252": ("Windows-1252", b"[" + re.escape("".join(_WESTERN).encode("cp1252")) + b"]"),
+    "gb18030": ("GBK/GB 18030", rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xff]"),
+    "cp932": ("Shift-JIS", rb"[\x81-\x83].|\x88[\x9f-\xff]|[\x89-\x97].|\x98[\x00-\x72]"),
+    "cp949": ("EUC-KR", rb"[\xa1\xa3\xb0-\xc8][\xa1-\xff]"),
+    "big5": ("Big5", rb"[\xa1\xa2].|\xa4[\x40-\xff]|[\xa5-\xc5].|\xc6[\x00-\x7e]"),
 }
-"""Codec -> its name for the user, and whether a character is in daily use. Of equal ones, the first is taken."""
+"""Codec -> its name for the user, and a pattern of the characters in daily use. Of equal ones, the first is taken."""
 
 _CLEAR = 0.8
 _SAMPLE = 1 << 20
@@ -102,7 +87,7 @@ def _clearest(sample: bytes) -> tuple[str, str]:
     return (best, ENCODINGS[best][0]) if shares[best] >= _CLEAR else ("utf-8", "UTF-8")
 
 
-def _share(sample: bytes, codec: str, common: Callable[[bytes], bool]) -> float:
+def _share(sample: bytes, codec: str, common: bytes) -> float:
     """The share of the non-ASCII characters that are in daily use; 0 if the sample cannot be decoded."""
     try:
         text = sample.decode(codec)
@@ -111,7 +96,7 @@ def _share(sample: bytes, codec: str, common: Callable[[bytes], bool]) -> float:
             return 0.0
         text = sample[: error.start].decode(codec)
     found = [character.encode(codec) for character in text if character > "\x7f"]
-    return sum(map(common, found)) / len(found) if found else 0.0
+    return sum(bool(re.fullmatch(common, one, re.DOTALL)) for one in found) / len(found) if found else 0.0
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:

@@ -144,18 +144,15 @@ _COLUMNS = 7
 _ROW = re.compile(r"[A-Z]{2}\t\d+\t[A-Z]\d?\t\d{4}-?\d\d-?\d\d\t[a-z]{2}\t[A-Z]{5}\t")
 
 
-def _read_tsv(path: Path) -> Iterator[Item]:
-    rows = (_row(path, number, line) for number, line in text_lines(path) if line)
-    return without_repeats(_publications(rows))
-
-
-def _row(path: Path, number: int, line: str) -> tuple[int, list[str]]:
-    columns = line.split("\t", _COLUMNS - 1)
-    if len(columns) < _COLUMNS:
-        problem = f"{len(columns)} columns where EP full text for text analytics has {_COLUMNS}"
-        remedy = "keep authority, number, kind, date, language, kind of text, text"
-        raise DataError(problem, path=path, row=number, remedy=remedy)
-    return number, columns
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in text_lines(path):
+        columns = line.split("\t", _COLUMNS - 1)
+        if line and len(columns) < _COLUMNS:
+            problem = f"{len(columns)} columns where EP full text for text analytics has {_COLUMNS}"
+            remedy = "keep authority, number, kind, date, language, kind of text, text"
+            raise DataError(problem, path=path, row=number, remedy=remedy)
+        if line:
+            yield number, columns
 
 
 def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, Item]]:
@@ -212,6 +209,6 @@ READERS = (
         "epo-tsv",
         "EP full text for text analytics (TSV)",
         sniff=lambda path: any(_ROW.match(line) for _, line in islice(text_lines(path), 1)),
-        read=_read_tsv,
+        read=lambda path: without_repeats(_publications(_rows(path))),
     ),
 )

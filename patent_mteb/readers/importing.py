@@ -28,7 +28,7 @@ from patent_mteb.identity import json_digest, version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.claims import unread_claims
 from patent_mteb.patents.numbers import read_number
-from patent_mteb.patents.records import PATENT_SCHEMA, Patent
+from patent_mteb.patents.records import SCHEMAS, Patent
 from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers import records_directory as directory
 from patent_mteb.readers.encodings import encoding_of
@@ -393,7 +393,7 @@ def _below(folder: Path) -> list[Path]:
 def _account(path: Path, reader: Reader, source: str) -> Account:
     with readable(path):
         content, stat = file_hash(path), path.stat()
-    key = "\0".join((content, reader.name, reader.settings, version(), str(PATENT_SCHEMA)))
+    key = "\0".join((content, reader.name, reader.settings, version(), str(SCHEMAS[Patent])))
     name = re.sub(r"[^\w-]+", "-", path.name.partition(".")[0])[:60].strip("-") or "part"
     part = f"{name}-{hashlib.blake2b(key.encode()).hexdigest()[:12]}"
     day = dt.datetime.fromtimestamp(stat.st_mtime, dt.UTC).date().isoformat()

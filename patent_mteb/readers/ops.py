@@ -172,6 +172,8 @@ def _document(document: Element) -> Published:
     for description in _all(document, "description"):
         paragraphs = [printed_paragraph(text_of(one)) for one in _all(description, "p")]
         texts.descriptions.setdefault(language(description.get("lang")), paragraphs)
+    eighth_edition = _all(biblio, "classifications-ipcr/classification-ipcr/text")
+    ipc = eighth_edition or _all(biblio, "classification-ipc/text")
     serial, office, kind, date = _identifier_of(biblio, "publication-reference")
     applied, applied_at, applied_kind, filed = _identifier_of(biblio, "application-reference")
     return Published(
@@ -183,7 +185,7 @@ def _document(document: Element) -> Published:
         application=application(applied, applied_at, applied_kind),
         filed=filed,
         family=document.get("family-id") or "",
-        ipc=list(_ipc(biblio)),
+        ipc=[ipc_code(text_of(one)) for one in ipc],
         cpc=[
             _cpc(one)
             for one in _all(biblio, "patent-classifications/patent-classification")
@@ -209,12 +211,6 @@ def _priorities(element: Element, path: str) -> Iterator[Related]:
             serial, office, kind, date = _identifier(claim)
             number = application(serial, office, kind)
             yield Related("priority", number, date, office or number[:2])
-
-
-def _ipc(biblio: Element) -> Iterator[str]:
-    """The codes of the eighth edition, or else of earlier ones."""
-    codes = [ipc_code(text_of(one)) for one in _all(biblio, "classifications-ipcr/classification-ipcr/text")]
-    yield from codes or [ipc_code(text_of(one)) for one in _all(biblio, "classification-ipc/text")]
 
 
 def _cpc(one: Element) -> str:

@@ -79,10 +79,6 @@ def _grant(row: dict[str, Any]) -> Iterator[Item]:
     return _items(row | applied, "patent", "patent_date", row["wipo_kind"], claims, paragraphs)
 
 
-def _pre_grant(row: dict[str, Any]) -> Iterator[Item]:
-    return _items(row, "application", "published_date", row["wipo_kind"] or "A1", [], ())
-
-
 def _items(
     row: dict[str, Any], of: str, date: str, kind: str, claims: list[ClaimText], paragraphs: Iterable[Paragraph]
 ) -> Iterator[Item]:
@@ -118,7 +114,9 @@ def _applications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "pg_published_application_abstract.tsv", (key,), ("application_abstract",), "abstracts")
     frame = _with(frame, path, "pg_ipc_at_issue.tsv", (key,), ("ipc_sequence", *_IPC), "ipc")
     frame = _with(frame, path, "pg_cpc_current.tsv", (key,), ("cpc_sequence", "cpc_group"), "cpc")
-    return _utility(frame, path, key, _pre_grant)
+    return _utility(
+        frame, path, key, lambda row: _items(row, "application", "published_date", row["wipo_kind"] or "A1", [], ())
+    )
 
 
 def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:

@@ -26,18 +26,12 @@ import pyarrow.parquet as pq
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_json, read_parquet, replacing, write_json, write_parquet, write_text
 from patent_mteb.identity import RELEASE
-from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
+from patent_mteb.patents.records import SCHEMAS, Citation, Patent, Relation
 from patent_mteb.readers.tables import is_table
 
-_SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
-    Patent: ("patents", PATENT_SCHEMA),
-    Citation: ("citations", CITATION_SCHEMA),
-    Relation: ("relations", RELATION_SCHEMA),
-}
-
-KINDS: tuple[str, ...] = tuple(kind for kind, _ in _SCHEMAS.values())
+_NAMES: dict[type, str] = {Patent: "patents", Citation: "citations", Relation: "relations"}
+KINDS = tuple(_NAMES.values())
 """The kinds of records; each has a folder in a records directory."""
-
 SET_ASIDE = "set-aside"  # folder for the texts of malformed documents, with a folder for each part
 
 _ROWS_AT_ONCE = 1000
@@ -60,12 +54,12 @@ class PartWriter:
         self.counts = dict.fromkeys(KINDS, 0)
         self._root, self._part, self._writers = root, part, writers
         self._set_aside = 0
-        self._waiting: dict[type, list[dict[str, Any]]] = {kind: [] for kind in _SCHEMAS}
+        self._waiting: dict[type, list[dict[str, Any]]] = {kind: [] for kind in _NAMES}
 
     def write(self, record: Patent | Citation | Relation) -> None:
         kind = type(record)
         self._waiting[kind].append(asdict(record))
-        self.counts[_SCHEMAS[kind][0]] += 1
+        self.counts[_NAMES[kind]] += 1
         if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
             self.flush(kind)
 
@@ -77,9 +71,9 @@ class PartWriter:
         return path
 
     def flush(self, kind: type) -> None:
-        rows, schema = self._waiting[kind], _SCHEMAS[kind][1]
+        rows = self._waiting[kind]
         if rows:
-            self._writers[kind].write_table(pa.Table.from_pylist(rows, schema=schema))
+            self._writers[kind].write_table(pa.Table.from_pylist(rows, schema=SCHEMAS[kind]))
             rows.clear()
 
 
@@ -88,20 +82,19 @@ def writing_part(root: Path, part: str) -> Iterator[PartWriter]:
     """Write a part; its files appear when the block ends without an error."""
     with contextlib.ExitStack() as files:
         writers = {}
-        for kind, (name, schema) in _SCHEMAS.items():
+        for kind, name in _NAMES.items():
             partial = files.enter_context(replacing(part_path(root, name, part)))
-            writers[kind] = files.enter_context(pq.ParquetWriter(partial, schema))
+            writers[kind] = files.enter_context(pq.ParquetWriter(partial, SCHEMAS[kind]))
         out = PartWriter(root, part, writers)
         yield out
-        for kind in _SCHEMAS:
+        for kind in _NAMES:
             out.flush(kind)
 
 
 MANIFEST = "import.json"
 _REMOVED = "removed.json"
 REMOVED = "the publication was removed with --remove"
-_IMPORTED_BEFORE = "in an input that was imported before"
-REPEATED = f"the publication number is {_IMPORTED_BEFORE}"
+REPEATED = "the publication number is in an input that was imported before"
 JOINED = "fields of a later input were joined to this one's publications"
 ADDED = "fields joined to a publication of an earlier input"
 CONFLICTS = "fields that differ from those of an earlier input: the later value is kept"
@@ -125,9 +118,9 @@ class Account:
     """The import of one input file, as ``import.json`` stores it.
 
     ``source`` is the name of its reader or the path of the column map. ``size``, ``sha256`` and ``day`` are the bytes,
-    the hash and the day of the last change of the input; earlier versions noted neither hash nor day. ``done`` says
-    whether its part is complete, ``again`` whether a complete part is read again, because records that were removed as
-    repeats may return. Then come the records written, by kind, the skipped documents, by reason, and the notes.
+    the hash and the day of the last change of the input. ``done`` says whether its part is complete, ``again`` whether
+    a complete part is read again, because records that were removed as repeats may return. Then come the records
+    written, by kind, the skipped documents, by reason, and the notes.
     """
 
     path: str
@@ -145,8 +138,7 @@ class Account:
     @property
     def lost_records(self) -> bool:
         """Whether records were removed because an earlier input has them."""
-        # The start of the reason differs in directories that earlier versions imported.
-        return any(reason.endswith(_IMPORTED_BEFORE) for reason in self.left_out)
+        return REPEATED in self.left_out
 
     @property
     def joined(self) -> bool:
@@ -310,22 +302,22 @@ def _rewrite(path: Path, later: Sequence[tuple[str, str, _Row]]) -> None:
     changes: dict[str, list[_Row]] = {}
     for _, number, row in later:
         changes.setdefault(number, []).append(row)
-    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
+    with replacing(path) as partial, pq.ParquetWriter(partial, SCHEMAS[Patent]) as out:
         wanted = pa.array(sorted(changes), pa.string())
         for table in read_batches(path):
             if not pc.any(pc.is_in(table["publication_number"], wanted)).as_py():
-                out.write_table(table.cast(PATENT_SCHEMA))
+                out.write_table(table.cast(SCHEMAS[Patent]))
                 continue
             rows = table.to_pylist()
             for place, row in enumerate(rows):
                 for one in changes.get(row["publication_number"], ()):
                     rows[place] = _joined(rows[place], one)[0]
-            out.write_table(pa.Table.from_pylist(rows, schema=PATENT_SCHEMA))
+            out.write_table(pa.Table.from_pylist(rows, schema=SCHEMAS[Patent]))
 
 
 def _drop_publications(path: Path, numbers: Collection[str], kind: type = Patent) -> int:
     """Rewrite a part without the records of some publications, unless it has none of them, and return their number."""
-    schema, column = _SCHEMAS[kind][1], _OWN[kind]
+    schema, column = SCHEMAS[kind], _OWN[kind]
     dropped = pa.array(sorted(numbers), pa.string())
     names = read_parquet(path, [column], without=set(schema.names) - {column})
     if not (count := pc.sum(pc.is_in(names[column], dropped)).as_py()):
@@ -361,7 +353,7 @@ def remove_publications(root: Path, accounts: Mapping[str, Account], numbers: Co
     write_json(root / _REMOVED, {"publications": sorted(removed_publications(root) | set(numbers))})
     counts = dict.fromkeys(KINDS, 0)
     for part, account in accounts.items():
-        for kind, (name, _) in _SCHEMAS.items():
+        for kind, name in _NAMES.items():
             path = part_path(root, name, part)
             counts[name] += _drop_publications(path, numbers, kind) if path.exists() else 0
             account.records[name] = pq.read_metadata(path).num_rows if path.exists() else 0

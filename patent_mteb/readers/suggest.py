@@ -234,7 +234,10 @@ def suggest(path: Path, *, unfinished: bool = False) -> Suggestion:
 def types_of(sheet: Sheet) -> dict[str, Typed]:
     """Return the types of the columns of a table, by its first rows."""
     sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
-    return {name: kind_of([row[name] for row in sample if not _is_empty(row.get(name))]) for name in sheet.columns}
+    empty = EMPTY | EXCEL_ERRORS
+    return {
+        name: kind_of([row[name] for row in sample if text_of(row.get(name)) not in empty]) for name in sheet.columns
+    }
 
 
 def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
@@ -269,10 +272,6 @@ def _guess(columns: Sequence[str], typed: Mapping[str, Typed]) -> _Guess:
     if len(offices) == 1 and guess.kind(number) in (Kind.WORDS, Kind.COUNT, Kind.YEARS):
         guess.office = offices[0]
     return _consistent(guess)
-
-
-def _is_empty(value: Any) -> bool:
-    return text_of(value) in EMPTY | EXCEL_ERRORS
 
 
 def _unfit(section: str, ours: str, column: str, guess: _Guess) -> str:

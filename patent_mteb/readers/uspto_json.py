@@ -30,7 +30,7 @@ from patent_mteb.readers.publication import (
     unmarked_claims,
 )
 from patent_mteb.readers.uspto import not_utility
-from patent_mteb.readers.values import application, flat, has_digit, ipc_code, publication
+from patent_mteb.readers.values import CODES, application, flat, has_digit, ipc_code, publication
 from patent_mteb.readers.xml import MalformedError
 
 _Object = Mapping[str, Any]
@@ -174,23 +174,7 @@ def _search_related(row: _Object) -> Iterator[Related]:
         yield Related(kind, application(number, "US"), date, "US")
 
 
-_CONTINUITY = {
-    "PRO": "provisional",
-    "CON": "continuation",
-    "CIP": "continuation-in-part",
-    "DIV": "division",
-    "REI": "reissue",
-}
-"""Code of a parent in the Open Data Portal -> kind. Others (NST: national stage) are ``parent``."""
-
-_OFFICES = """
-AUSTRALIA=AU AUSTRIA=AT BELGIUM=BE BRAZIL=BR CANADA=CA CHINA=CN CZECHIA=CZ DENMARK=DK FINLAND=FI FRANCE=FR GERMANY=DE
-GREECE=GR HUNGARY=HU INDIA=IN IRELAND=IE ISRAEL=IL ITALY=IT JAPAN=JP LUXEMBOURG=LU MALAYSIA=MY MEXICO=MX NETHERLANDS=NL
-NORWAY=NO POLAND=PL PORTUGAL=PT SINGAPORE=SG SPAIN=ES SWEDEN=SE SWITZERLAND=CH TAIWAN=TW THAILAND=TH TURKEY=TR
-KOREA=KR KINGDOM=GB EUROPEAN=EP RUSSIAN=RU AFRICA=ZA ZEALAND=NZ
-"""
-_CODES = dict(pair.split("=") for pair in _OFFICES.split())
-"""A word of the name of an office -> its code."""
+_OFFICES = dict(pair.split("=") for pair in CODES["offices"].split())
 _FIRST_GRANT_WITH_B = "2001-01-02"
 
 
@@ -233,13 +217,13 @@ def _wrapper_items(row: _Object, place: str) -> Iterator[Item]:
 def _wrapper_related(meta: _Object) -> Iterator[Related]:
     for one in [*flat(meta, "continuityBag.parentContinuityBag"), *flat(meta, "parentContinuityBag")]:
         if one:
-            kind = _CONTINUITY.get(_text(one, "claimParentageTypeCode"), "parent")
+            kind = CODES["us_relations_odp"].get(_text(one, "claimParentageTypeCode"), "parent")
             number = application(_text(one, "parentApplicationNumberText"), "US")
             yield Related(kind, number, _text(one, "parentApplicationFilingDate", "filingDate"), "US")
     for one in flat(meta, "foreignPriorityBag"):
         if one:
             names = _text(one, "ipOfficeName", "countryName").upper()
-            office = next((_CODES[word] for word in re.findall(r"[A-Z]+", names) if word in _CODES), "")
+            office = next((_OFFICES[word] for word in re.findall(r"[A-Z]+", names) if word in _OFFICES), "")
             number = application(_text(one, "priorityNumberText", "applicationNumberText"), office)
             yield Related("priority", number, _text(one, "filingDate"), office)
 

@@ -178,7 +178,7 @@ def consolidate(members: Sequence[Patent]) -> dict[str, Any]:
         "ipcr_codes_str": "; ".join(codes),
         "earliest_claim_date": claimed and claimed.isoformat(),
         "earliest_claim_year": claimed and claimed.year,
-        "classifications_ipcr_list_first_three_chars_list": list(ipc.codes_at(codes, "ipc3", errors="skip").codes),
+        "classifications_ipcr_list_first_three_chars_list": list(ipc.codes_at(codes, "ipc3").codes),
         **{column: next(filter(None, map(text_of, _newest_first(members))), "") for column, text_of in _TEXTS.values()},
         "abstract_keywords": ", ".join(dict.fromkeys(word for patent in by_claim for word in patent.keywords)),
     }

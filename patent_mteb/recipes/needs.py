@@ -25,7 +25,7 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "abstract": lambda patent: bool(patent.abstract.strip()),
     "claims": lambda patent: bool(patent.claims),
     "description": lambda patent: bool(views.VIEWS["Description"](patent)),
-    "ipc": lambda patent: bool(ipc.codes_at(patent.ipc, "section", errors="skip").codes),
+    "ipc": lambda patent: bool(ipc.codes_at(patent.ipc, "section").codes),
     "filing_date": lambda patent: bool(patent.application_date or patent.priority_date),
     "publication_date": lambda patent: patent.publication_date is not None,
     "date": lambda patent: bool(patent.application_date or patent.priority_date or patent.publication_date),

@@ -150,9 +150,8 @@ def read_labelled(path: Path) -> list[Labelled]:
         if cells["section"].strip() != SECTION:
             other += 1
             continue
-        codes, unusable = ipc.codes_at(
-            [code.strip()[:4] for code in _codes_in(cells["ipcr_labels"], path, row)], "subclass", errors="skip"
-        )
+        labels = [code.strip()[:4] for code in _codes_in(cells["ipcr_labels"], path, row)]
+        codes, unusable = ipc.codes_at(labels, "subclass")
         invalid += len(unusable)
         text = _TAG.sub("", cells["text"]).strip()
         if codes and text:
@@ -516,12 +515,12 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
 
 
 def _subclasses(patent: Patent) -> tuple[str, ...]:
-    return ipc.codes_at(patent.ipc, "subclass", errors="skip").codes
+    return ipc.codes_at(patent.ipc, "subclass").codes
 
 
 def _labelled(patent: Patent) -> tuple[str, list[str]]:
     """Return text and valid IPC codes, in compact form, of a patent."""
-    codes = [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section", errors="skip").codes]
+    codes = [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section").codes]
     return views.join_sections((patent.title, patent.abstract), SEPARATOR), codes
 
 

@@ -84,7 +84,7 @@ def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> 
 
 def ipc_section(codes: Iterable[str]) -> str:
     """Return the section of the first valid IPC code, empty if there is none."""
-    return next(iter(ipc.codes_at(codes, "section", errors="skip").codes), "")
+    return next(iter(ipc.codes_at(codes, "section").codes), "")
 
 
 def stratum(patent: Patent) -> tuple[str, str]:

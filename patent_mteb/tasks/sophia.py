@@ -170,7 +170,7 @@ def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[t
 
 def _section(codes: Any, counts: Counter[str]) -> str | None:
     """Return the IPC section of the first valid code, such as ``a`` for ``A61F 2/06``."""
-    read, unusable = ipc.codes_at(codes, "section", errors="skip")
+    read, unusable = ipc.codes_at(codes, "section")
     if unusable:
         counts["IPC codes of queries that cannot be read"] += len(unusable)
     return next((section.lower() for section in read if section in _SECTIONS), None)

@@ -25,7 +25,6 @@ from patent_mteb.errors import DataError
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.tasks.perquery import path_of
 from patent_mteb.training.bases import unit, vectors_of, warn_of_collapse
-from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair
 
 Floats = NDArray[np.float64]
@@ -120,13 +119,6 @@ def scores_of(rows: Iterable[NDArray[Any]], pairs: Sequence[Pair]) -> dict[str, 
         others = (families != families[row]) & (families != anchor_families[row])
         ranks[row] = 1 + np.sum(scores[others] >= scores[row])
     return {"ndcg@10": np.where(ranks <= _DEPTH, 1 / np.log2(1 + ranks), 0.0), "p@1": (ranks == 1).astype(np.float64)}
-
-
-def test_queries(corpus: Corpus) -> frozenset[str]:
-    return frozenset(patent.publication_number for patent in corpus.outlines("test"))
-
-
-test_queries.__test__ = False  # type: ignore[attr-defined]  # no test for pytest to collect
 
 
 @dataclass(frozen=True)

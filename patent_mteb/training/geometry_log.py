@@ -62,7 +62,7 @@ class GeometryLog(TrainerCallback):
         self.model, self.path, self.every = model, folder / "geometry.csv", every
         self.texts = [VIEWS["TA"](one) for one in patents]
         self.claims = [VIEWS["Claim1"](one) for one in patents]
-        self.labels = [frozenset(ipc.codes_at(one.ipc, "subclass", errors="skip").codes) for one in patents]
+        self.labels = [frozenset(ipc.codes_at(one.ipc, "subclass").codes) for one in patents]
         self.families = [one.family_id for one in patents]
         self.rows: dict[int, tuple[float, ...]] = {}
 

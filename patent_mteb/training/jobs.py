@@ -26,7 +26,7 @@ from patent_mteb.identity import content_hash, version
 from patent_mteb.models.loading import RECORD
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
 from patent_mteb.recipes.parameters import written
-from patent_mteb.training import distilling, late, multitask, pairwise
+from patent_mteb.training import distilling, model_kinds, multitask
 from patent_mteb.training.bases import (
     LIKE,
     N_PROCESSES,
@@ -130,10 +130,8 @@ def _prepared(job: Job, corpus: Corpus) -> Prepared:
     complete = job.out / "pairs" / "pairs.json"  # is written last
     if IS_MAIN:
         open_folder(job, corpus)
-        if job.recipe.loss.startswith("late"):  # an unsuitable base fails before the tables are built
-            late.check_base(job)
-        elif job.recipe.loss in pairwise.CLASSES:
-            pairwise.open_base(job.base, job)
+        if job.recipe.loss in model_kinds.KINDS:  # an unsuitable base fails before the tables are built
+            model_kinds.check_base(job)
         else:
             load_base(job.base, job.settings, job.recipe.name, job.device)
     prepared = read_prepared(complete)
@@ -371,9 +369,6 @@ def _held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Hel
 
 _METHODS = {
     "mse": (distilling.trainee, distilling.held_out),
-    "late": (late.trainee, late.held_out),
-    "late-distillation": (late.trainee, late.held_out),
-    "sparse": (pairwise.trainee, pairwise.held_out),
-    "reranker": (pairwise.trainee, pairwise.held_out),
+    **dict.fromkeys(model_kinds.KINDS, (model_kinds.trainee, model_kinds.held_out)),
 }
 """Functions that make the model to train, and that evaluate base or checkpoint on held-out data, by loss."""

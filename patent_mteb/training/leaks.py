@@ -233,19 +233,19 @@ class ShingleIndex:
     """An index of the rare shingles of publications, given as (id, family, shingles)."""
 
     def __init__(self, items: Iterable[tuple[str, str, Shingled]], common: NDArray[np.uint32] | None = None) -> None:
-        self._ids: list[str] = []
+        self.ids: list[str] = []
         numbers: dict[str, int] = {}
         families: list[int] = []
         sizes: list[NDArray[np.int64]] = []
         parts: list[NDArray[np.uint64]] = []
         for owner, (key, family, one) in enumerate(items):
-            self._ids.append(key)
+            self.ids.append(key)
             families.append(numbers.setdefault(family, len(numbers)))
             sizes.append(one.sizes())
             parts.append(_packed(one.keys, np.uint32(owner << len(FIELDS)) | one.fields.astype(np.uint32)))
         keys, entries = _unpacked(parts)
         frequent = _common(keys, np.array(families, np.uint32)[entries >> _BITS], len(numbers))
-        self._common = frequent if common is None else np.union1d(frequent, common)
+        self.common = frequent if common is None else np.union1d(frequent, common)  # sorted; they do not count
         size = np.array(sizes, np.int32).reshape(-1, len(FIELDS))
         self._fill(keys, entries, size, np.zeros(size.shape, np.uint8))
 
@@ -257,7 +257,7 @@ class ShingleIndex:
         halvings: NDArray[np.uint8],
     ) -> None:
         """Set sorted keys with their entries, without the common ones."""
-        rare = ~np.isin(keys, self._common)
+        rare = ~np.isin(keys, self.common)
         self._keys, self._entries = keys[rare], entries[rare]
         bits = max(1, (len(self._keys) // _BUCKET).bit_length())
         self._shift = np.uint32(32 - bits)
@@ -269,7 +269,7 @@ class ShingleIndex:
 
     def _counted(self, field: int) -> NDArray[np.int32]:
         owners = self._entries[self._entries >> np.uint32(field) & 1 > 0] >> _BITS
-        return np.bincount(owners, minlength=len(self._ids)).astype(np.int32)
+        return np.bincount(owners, minlength=len(self.ids)).astype(np.int32)
 
     def sketched(self) -> pa.Table:
         """Return a row for each text with a sketch of its shingles, in the order of the ids."""
@@ -289,7 +289,7 @@ class ShingleIndex:
     def of_sketches(cls, table: pa.Table, ids: list[str], common: NDArray[np.uint32]) -> ShingleIndex:
         """Restore an index from the rows of :meth:`sketched`."""
         index = cls((), common)
-        index._ids = ids
+        index.ids = ids
         lists = {name: table[name].combine_chunks() for name in ("keys", "fields")}
         owners = np.repeat(np.arange(len(table), dtype=np.uint32), lists["keys"].value_lengths().to_numpy())
         keys, fields = (one.flatten().to_numpy() for one in lists.values())
@@ -300,16 +300,7 @@ class ShingleIndex:
         return index
 
     def __len__(self) -> int:
-        return len(self._ids)
-
-    @property
-    def ids(self) -> list[str]:
-        return self._ids
-
-    @property
-    def common(self) -> NDArray[np.uint32]:
-        """The sorted shingles that do not count."""
-        return self._common
+        return len(self.ids)
 
     @property
     def nbytes(self) -> int:
@@ -329,7 +320,7 @@ class ShingleIndex:
     def match(self, query: Shingled) -> Match | None:
         """Return the indexed publication with the highest share; None if no share is high enough."""
         sizes = query.sizes()
-        query = query.without(self._common)
+        query = query.without(self.common)
         bounds = np.searchsorted(
             query.keys.astype(np.uint64), np.uint64(1 << 32) >> np.arange(self._deepest + 1, dtype=np.uint64)
         )
@@ -362,7 +353,7 @@ class ShingleIndex:
             highest = int(shares.argmax())
             if shares[highest] > best:
                 best, found = float(shares[highest]), (int(likely[highest]), narrow)
-        return Match(self._ids[found[0]], best, FIELDS[found[1]]) if best else None
+        return Match(self.ids[found[0]], best, FIELDS[found[1]]) if best else None
 
 
 _TEXT_OF = {"q": ("q_text", "text", "text1"), "t": ("t_text", "text2"), "pos": ("pos_text",), "neg": ("neg_text",)}
@@ -414,15 +405,14 @@ class MeasuredSet:
         test_families: dict[int, str] = {}
 
         def texts() -> Iterator[tuple[str, str, Shingled]]:
-            for item in self.items():
-                number, application = read_identifiers(item.id)
-                numbers.setdefault(hashed(number), item.id)
-                if application:
-                    applications.setdefault(hashed(application), item.id)
-                known = [family for family in (_family(item.family), families.get(number, "")) if family]
+            for one in examined(self.items()):
+                numbers.setdefault(hashed(one.number), one.id)
+                if one.application:
+                    applications.setdefault(hashed(one.application), one.id)
+                known = [family for family in (one.family, families.get(one.number, "")) if family]
                 for family in known:
-                    test_families.setdefault(hashed(family), item.id)
-                yield item.id, (*known, number)[0], _shingled(item)
+                    test_families.setdefault(hashed(family), one.id)
+                yield one.id, (*known, one.number)[0], one.shingles
 
         index = ShingleIndex(texts(), common)
         return LeakIndex(numbers, applications, test_families, index)
@@ -559,8 +549,8 @@ def _family(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """A training publication with its normalised identifiers and shingles."""
+class Examined:
+    """A publication of training or test data with its normalised identifiers and shingles."""
 
     id: str
     family: str
@@ -569,13 +559,11 @@ class Trained:
     shingles: Shingled
 
 
-def _shingled(item: Item) -> Shingled:
-    return Shingled.of((item.title_abstract, item.claim, item.text))
-
-
-def examined(items: Iterable[Item]) -> Iterator[Trained]:
-    """Normalise training items, once for all test sets."""
-    return (Trained(item.id, _family(item.family), *read_identifiers(item.id), _shingled(item)) for item in items)
+def examined(items: Iterable[Item]) -> Iterator[Examined]:
+    """Normalise items, those of training once for all test sets."""
+    for item in items:
+        shingled = Shingled.of((item.title_abstract, item.claim, item.text))
+        yield Examined(item.id, _family(item.family), *read_identifiers(item.id), shingled)
 
 
 def _item_in(corpus: Corpus, number: str) -> Item | None:
@@ -588,7 +576,7 @@ def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_leaks(
-    trained: Iterable[Trained],
+    trained: Iterable[Examined],
     test_set: MeasuredSet,
     families: Mapping[str, str],
     common: NDArray[np.uint32] | None = None,

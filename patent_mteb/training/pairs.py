@@ -269,10 +269,6 @@ def _of_abstract(change: Callable[[str, random.Random], str]) -> _Policy:
     return lambda patent, rng: tagged_ta(replace(patent, abstract=change(patent.abstract, rng)))
 
 
-def _shuffled_and_cropped(text: str, rng: random.Random) -> str:
-    return _cropped(_sentences_shuffled(text, rng), rng)
-
-
 def _claims(patent: Patent) -> str:
     return claims_text(claim for claim in patent.claims if not _CANCELLED.fullmatch(claim.text))
 
@@ -307,7 +303,7 @@ POLICIES: Mapping[str, _Policy] = {
     "dropout": lambda patent, rng: tagged_ta(patent),
     "shuffle": _of_abstract(_sentences_shuffled),
     "crop": _of_abstract(_cropped),
-    "shuffle-crop": _of_abstract(_shuffled_and_cropped),
+    "shuffle-crop": _of_abstract(lambda text, rng: _cropped(_sentences_shuffled(text, rng), rng)),
     **{name: _one_of([name]) for name in MAP_SECTIONS},
     **{"-".join(both): _one_of(both) for both in combinations(MAP_SECTIONS, 2)},
 }
@@ -356,7 +352,7 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, settings: Settings
     seed = settings.pair_seed
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, tagged_ta, "an abstract of 15 words", left_out):
-        codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
+        codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup").codes))
         if codes:
             groups[" ".join(codes)].append(outline(patent))
         else:

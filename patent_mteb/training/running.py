@@ -37,7 +37,7 @@ from tqdm import tqdm
 from transformers import EarlyStoppingCallback, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.errors import ModelError
 from patent_mteb.files import write_text
 from patent_mteb.training.bases import GROUPED, N_PROCESSES
 from patent_mteb.training.preparing import Job, TrainSet
@@ -336,46 +336,43 @@ def run_seed(
     precision = precision_of(job)
     with main_first():
         resumed = last_checkpoint(work)
-    try:
-        arguments = trainee.arguments_class(
-            output_dir=str(work),
-            seed=seed,
-            data_seed=seed,
-            max_steps=steps,
-            per_device_train_batch_size=settings.batch,
-            per_device_eval_batch_size=settings.batch,
-            gradient_accumulation_steps=settings.accumulation,
-            learning_rate=settings.lr,
-            lr_scheduler_type=settings.schedule,
-            warmup_steps=settings.warmup if settings.warmup < 1 else 0,
-            optim=optimiser_of(job),
-            weight_decay=settings.weight_decay,
-            max_grad_norm=settings.clip,
-            fp16=precision == "fp16",
-            bf16=precision == "bf16",
-            use_cpu=_on_cpu(job),
-            batch_sampler=_batches,
-            multi_dataset_batch_sampler=settings.sampling,
-            prompts=prompts.get(next(iter(train))) if single else prompts or None,
-            eval_strategy="steps" if metric else "no",
-            eval_on_start=bool(metric) and resumed is None,
-            eval_steps=every,
-            save_strategy="steps",
-            save_steps=every,
-            save_total_limit=2,
-            load_best_model_at_end=chosen,
-            metric_for_best_model=metric if chosen else None,
-            greater_is_better=evaluator is not None if chosen else None,
-            logging_steps=1,
-            report_to=list(job.trackers) or "none",
-            run_name=f"{job.recipe.name}-{seed}",
-            disable_tqdm=True,
-            **({"gradient_checkpointing": True} if settings.gradient_checkpointing else {}),
-            restore_callback_states_from_checkpoint=True,  # the patience that is left
-            accelerator_config={"split_batches": True},  # several processes share one batch
-        )
-    except ImportError as error:
-        raise DataError(f"training needs accelerate ({error})", remedy="pip install -e '.[train]'") from error
+    arguments = trainee.arguments_class(
+        output_dir=str(work),
+        seed=seed,
+        data_seed=seed,
+        max_steps=steps,
+        per_device_train_batch_size=settings.batch,
+        per_device_eval_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulation,
+        learning_rate=settings.lr,
+        lr_scheduler_type=settings.schedule,
+        warmup_steps=settings.warmup if settings.warmup < 1 else 0,
+        optim=optimiser_of(job),
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.clip,
+        fp16=precision == "fp16",
+        bf16=precision == "bf16",
+        use_cpu=_on_cpu(job),
+        batch_sampler=_batches,
+        multi_dataset_batch_sampler=settings.sampling,
+        prompts=prompts.get(next(iter(train))) if single else prompts or None,
+        eval_strategy="steps" if metric else "no",
+        eval_on_start=bool(metric) and resumed is None,
+        eval_steps=every,
+        save_strategy="steps",
+        save_steps=every,
+        save_total_limit=2,
+        load_best_model_at_end=chosen,
+        metric_for_best_model=metric if chosen else None,
+        greater_is_better=evaluator is not None if chosen else None,
+        logging_steps=1,
+        report_to=list(job.trackers) or "none",
+        run_name=f"{job.recipe.name}-{seed}",
+        disable_tqdm=True,
+        **({"gradient_checkpointing": True} if settings.gradient_checkpointing else {}),
+        restore_callback_states_from_checkpoint=True,  # the patience that is left
+        accelerator_config={"split_batches": True},  # several processes share one batch
+    )
     loss: Any = next(iter(losses.values())) if single else dict(losses)
     first, last = _CompleteCheckpoint(nn.ModuleDict(losses)), _StopIfNotFinite(job, work, losses, metric)
     progress = _Progress(work / HISTORY, f"seed {seed}", not quiet)

@@ -15,7 +15,7 @@ import pytest
 from broken_files import FORMS, SOURCES, Source, zipped
 
 from patent_mteb import cli
-from patent_mteb.patents.records import read_patents
+from patent_mteb.patents.records import Patent, read_records
 from patent_mteb.readers import records_directory
 from patent_mteb.readers.records_directory import read_accounts
 
@@ -305,7 +305,7 @@ def test_a_bad_document_is_counted(tmp_path, capsys, kind, name):
     shown = sum(count for what, count in said.items() if expected.said and expected.said in what)
     assert shown == bool(expected.said), said
     if kind == "a day 00" and source.kind == "patents":
-        assert {str(one.publication_date) for one in read_patents(tmp_path / "out" / "patents")} == {
+        assert {str(one.publication_date) for one in read_records(tmp_path / "out" / "patents", Patent)} == {
             "2015-01-06",
             "2015-01-01",
         }
@@ -332,7 +332,7 @@ def test_claims_without_numbers_are_numbered_and_counted(tmp_path, capsys, name)
     source = SOURCES[name]
     status, _, read, said = run(tmp_path, capsys, {source.file: source.document(NUMBERS[0], claims=2)}, source)
     assert (status, read, said["a claim without a number, numbered by its position"]) == (0, 1, 2)
-    assert [claim.number for claim in read_patents(tmp_path / "out" / "patents")[0].claims] == [1, 2]
+    assert [claim.number for claim in next(read_records(tmp_path / "out" / "patents", Patent)).claims] == [1, 2]
 
 
 def test_files_of_a_directory_that_cannot_be_read_are_reported_and_change_the_exit_status(tmp_path, capsys):
@@ -370,7 +370,7 @@ def test_files_of_a_directory_that_cannot_be_read_are_reported_and_change_the_ex
         "pipe.xml: left out, neither a file nor a directory",
     ]
     assert last == "6 of the files could not be read: get them again, and import them again"
-    assert len(read_patents(tmp_path / "out" / "patents")) == 5
+    assert len(list(read_records(tmp_path / "out" / "patents", Patent))) == 5
 
 
 def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, monkeypatch):
@@ -393,7 +393,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, mo
     )
     assert not list((tmp_path / "out").rglob("*.parquet"))
     assert cli.main(words) == 0
-    assert len(read_patents(tmp_path / "out" / "patents")) == 3
+    assert len(list(read_records(tmp_path / "out" / "patents", Patent))) == 3
 
 
 def test_a_file_that_goes_while_it_is_read_is_one_message(tmp_path, capsys, monkeypatch):

@@ -272,11 +272,11 @@ def test_lists_for_programs(capsys):
 
 @pytest.mark.slow
 def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
-    from patent_mteb.patents.records import write_citations, write_patents
+    from patent_mteb.patents.records import Citation, Patent, write_records
 
     patents, citations = world()
-    write_patents(tmp_path / "patents.jsonl", patents)
-    write_citations(tmp_path / "citations.parquet", citations)
+    write_records(tmp_path / "patents.jsonl", Patent, patents)
+    write_records(tmp_path / "citations.parquet", Citation, citations)
     inputs = (str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.parquet"), str(tmp_path / "root"))
     assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "seed=7", "--set", "strict_views=false"]) == 0
     assert "0.9 quality assurance" in capsys.readouterr().out

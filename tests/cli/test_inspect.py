@@ -14,7 +14,7 @@ from patent_mteb import cli, sample
 from patent_mteb.cli import app, data
 from patent_mteb.experiments.inspection import EXACT_UP_TO
 from patent_mteb.patents.families import DEFINITIONS
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +22,9 @@ def records(tmp_path_factory):
     root = tmp_path_factory.mktemp("my records")
     patents, citations = sample.load()
     numbers = {patent.publication_number for patent in patents[:160]}
-    write_patents(root / "patents" / "one.parquet", patents[:160])
-    write_citations(
-        root / "citations" / "one.parquet", [citation for citation in citations if citation.citing in numbers]
+    write_records(root / "patents" / "one.parquet", Patent, patents[:160])
+    write_records(
+        root / "citations" / "one.parquet", Citation, [citation for citation in citations if citation.citing in numbers]
     )
     write_families(root / "families.parquet", {"US1B2": patents[0].family_id})
     return root

@@ -12,7 +12,7 @@ from small_data import dapfam_tables
 from small_patents import world
 
 from patent_mteb import cli
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.report.collect import collect
 
 MODEL = "mteb/baseline-bm25s"
@@ -23,9 +23,9 @@ def results(tmp_path, monkeypatch):
     """P in two versions, S, and a local copy of DAPFAM, each built and run by the command line into one folder."""
     monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
     patents, citations = world()
-    write_citations(tmp_path / "c.parquet", citations)
+    write_records(tmp_path / "c.parquet", Citation, citations)
     for name, folder, kept in (("P", "p", 60), ("P", "p", 54), ("S", "s", 48)):
-        write_patents(tmp_path / "p.parquet", patents[:kept])
+        write_records(tmp_path / "p.parquet", Patent, patents[:kept])
         words = [str(tmp_path / one) for one in ("p.parquet", "c.parquet", folder)]
         assert (
             cli.main(["data", "build", "-v", "0", "wipo_at", *words, "--name", name, "--data-version", str(kept)]) == 0
@@ -79,8 +79,8 @@ def test_all_results_are_kept_loaded_and_reported_under_their_names(results, tmp
 @pytest.mark.slow
 def test_list_shows_own_tasks_and_what_was_not_built(tmp_path, monkeypatch, capsys):
     patents, citations = world()
-    write_patents(tmp_path / "p.parquet", patents)
-    write_citations(tmp_path / "c.parquet", citations)
+    write_records(tmp_path / "p.parquet", Patent, patents)
+    write_records(tmp_path / "c.parquet", Citation, citations)
     words = [str(tmp_path / one) for one in ("p.parquet", "c.parquet", "acme data")]
     assert cli.main(["data", "build", "-v", "0", "wipo_at", *words]) == 0
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "acme data"))

@@ -7,7 +7,7 @@ from small_patents import world
 from patent_mteb import recipes
 from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
-from patent_mteb.patents.records import write_patents
+from patent_mteb.patents.records import Patent, write_records
 from patent_mteb.recipes.dataset import Identity
 from patent_mteb.tasks import patenteb, sophia, wipo_at
 
@@ -70,7 +70,7 @@ def test_a_directory_given_wrongly_is_refused_with_a_remedy(acme, tmp_path, monk
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "file").write_text("")
     (tmp_path / "alone" / "corpus.jsonl").write_text("")
-    write_patents(tmp_path / "records" / "patents" / "1.parquet", world(3)[0])
+    write_records(tmp_path / "records" / "patents" / "1.parquet", Patent, world(3)[0])
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / inside))
     with pytest.raises(DataError, match=message):
         loading.resolve(wipo_at.DATA)

@@ -28,7 +28,7 @@ from patent_mteb.identity import content_hash
 from patent_mteb.models import bm25
 from patent_mteb.patents import on_disk
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.records import Relation, write_patents
+from patent_mteb.patents.records import Patent, Relation, write_records
 from patent_mteb.readers.importing import import_files
 from patent_mteb.recipes.beir import read_qrels
 from patent_mteb.tasks import catalogue
@@ -317,7 +317,7 @@ def test_a_rebuild_names_every_text_that_is_missing_or_differs(published, tmp_pa
         if one.publication_number != D1
     ]
     records = tmp_path / "records"
-    write_patents(records / "patents.parquet", patents)
+    write_records(records / "patents.parquet", Patent, patents)
     words = ["edition", "rebuild", str(published), str(records), str(tmp_path / "second")]
     assert cli.main(words) == 1
     told = " ".join("".join(capsys.readouterr()).split())

@@ -20,7 +20,7 @@ from patent_mteb.patents.records import (
     Patent,
     Relation,
     TextLanguages,
-    write_patents,
+    write_records,
 )
 
 
@@ -53,7 +53,7 @@ def bare():
 
 def test_what_there_is(bare, tmp_path):
     found = inspection.inspect(bare, 0)
-    write_patents(tmp_path / "patents.parquet", bare.patents)
+    write_records(tmp_path / "patents.parquet", Patent, bare.patents)
     table = pl.read_parquet(tmp_path / "patents.parquet")
     has = {
         "title": pl.col("title") != "",

@@ -12,7 +12,7 @@ from chat_server import KEY, chat_server
 from patent_mteb.cli import main
 from patent_mteb.experiments import summarising
 from patent_mteb.experiments.summarising import PROMPTS, Extracts, summarise_patents
-from patent_mteb.patents.records import Claim, Description, MachineSummaries, Patent, write_citations, write_patents
+from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent, write_records
 from patent_mteb.patents.summaries import EXTRACT, KINDS, MODEL, read_summaries, write_summaries
 
 DESCRIPTION = (
@@ -31,7 +31,7 @@ def patent(number, **more):
 
 @pytest.fixture
 def records(tmp_path):
-    write_patents(path := tmp_path / "records" / "patents.jsonl", [patent(n) for n in range(4)])
+    write_records(path := tmp_path / "records" / "patents.jsonl", Patent, [patent(n) for n in range(4)])
     return path
 
 
@@ -113,8 +113,8 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     monkeypatch.chdir(tmp_path)
     patents, citations = sample.load()
     bare = [replace(one, summaries=MachineSummaries()) for one in patents[:250]]
-    write_patents("patents.parquet", bare)
-    write_citations("citations.parquet", citations)
+    write_records("patents.parquet", Patent, bare)
+    write_records("citations.parquet", Citation, citations)
     build = ["data", "build", "sophia", "patents.parquet", "citations.parquet", "root", "--name", "Acme"]
     assert main(build) == 0
     assert (
@@ -123,7 +123,7 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     rows = read_summaries(Path("mine.jsonl"))
     queries = {json.loads(line)["_id"] for line in Path("root/Sophia/queries.jsonl").read_text().splitlines()}
     assert {row.publication_number for row in rows} == queries, "its queries only"
-    write_patents("fewer.parquet", [one for one in bare if one.publication_number != min(queries)])
+    write_records("fewer.parquet", Patent, [one for one in bare if one.publication_number != min(queries)])
     with monkeypatch.context() as patched:
         patched.setattr(summarising, "summarise_patents", lambda *given, **more: pytest.fail("a patent was read"))
         assert main(["data", "summarise", "fewer.parquet", "--extractive", "--queries", "root"]) == 2

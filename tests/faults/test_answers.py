@@ -10,7 +10,7 @@ import pytest
 from chat_server import chat_server
 
 from patent_mteb.cli import main
-from patent_mteb.patents.records import Claim, Patent, write_patents
+from patent_mteb.patents.records import Claim, Patent, write_records
 from patent_mteb.patents.summaries import read_summaries
 
 N = 25
@@ -20,7 +20,9 @@ N = 25
 def records(tmp_path):
     path = tmp_path / "records" / "patents.jsonl"
     claims = {n: (Claim(1, f"A pump with {n} rotors."),) for n in range(1, N + 1)}
-    write_patents(path, [Patent(f"US{n}A", f"F{n}", title=f"Pump {n}", claims=own) for n, own in claims.items()])
+    write_records(
+        path, Patent, [Patent(f"US{n}A", f"F{n}", title=f"Pump {n}", claims=own) for n, own in claims.items()]
+    )
     return path
 
 
@@ -91,7 +93,7 @@ def test_good_ones_among_bad_ones_are_written_and_the_rest_is_counted(records, t
 def test_siblings_of_a_family_may_have_one_summary(tmp_path, capsys, families, n):
     path = tmp_path / "records" / "patents.jsonl"
     patents = [Patent(f"US{n}A", f"F{n % families}", title=f"Pump {n}", abstract=f"{n} rotors.") for n in range(15)]
-    write_patents(path, patents)
+    write_records(path, Patent, patents)
     status, rows, _ = summarised(path, tmp_path, capsys, lambda body: completion("A pump of many stages."))
     assert (status == 0, len(rows)) == (n == 15, n)
 

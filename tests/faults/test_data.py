@@ -765,7 +765,7 @@ def test_records_that_cannot_be_used(tmp_path, row, message):
     path = tmp_path / "patents.jsonl"
     path.write_text(row + "\n")
     with bad_input(), pytest.raises(DataError, match=message):
-        records.read_patents(path)
+        list(records.read_records(path, records.Patent))
 
 
 def test_a_broken_root_breaks_no_listing(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ from tiny_checkpoints import checkpoint
 
 from patent_mteb import recipes, sample
 from patent_mteb.experiments.sweep import PHASES
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.recipes.parameters import settings_of, written
 from patent_mteb.store import EmbeddingStore
 
@@ -88,12 +88,12 @@ def shared(tmp_path_factory, server) -> Path:
     shared = tmp_path_factory.mktemp("kills")
     dapfam_tables(shared / "data")
     patents, citations = world(30)
-    write_patents(shared / "patents.parquet", patents)
-    write_citations(shared / "citations.parquet", citations)
+    write_records(shared / "patents.parquet", Patent, patents)
+    write_records(shared / "citations.parquet", Citation, citations)
     export(shared / "export")
     patents, citations = sample.load()
-    write_patents(shared / "sample/patents/0.parquet", patents[:500])
-    write_citations(shared / "sample/citations/0.parquet", citations)
+    write_records(shared / "sample/patents/0.parquet", Patent, patents[:500])
+    write_records(shared / "sample/citations/0.parquet", Citation, citations)
     folder = model_folder(
         shared / "real", "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
     )

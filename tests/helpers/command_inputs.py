@@ -21,7 +21,7 @@ from tiny_checkpoints import write_cross_encoder
 
 from patent_mteb import cli
 from patent_mteb.experiments.evaluate import retrieval_task
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 RANKED = "PatentDAPFAMTACToTACRetrieval.sample"
@@ -35,16 +35,16 @@ def quietly(*words: object) -> None:
 
 def _records(folder: Path) -> None:
     patents, citations = world()
-    write_patents(folder / "patents" / "a.parquet", patents)
-    write_citations(folder / "citations" / "a.parquet", citations)
+    write_records(folder / "patents" / "a.parquet", Patent, patents)
+    write_records(folder / "citations" / "a.parquet", Citation, citations)
 
 
 def _acted_upon(folder: Path) -> None:
     """Records of the open benchmark with office actions in both windows that the pages name."""
-    write_patents(folder / "patents" / "a.parquet", open_us_patents.PATENTS)
+    write_records(folder / "patents" / "a.parquet", Patent, open_us_patents.PATENTS)
     days = (dt.date(2023, 2, 1), dt.date(2026, 8, 1))
     citations = [dataclasses.replace(one, date=day) for one in open_us_patents.CITATIONS for day in days]
-    write_citations(folder / "citations" / "a.parquet", citations)
+    write_records(folder / "citations" / "a.parquet", Citation, citations)
 
 
 def _built(folder: Path) -> None:
@@ -197,8 +197,8 @@ FILES = {
     "LAYERED": _LAYERED,
     "CROSS_ENCODER": write_cross_encoder,
     **dict.fromkeys(("RECORDS", "records"), _records),
-    "patents.parquet": lambda path: write_patents(path, world()[0]),
-    "citations.parquet": lambda path: write_citations(path, world()[1]),
+    "patents.parquet": lambda path: write_records(path, Patent, world()[0]),
+    "citations.parquet": lambda path: write_records(path, Citation, world()[1]),
     **dict.fromkeys(("mine", "DIR", "ROOT"), _built),
     "ACTED-UPON": _acted_upon,
     "GRANTS": _grants,

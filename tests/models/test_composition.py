@@ -19,7 +19,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from patent_mteb import cli
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import describe
+from patent_mteb.identity import identity_of
 from patent_mteb.models import Hybrid, Passages, Reranked, Truncated, bm25, compose, load, stored
 from patent_mteb.search.colbert import available_backends
 from patent_mteb.tasks.catalogue import tasks
@@ -155,18 +155,18 @@ def test_every_combination_has_an_identity_of_its_own():
     assert len({(model.mteb_model_meta.name, model.mteb_model_meta.experiment_name) for model, _ in every}) == len(
         every
     )
-    lines = [describe(model.mteb_model_meta) for model, _ in every]
+    lines = [str(identity_of(model.mteb_model_meta)) for model, _ in every]
     assert len(set(lines)) == len(every)
     words = {
-        "passages": "tokens={}",
-        "rrf_k": "k={}",
-        "dims": "dims={}",
-        "spans": "spans={}",
-        "stride": "stride={}",
-        "alpha": "alpha={}",
-        "rerank_depth": "k={}",
+        "passages": "'tokens': {}",
+        "rrf_k": "'k': {}",
+        "dims": "'dims': {}",
+        "spans": "'spans': '{}'",
+        "stride": "'stride': {}",
+        "alpha": "'alpha': {}",
+        "rerank_depth": "'k': {}",
     }
-    names = {"bm25": "bm25-dapfam(", "encoder": "second", "shortest": "shortest"}
+    names = {"bm25": "bm25-dapfam'", "encoder": "second", "shortest": "shortest"}
     for line, (_, settings) in zip(lines, every, strict=True):
         for name, value in settings.items():
             assert names.get(value, words.get(name, "{}").format(value)) in line, line

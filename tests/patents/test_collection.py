@@ -6,7 +6,7 @@ import datetime as dt
 
 from patent_mteb.patents.collection import citing_application, of_publications, read_collection
 from patent_mteb.patents.matching import match
-from patent_mteb.patents.records import Citation, Patent, Relation, write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, Relation, write_records
 
 
 def test_the_publication_before_grant_goes_before_the_grant():
@@ -37,9 +37,9 @@ def test_a_collection_matches_what_an_application_cites(tmp_path):
         Patent("US12000001B2", "F2"),
         Patent("EP1000000A1", "F3"),
     ]
-    write_patents(tmp_path / "patents.parquet", patents)
+    write_records(tmp_path / "patents.parquet", Patent, patents)
     said = [Citation(citing_application(number), "EP1000000A1", "X") for number in ("US12000001", "US16999999")]
-    write_citations(tmp_path / "citations.parquet", said)
+    write_records(tmp_path / "citations.parquet", Citation, said)
     links, report = match(read_collection(tmp_path).citations, read_collection(tmp_path))
     assert [(one.citing, one.cited, one.category) for one in links] == [("US2010000001A1", "EP1000000A1", "X")]
     assert report.unknown_citing == 1

@@ -16,7 +16,7 @@ from patent_mteb.files import write_parquet
 from patent_mteb.patents import families
 from patent_mteb.patents.collection import read_collection
 from patent_mteb.patents.families import Groups
-from patent_mteb.patents.records import Citation, Patent, Relation, write_citations, write_patents, write_relations
+from patent_mteb.patents.records import Citation, Patent, Relation, write_records
 
 NUMBERS = (
     [f"US20130{number:05}A1" for number in range(1, 13)]
@@ -118,10 +118,12 @@ def test_given_families_reach_publications_without_a_record():
 
 def test_a_records_directory_is_read_as_a_whole(tmp_path):
     patents = [Patent("EP1000000A1", "a"), Patent("EP1000000B1", "b"), Patent("US6093011A", "c")]
-    write_patents(tmp_path / "patents" / "one.parquet", patents[:2])
-    write_patents(tmp_path / "patents" / "two.parquet", patents[2:])
-    write_citations(tmp_path / "citations" / "one.parquet", [Citation("EP1000000A1", "US6093011A")])
-    write_relations(tmp_path / "relations" / "one.parquet", [Relation("EP1000000B1", "EP1000000A1", "pre-grant")])
+    write_records(tmp_path / "patents" / "one.parquet", Patent, patents[:2])
+    write_records(tmp_path / "patents" / "two.parquet", Patent, patents[2:])
+    write_records(tmp_path / "citations" / "one.parquet", Citation, [Citation("EP1000000A1", "US6093011A")])
+    write_records(
+        tmp_path / "relations" / "one.parquet", Relation, [Relation("EP1000000B1", "EP1000000A1", "pre-grant")]
+    )
     write_families(tmp_path / "families.parquet", {"US6093011A": "X", "NL1010536C2": "X"})
     whole = read_collection(tmp_path)
     assert [patent.family_id for patent in whole.patents] == ["a", "b", "X"]

@@ -79,34 +79,34 @@ RELATIONS = [Relation("US2019012345A1", "JP1999123456", "priority"), Relation("U
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
 def test_round_trip(tmp_path, suffix):
     path = tmp_path / "below" / f"patents.{suffix}"
-    records.write_patents(path, [FULL, BARE])
-    assert records.read_patents(path) == [FULL, BARE]
-    assert records.read_patents(str(path)) == [FULL, BARE]
+    records.write_records(path, Patent, [FULL, BARE])
+    assert list(records.read_records(path, Patent)) == [FULL, BARE]
+    assert list(records.read_records(str(path), Patent)) == [FULL, BARE]
     path = tmp_path / f"citations.{suffix}"
-    records.write_citations(path, CITATIONS)
-    assert records.read_citations(path) == CITATIONS
+    records.write_records(path, Citation, CITATIONS)
+    assert list(records.read_records(path, Citation)) == CITATIONS
     path = tmp_path / f"relations.{suffix}"
-    records.write_relations(path, RELATIONS)
-    assert records.read_relations(path) == RELATIONS
+    records.write_records(path, Relation, RELATIONS)
+    assert list(records.read_records(path, Relation)) == RELATIONS
 
 
 def test_a_folder_of_parts_reads_as_one_file(tmp_path):
     folder = tmp_path / "patents"
-    records.write_patents(folder / "b.parquet", [FULL])
-    records.write_patents(folder / "a.jsonl", [BARE])
+    records.write_records(folder / "b.parquet", Patent, [FULL])
+    records.write_records(folder / "a.jsonl", Patent, [BARE])
     (folder / "c.jsonl.gz").write_bytes(
         gzip.compress(json.dumps({"publication_number": "CN9A", "family_id": "F9"}).encode())
     )
     (folder / "notes.txt").write_text("not a part")
-    assert records.read_patents(folder) == [BARE, FULL, Patent("CN9A", "F9")]
-    records.write_patents(folder / "d.parquet", [Patent("CN8A", "F9"), BARE])
+    assert list(records.read_records(folder, Patent)) == [BARE, FULL, Patent("CN9A", "F9")]
+    records.write_records(folder / "d.parquet", Patent, [Patent("CN8A", "F9"), BARE])
     with pytest.raises(
         DataError, match=r"d\.parquet, row 2: publication number 'EP1A1' occurs twice \(first in row 1 of a\.jsonl\)"
     ):
-        records.read_patents(folder)
+        list(records.read_records(folder, Patent))
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="contains no table of records"):
-        records.read_patents(tmp_path / "empty")
+        list(records.read_records(tmp_path / "empty", Patent))
 
 
 def test_a_packed_file_that_is_cut_off_is_named(tmp_path):
@@ -123,20 +123,20 @@ def test_a_packed_file_that_is_cut_off_is_named(tmp_path):
         with pytest.raises(
             DataError, match=rf"{name}\.jsonl\.gz.*(cut off|incomplete or corrupt|cannot be read|malformed|UTF-8)"
         ):
-            records.read_citations(path)
+            list(records.read_records(path, Citation))
 
 
 def test_files_of_the_first_version_are_read_and_of_a_later_one_refused(tmp_path):
     path = tmp_path / "c.parquet"
     first = pa.Table.from_pylist([{"citing": "A", "cited": "B", "category": "X", "origin": None}])
     pq.write_table(first, path)
-    assert records.read_citations(path) == [Citation("A", "B", "X")]
+    assert list(records.read_records(path, Citation)) == [Citation("A", "B", "X")]
     for version in (str(records.SCHEMA_VERSION + 1), "next"):
         pq.write_table(first.replace_schema_metadata({"patent_mteb.records": version}), path)
         with pytest.raises(
             DataError, match=f"c.parquet: the file has version {version} of the records.*Remedy: install a newer"
         ):
-            records.read_citations(path)
+            list(records.read_records(path, Citation))
 
 
 def test_tables_of_other_forms_are_sent_to_the_import(tmp_path):
@@ -147,52 +147,52 @@ def test_tables_of_other_forms_are_sent_to_the_import(tmp_path):
             DataError,
             match=rf"{name}: records are read from .*Remedy: make records of it: patent-mteb data import .*{name}",
         ):
-            records.read_patents(tmp_path / name)
+            list(records.read_records(tmp_path / name, Patent))
 
 
 def test_relations_are_of_a_known_kind(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text('{"number": "EP1A1", "related": "US1", "kind": "cousin"}\n')
     with pytest.raises(DataError, match=r"row 1: unknown relation 'cousin'.*member"):
-        records.read_relations(path)
+        list(records.read_records(path, Relation))
     path.write_text('{"number": "EP1A1", "related": "", "kind": "member"}\n')
     with pytest.raises(DataError, match=r"row 1: number or related is empty"):
-        records.read_relations(path)
+        list(records.read_records(path, Relation))
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
 def test_empty_files_give_no_records(tmp_path, suffix):
-    records.write_patents(tmp_path / f"p.{suffix}", [])
-    records.write_citations(tmp_path / f"c.{suffix}", [])
-    assert records.read_patents(tmp_path / f"p.{suffix}") == []
-    assert records.read_citations(tmp_path / f"c.{suffix}") == []
+    records.write_records(tmp_path / f"p.{suffix}", Patent, [])
+    records.write_records(tmp_path / f"c.{suffix}", Citation, [])
+    assert list(records.read_records(tmp_path / f"p.{suffix}", Patent)) == []
+    assert list(records.read_records(tmp_path / f"c.{suffix}", Citation)) == []
 
 
 def test_the_same_records_give_the_same_bytes(tmp_path):
     for name in ("a.jsonl", "b.jsonl", "a.parquet", "b.parquet"):
-        records.write_patents(tmp_path / name, [FULL, BARE])
+        records.write_records(tmp_path / name, Patent, [FULL, BARE])
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
 def test_schema_has_every_field_of_the_record_in_order():
-    assert records.PATENT_SCHEMA.names == [field.name for field in dataclasses.fields(Patent)]
-    assert records.CITATION_SCHEMA.names == [field.name for field in dataclasses.fields(Citation)]
+    assert records.SCHEMAS[Patent].names == [field.name for field in dataclasses.fields(Patent)]
+    assert records.SCHEMAS[Citation].names == [field.name for field in dataclasses.fields(Citation)]
     hints = typing.get_type_hints(Patent)
     for name, kind in {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}.items():
         assert hints[name] is kind
-        assert [part.name for part in records.PATENT_SCHEMA.field(name).type] == [
+        assert [part.name for part in records.SCHEMAS[Patent].field(name).type] == [
             part.name for part in dataclasses.fields(kind)
         ]
-    claim = records.PATENT_SCHEMA.field("claims").type.value_type
+    claim = records.SCHEMAS[Patent].field("claims").type.value_type
     assert [part.name for part in claim] == [part.name for part in dataclasses.fields(Claim)]
 
 
 def test_written_parquet_has_the_schema(tmp_path):
-    records.write_patents(tmp_path / "p.parquet", [FULL])
-    assert pq.read_schema(tmp_path / "p.parquet").equals(records.PATENT_SCHEMA)
-    records.write_citations(tmp_path / "c.parquet", CITATIONS)
-    assert pq.read_schema(tmp_path / "c.parquet").equals(records.CITATION_SCHEMA)
+    records.write_records(tmp_path / "p.parquet", Patent, [FULL])
+    assert pq.read_schema(tmp_path / "p.parquet").equals(records.SCHEMAS[Patent])
+    records.write_records(tmp_path / "c.parquet", Citation, CITATIONS)
+    assert pq.read_schema(tmp_path / "c.parquet").equals(records.SCHEMAS[Citation])
 
 
 def test_properties():
@@ -212,7 +212,7 @@ def test_fields_left_out_or_null_get_their_defaults(tmp_path):
     ]
     path = tmp_path / "p.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
-    first, second = records.read_patents(path)
+    first, second = list(records.read_records(path, Patent))
     assert [getattr(first, name) for name in ("title", "claims", "description", "application_date", "keywords")] == [
         "",
         (),
@@ -224,7 +224,7 @@ def test_fields_left_out_or_null_get_their_defaults(tmp_path):
 
     partial = pa.Table.from_pylist([{"publication_number": "A1", "family_id": "F", "title": None, "ipc": None}])
     pq.write_table(partial, tmp_path / "p.parquet")
-    read = records.read_patents(tmp_path / "p.parquet")
+    read = list(records.read_records(tmp_path / "p.parquet", Patent))
     assert (read[0].title, read[0].ipc) == ("", ())
 
 
@@ -258,7 +258,7 @@ def test_errors_name_file_row_and_remedy(tmp_path, lines, row, problem):
     path = tmp_path / "patents.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        records.read_patents(path)
+        list(records.read_records(path, Patent))
     assert caught.value.row == row
     assert caught.value.path == path
     assert caught.value.remedy
@@ -267,62 +267,62 @@ def test_errors_name_file_row_and_remedy(tmp_path, lines, row, problem):
 
 
 def test_missing_and_unreadable_files(tmp_path):
-    for reader in (records.read_patents, records.read_citations):
+    for kind in (Patent, Citation):
         with pytest.raises(DataError, match=r"none\.jsonl: the file is missing"):
-            reader(tmp_path / "none.jsonl")
+            list(records.read_records(tmp_path / "none.jsonl", kind))
         broken = tmp_path / "broken.parquet"
         broken.write_bytes(b"this is no parquet file")
         with pytest.raises(DataError, match="not a readable parquet file"):
-            reader(broken)
+            list(records.read_records(broken, kind))
 
 
 def test_citation_errors(tmp_path):
     path = tmp_path / "citations.jsonl"
     path.write_text(json.dumps({"citing": "A"}), encoding="utf-8")
     with pytest.raises(DataError, match=r"row 1: .*cited"):
-        records.read_citations(path)
+        list(records.read_records(path, Citation))
     path.write_text(json.dumps({"citing": "A", "cited": "B", "kind": "X"}), encoding="utf-8")
     with pytest.raises(DataError, match=r"row 1: .*kind"):
-        records.read_citations(path)
+        list(records.read_records(path, Citation))
 
 
 @pytest.mark.parametrize(
-    ("line", "reader"),
+    ("line", "kind"),
     [
-        (b'{"publication_number": "A\xff", "family_id": "F"}', records.read_patents),
-        (json.dumps(GOOD | {"ipc": [1, 2]}).encode(), records.read_patents),
-        (json.dumps(GOOD | {"title": ["a"]}).encode(), records.read_patents),
-        (json.dumps(GOOD | {"claims": [{"number": 1, "text": None}]}).encode(), records.read_patents),
+        (b'{"publication_number": "A\xff", "family_id": "F"}', Patent),
+        (json.dumps(GOOD | {"ipc": [1, 2]}).encode(), Patent),
+        (json.dumps(GOOD | {"title": ["a"]}).encode(), Patent),
+        (json.dumps(GOOD | {"claims": [{"number": 1, "text": None}]}).encode(), Patent),
         (
             json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(),
-            records.read_patents,
+            Patent,
         ),
-        (json.dumps(GOOD | {"description": {"background": 5}}).encode(), records.read_patents),
-        (json.dumps(GOOD | {"application_date": 20190101}).encode(), records.read_patents),
-        (b'{"citing": 5, "cited": "B"}', records.read_citations),
-        (b'{"citing": "", "cited": "B"}', records.read_citations),
-        (b'{"citing": "A", "cited": "B", "claims": [1, true]}', records.read_citations),
-        (b'{"citing": "A", "cited": "B", "claims": [1.0]}', records.read_citations),
-        (b'{"citing": "A", "cited": "B", "claims": [4294967296]}', records.read_citations),
-        (b'{"citing": "A", "cited": "B", "passages": "page 4"}', records.read_citations),
-        (b'{"citing": "A", "cited": "B", "date": "2019-01"}', records.read_citations),
-        (json.dumps(GOOD | {"translations": [{"title": "x"}]}).encode(), records.read_patents),
-        (json.dumps(GOOD | {"translations": [None]}).encode(), records.read_patents),
-        (json.dumps(GOOD | {"languages": {"titel": "de"}}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"description": {"background": 5}}).encode(), Patent),
+        (json.dumps(GOOD | {"application_date": 20190101}).encode(), Patent),
+        (b'{"citing": 5, "cited": "B"}', Citation),
+        (b'{"citing": "", "cited": "B"}', Citation),
+        (b'{"citing": "A", "cited": "B", "claims": [1, true]}', Citation),
+        (b'{"citing": "A", "cited": "B", "claims": [1.0]}', Citation),
+        (b'{"citing": "A", "cited": "B", "claims": [4294967296]}', Citation),
+        (b'{"citing": "A", "cited": "B", "passages": "page 4"}', Citation),
+        (b'{"citing": "A", "cited": "B", "date": "2019-01"}', Citation),
+        (json.dumps(GOOD | {"translations": [{"title": "x"}]}).encode(), Patent),
+        (json.dumps(GOOD | {"translations": [None]}).encode(), Patent),
+        (json.dumps(GOOD | {"languages": {"titel": "de"}}).encode(), Patent),
     ],
 )
-def test_wrong_types_deep_inside_a_record(tmp_path, line, reader):
+def test_wrong_types_deep_inside_a_record(tmp_path, line, kind):
     path = tmp_path / "records.jsonl"
     path.write_bytes(line)
     with pytest.raises(DataError, match=r"row 1"):
-        reader(path)
+        list(records.read_records(path, kind))
 
 
 def test_rows_count_the_lines_of_the_file(tmp_path):
     path = tmp_path / "patents.jsonl"
     path.write_text(json.dumps(GOOD) + "\n\n\n" + json.dumps(GOOD), encoding="utf-8")
     with pytest.raises(DataError, match=r"row 4: .*first in row 1"):
-        records.read_patents(path)
+        list(records.read_records(path, Patent))
 
 
 @dataclasses.dataclass(frozen=True)

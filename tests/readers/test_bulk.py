@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from patent_mteb.patents.records import read_citations, read_patents, read_relations
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import READERS, tables
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.records_directory import read_accounts
@@ -86,9 +86,9 @@ def test_a_killed_import_of_full_texts_ends_in_the_same_bytes(tmp_path):
     assert len([name for name in written(root) if name.startswith("set-aside/")]) == WEEKS * EACH // 50
     good = WEEKS * EACH - WEEKS * EACH // 50
     assert (
-        len(read_patents(root / "patents"))
-        == len(read_citations(root / "citations"))
-        == len(read_relations(root / "relations"))
+        len(list(read_records(root / "patents", Patent)))
+        == len(list(read_records(root / "citations", Citation)))
+        == len(list(read_records(root / "relations", Relation)))
         == good
     )
 

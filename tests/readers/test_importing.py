@@ -16,10 +16,10 @@ import pytest
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import read_citations, read_patents, read_relations
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import READERS, recognise
 from patent_mteb.readers.importing import Work, import_files
-from patent_mteb.readers.records_directory import ADDED, CONFLICTS, JOINED, REPEATED, Account, Tally, read_accounts
+from patent_mteb.readers.records_directory import ADDED, CONFLICTS, JOINED, REPEATED, Tally, read_accounts
 
 
 def table(path, rows, header=("publication_number", "title", "cites", "family members")):
@@ -37,7 +37,7 @@ def rows_of(first, last):
 
 
 def titles(root):
-    return {patent.publication_number: patent.title for patent in read_patents(root / "patents")}
+    return {patent.publication_number: patent.title for patent in read_records(root / "patents", Patent)}
 
 
 def written(root):
@@ -51,14 +51,10 @@ def test_each_input_gives_one_part_of_each_kind(tmp_path):
         {"patents": 39, "citations": 78, "relations": 39},
         {"patents": 10, "citations": 20, "relations": 10},
     ]
-    for kind, read, expected in (
-        ("patents", read_patents, 49),
-        ("citations", read_citations, 98),
-        ("relations", read_relations, 49),
-    ):
-        assert len(list((tmp_path / "root" / kind).iterdir())) == 2
-        assert len(read(tmp_path / "root" / kind)) == expected
-    assert {relation.kind for relation in read_relations(tmp_path / "root" / "relations")} == {"member"}
+    for name, kind, expected in (("patents", Patent, 49), ("citations", Citation, 98), ("relations", Relation, 49)):
+        assert len(list((tmp_path / "root" / name).iterdir())) == 2
+        assert len(list(read_records(tmp_path / "root" / name, kind))) == expected
+    assert {relation.kind for relation in read_records(tmp_path / "root" / "relations", Relation)} == {"member"}
 
 
 def test_a_finished_part_is_not_made_again_and_a_changed_input_replaces_its_own(tmp_path):
@@ -216,12 +212,6 @@ def test_a_killed_import_continues(tmp_path):
     assert kept.items() <= written(root).items()
 
 
-def test_repeats_of_earlier_versions_are_known():
-    for reason in (REPEATED, "the publication number stands in an input that was imported before"):
-        assert Account("a.csv", "table", "a", 1, left_out={reason: Tally(1)}).lost_records
-    assert not Account("a.csv", "table", "a", 1, left_out={"no publication number": Tally(1)}).lost_records
-
-
 def csv_of(path, header, *rows):
     return table(path, rows, header)
 
@@ -248,7 +238,7 @@ def test_a_later_table_adds_to_earlier_records_and_corrects_them(tmp_path):
     import_files([first], root)
     import_files([labels], root)
     _, _, third = import_files([first, labels, texts], root).accounts
-    one, two, three, four = read_patents(root / "patents")
+    one, two, three, four = list(read_records(root / "patents", Patent))
     assert (one.title, one.abstract, one.family_id) == ("Pump, corrected", "A pump.", "F1")
     assert [[label.coarse for label in patent.labels] for patent in (one, two, three, four)] == [
         ["Flow", "Heat"], ["Heat"], [], ["Heat"],
@@ -273,7 +263,7 @@ def test_a_corrected_label_table_replaces_its_labels(tmp_path):
     import_files([first, labels], root)
     csv_of(labels, ("publication_number", "topic"), ("US7000001B2", "Flow"))
     import_files([labels], root)
-    (one,) = read_patents(root / "patents")
+    (one,) = list(read_records(root / "patents", Patent))
     assert [label.coarse for label in one.labels] == ["Flow"] and one.title == "Pump"
 
 
@@ -301,7 +291,7 @@ def test_an_interrupted_join_gives_the_same(tmp_path, monkeypatch):
         import_files([first, *more], tmp_path / "root")
     import_files([first, *more], tmp_path / "root")
     for name in ("whole", "root"):
-        one, two = read_patents(tmp_path / name / "patents")
+        one, two = list(read_records(tmp_path / name / "patents", Patent))
         assert (one.title, [label.coarse for label in one.labels], two.title) == ("c", ["b", "c"], "Seal")
     assert [one.notes for one in read_accounts(tmp_path / "root").values()] == [
         one.notes for one in read_accounts(tmp_path / "whole").values()

@@ -6,7 +6,7 @@ from messy_tables import CASES, Case
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.families import family_ids
-from patent_mteb.patents.records import read_citations, read_patents, read_relations
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.records_directory import read_accounts
@@ -16,8 +16,11 @@ HARMLESS = ("columns read", "columns of the map that are missing", "no family")
 
 def records(root):
     """What the records of a directory hold, in the words of ``Case.gives``."""
-    patents = read_patents(root / "patents")
-    citations, relations = read_citations(root / "citations"), read_relations(root / "relations")
+    patents = list(read_records(root / "patents", Patent))
+    citations, relations = (
+        list(read_records(root / "citations", Citation)),
+        list(read_records(root / "relations", Relation)),
+    )
     families = list(family_ids(patents, relations, definition="joined").items())
     own = {one.publication_number for one in patents}
     named = [family for number, family in families if number in own]

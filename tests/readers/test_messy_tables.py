@@ -4,7 +4,7 @@ import pytest
 from messy_tables import HEADER, NUMBERS, ROWS, TWO_ROWS, book, merged, text, with_column
 
 from patent_mteb import cli
-from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import Note, Skipped, recognise
 from patent_mteb.readers.columns import parse_map
 from patent_mteb.readers.tables import read_table
@@ -127,8 +127,8 @@ def test_a_second_map_keeps_what_the_first_gave(tmp_path):
     for name in ("patents", "forward", "patents"):
         words = ["data", "import", str(tmp_path / f"{name}.toml"), str(tmp_path / "t.csv"), "--out", str(root)]
         assert cli.main(words) == 0
-    assert [one.title for one in read_patents(root / "patents")] == ["Pump"]
-    assert [one.citing for one in read_citations(root / "citations")] == ["US9500001B2", "US9500002B2"]
+    assert [one.title for one in read_records(root / "patents", Patent)] == ["Pump"]
+    assert [one.citing for one in read_records(root / "citations", Citation)] == ["US9500001B2", "US9500002B2"]
 
 
 # What a column is taken for

@@ -12,7 +12,7 @@ import tracemalloc
 import pytest
 from bulk_counts import BULK, plain
 
-from patent_mteb.patents.records import Citation, Patent, Relation, read_patents
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import ops, xml
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Skipped
@@ -41,7 +41,7 @@ def test_answers_with_texts_join_the_record_of_their_number(tmp_path):
     records = []
     for order in (names, names[::-1]):
         import_files([BULK / "more" / "ops" / name for name in order], tmp_path / order[0])
-        records.append({one.publication_number: one for one in read_patents(tmp_path / order[0] / "patents")})
+        records.append({one.publication_number: one for one in read_records(tmp_path / order[0] / "patents", Patent)})
     first, second = (found["EP1000000A1"] for found in records)
     assert first == second
     assert (first.title, first.family_id) == (

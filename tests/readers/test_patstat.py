@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
+from patent_mteb.patents.records import Citation, Patent, Relation, read_records
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import Skipped
@@ -150,8 +150,9 @@ def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
             archive.write(path, path.name)
     done = import_files([zips], tmp_path / "zipped")
     assert not done.unknown
-    for kind, read_all in (("patents", read_patents), ("citations", read_citations), ("relations", read_relations)):
-        assert list(read_all(tmp_path / "zipped" / kind)) == list(read_all(tmp_path / "unpacked" / kind)) != []
+    for name, kind in (("patents", Patent), ("citations", Citation), ("relations", Relation)):
+        zipped, unpacked = (list(read_records(tmp_path / place / name, kind)) for place in ("zipped", "unpacked"))
+        assert zipped == unpacked != []
     whole = (zips / "tls211_part01.zip").read_bytes()
     for content, said in (
         (whole[: len(whole) // 2], "not a complete zip file"),

@@ -10,7 +10,7 @@ import pytest
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import read_citations, read_patents
+from patent_mteb.patents.records import Citation, Patent, read_records
 from patent_mteb.readers import records_directory
 from patent_mteb.readers.importing import import_files, remove
 from patent_mteb.readers.records_directory import REMOVED, read_accounts
@@ -31,11 +31,13 @@ def root(tmp_path):
 
 
 def titles(root):
-    return {one.publication_number: one.title for one in read_patents(root / "patents")}
+    return {one.publication_number: one.title for one in read_records(root / "patents", Patent)}
 
 
 def topics(root):
-    return {one.publication_number: [label.coarse for label in one.labels] for one in read_patents(root / "patents")}
+    return {
+        one.publication_number: [label.coarse for label in one.labels] for one in read_records(root / "patents", Patent)
+    }
 
 
 def test_a_removed_input_takes_what_it_joined_and_leaves_what_others_gave(root, tmp_path):
@@ -46,7 +48,7 @@ def test_a_removed_input_takes_what_it_joined_and_leaves_what_others_gave(root, 
     (gone,) = remove([str(tmp_path / "list.csv")], root)
     assert gone.records == {"patents": 2, "citations": 3, "relations": 0}
     assert gone.kept == {"US7000002B2"}, "the other list has it too"
-    assert titles(root) == {"US7000002B2": "Gasket"} and not read_citations(root / "citations")
+    assert titles(root) == {"US7000002B2": "Gasket"} and not list(read_records(root / "citations", Citation))
     assert [Path(one.path).name for one in read_accounts(root).values()] == ["other.csv"]
 
 
@@ -54,7 +56,7 @@ def test_removed_publications_stay_out_of_later_imports(root, tmp_path):
     (gone,) = remove(["US 7,000,002 B2"], root)
     assert gone.records == {"patents": 1, "citations": 2, "relations": 0}
     assert titles(root) == {"US7000001B2": "Pump", "US7000003B2": ""}
-    assert [one.cited for one in read_citations(root / "citations")] == ["US6000001B2"]
+    assert [one.cited for one in read_records(root / "citations", Citation)] == ["US6000001B2"]
     (tmp_path / "list.csv").write_text(LIST.replace("Pump", "Rotor"))
     import_files([tmp_path / "list.csv"], root)
     assert titles(root) == {"US7000001B2": "Rotor", "US7000003B2": ""}
@@ -129,7 +131,7 @@ def test_an_interrupted_removal_is_finished_by_the_next_command(root, tmp_path, 
     if any(one.path.endswith("list.csv") for one in read_accounts(root).values()):
         remove(["list.csv"], root)
     assert titles(root) == {"US7000001B2": "", "US7000002B2": "Gasket", "US7000003B2": ""}
-    assert not read_citations(root / "citations")
+    assert not list(read_records(root / "citations", Citation))
 
 
 GUESSED = "Alpha,Title,Family\nUS7000001B2,Pump,5\nUS7000002B2,Seal,4\n"

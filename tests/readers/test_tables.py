@@ -11,7 +11,7 @@ from patent_mteb import cli, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.numbers import read_number
-from patent_mteb.patents.records import Citation, Claim, Label, Patent, Relation, read_patents
+from patent_mteb.patents.records import Citation, Claim, Label, Patent, Relation, read_records
 from patent_mteb.readers import READERS, Note, Skipped, reader_named, recognise
 from patent_mteb.readers.columns import parse_map
 from patent_mteb.readers.records_directory import read_accounts
@@ -416,7 +416,7 @@ def test_another_map_reads_the_file_again(tmp_path):
     for title in ("A", "B"):
         (tmp_path / "m.toml").write_text(f"[fields]\npublication_number = 'No'\ntitle = '{title}'\n")
         assert cli.main(["data", "import", str(tmp_path / "m.toml"), str(tmp_path / "t.csv"), "--out", str(root)]) == 0
-    assert [one.title for one in read_patents(root / "patents")] == ["second"]
+    assert [one.title for one in read_records(root / "patents", Patent)] == ["second"]
     assert len(read_accounts(root)) == 1
 
 

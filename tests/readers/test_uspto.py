@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from bulk_counts import BULK, plain, raw_documents
 
-from patent_mteb.patents.ipc import subclass
+from patent_mteb.patents import ipc
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import uspto
@@ -38,7 +38,7 @@ def test_claims_with_marked_references_are_dependent():
         if path.name == WITHOUT_MARKED_REFERENCES:
             said = path.read_bytes().count(b" of claim ")
         assert dependent == (said if patents else 0), path.name
-        assert all(subclass(code) for patent in patents for code in patent.ipc)
+        assert all(ipc.at(code, "subclass") for patent in patents for code in patent.ipc)
 
 
 def every(kind, reader=UTILITY):
@@ -67,7 +67,7 @@ def test_texts_codes_and_citations_agree_with_another_parser():
         assert letters(patent.abstract).startswith(letters(row["abstract"]))
         theirs = row["claims"].replace("1-18. (canceled)", "")
         assert letters("".join(f"{claim.number} {claim.text}" for claim in patent.claims)).startswith(letters(theirs))
-        assert {subclass(one) for one in patent.ipc} == {subclass(one) for one in row["ipc"]}
+        assert set(ipc.codes_at(patent.ipc, "subclass").codes) == set(ipc.codes_at(row["ipc"], "subclass").codes)
         assert cited[patent.publication_number] + repeated[patent.publication_number] == len(row["cites"])
     assert compared == 16
 

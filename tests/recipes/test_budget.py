@@ -7,7 +7,7 @@ import pytest
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.memory import portion
-from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 
 
 def _enough(recipe: str, publications: int) -> float:
@@ -41,8 +41,8 @@ def test_a_budget_that_is_enough_bounds_the_blocks():
 )
 def test_the_command_refuses_and_writes_nothing(words, tmp_path, capsys):
     patents, citations = sample.load()
-    write_patents(tmp_path / "records" / "patents.parquet", patents[:50])
-    write_citations(tmp_path / "records" / "citations.parquet", citations[:50])
+    write_records(tmp_path / "records" / "patents.parquet", Patent, patents[:50])
+    write_records(tmp_path / "records" / "citations.parquet", Citation, citations[:50])
     assert cli.main([*words, str(tmp_path / "records"), str(tmp_path / "root"), "--memory", "0.1"]) == 2
     assert "50 publications takes about 0.5 GB of memory, and 0.1 GB are allowed" in " ".join(
         capsys.readouterr().err.split()

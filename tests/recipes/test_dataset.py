@@ -10,7 +10,7 @@ from small_patents import world
 
 from patent_mteb import cli, recipes
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import read_patents, write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, read_records, write_records
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.dataset import Identity
 
@@ -41,8 +41,11 @@ def test_the_record_is_what_hashlib_and_pyarrow_say(tmp_path):
 def test_the_input_hash_is_of_the_records_and_not_of_their_files(tmp_path):
     patents, citations = world(20)
     for form in ("jsonl", "parquet"):
-        write_patents(tmp_path / f"p.{form}", patents)
-    hashes = {dataset.input_hash(read_patents(tmp_path / f"p.{form}"), citations) for form in ("jsonl", "parquet")}
+        write_records(tmp_path / f"p.{form}", Patent, patents)
+    hashes = {
+        dataset.input_hash(list(read_records(tmp_path / f"p.{form}", Patent)), citations)
+        for form in ("jsonl", "parquet")
+    }
     assert hashes == {dataset.input_hash(patents, citations)}
     changed = [replace(patents[0], title="Another"), *patents[1:]]
     assert (
@@ -53,8 +56,8 @@ def test_the_input_hash_is_of_the_records_and_not_of_their_files(tmp_path):
 
 def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
     patents, citations = world()
-    write_patents(tmp_path / "p.parquet", patents)
-    write_citations(tmp_path / "c.parquet", citations)
+    write_records(tmp_path / "p.parquet", Patent, patents)
+    write_records(tmp_path / "c.parquet", Citation, citations)
     root = tmp_path / "my pumps"
 
     def build(*more):

@@ -16,7 +16,7 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import joined_families
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.on_disk import stored
-from patent_mteb.patents.records import Citation, Patent, write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.recipes import Common, prepare
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
@@ -229,8 +229,8 @@ def test_the_sample_has_families_that_nothing_joins(tmp_path):
 def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
     """Families with members that have no record: a citation of the member finds the record, where asked."""
     records, root = tmp_path / "records", tmp_path / "root"
-    write_patents(records / "patents/one.parquet", TEN_PATENTS)
-    write_citations(records / "citations/one.parquet", [Citation("US1A", "EP7777777A1")])
+    write_records(records / "patents/one.parquet", Patent, TEN_PATENTS)
+    write_records(records / "citations/one.parquet", Citation, [Citation("US1A", "EP7777777A1")])
     write_families(
         records / "families.parquet",
         {**{one.publication_number: one.family_id for one in TEN_PATENTS}, "EP7777777A1": "F7"},
@@ -242,13 +242,13 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
         and "differs from the paper: citations find also another member" in printed
     )
     assert read_beir(root / "WIPO-AT").qrels == {query: {"BR7A": 1} for query in ("US1A", "JP1A")}
-    write_patents(tmp_path / "patents.jsonl", TEN_PATENTS)
+    write_records(tmp_path / "patents.jsonl", Patent, TEN_PATENTS)
     assert cli.main(["data", "build", "wipo_at", str(tmp_path / "patents.jsonl"), str(tmp_path / "labels")]) == 0
     assert (
         not (tmp_path / "labels/WIPO-AT/corpus.jsonl").exists()
         and (tmp_path / "labels/WIPO-AT/labels/Emerging.parquet").exists()
     )
-    write_citations(tmp_path / "citations.jsonl", TEN_CITATIONS)
+    write_records(tmp_path / "citations.jsonl", Citation, TEN_CITATIONS)
     pair = [str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.jsonl")]
     assert cli.main(["data", "build", "wipo_at", *pair, "--out", str(tmp_path / "out")]) == 0
     assert len(read_beir(tmp_path / "out/WIPO-AT").queries) == 5

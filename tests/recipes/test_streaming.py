@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from patent_mteb import files, recipes, sample
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.on_disk import DiskList, stored
-from patent_mteb.patents.records import Patent, write_citations, write_patents
+from patent_mteb.patents.records import Citation, Patent, write_records
 from patent_mteb.recipes.dapfam import keywords_of
 from patent_mteb.recipes.parameters import settings_of, written
 
@@ -43,8 +43,8 @@ def records(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     patents, citations = sample.load()
     for number in range(2):
-        write_patents(folder / f"patents/{number}.parquet", patents[:_PATENTS][number::2])
-        write_citations(folder / f"citations/{number}.jsonl", citations[number::2])
+        write_records(folder / f"patents/{number}.parquet", Patent, patents[:_PATENTS][number::2])
+        write_records(folder / f"citations/{number}.jsonl", Citation, citations[number::2])
     return folder
 
 

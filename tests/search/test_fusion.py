@@ -10,7 +10,7 @@ from search_calls import METADATA, corpus_of, left_out, ranking, run_of
 from small_data import HashEncoder
 
 from patent_mteb.errors import ModelError
-from patent_mteb.identity import compose_meta, describe
+from patent_mteb.identity import compose_meta
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
@@ -327,8 +327,8 @@ def test_every_setting_has_its_own_identity():
     assert metas[7].name == "hybrid/rrf-60-bm25-dapfam+hash-encoder"
     assert metas[10].name == "hybrid/linear-0.5-bm25-dapfam+passages-4-avgP-hash-encoder"
     assert metas[12].name == "hybrid/linear-0.5-hybrid-linear-0.5-bm25-bm25s+hash-encoder+hash-encoder"
-    assert "alpha=0.7" in describe(metas[1])
-    assert "k1=1.2" in describe(metas[1])
+    assert metas[1].experiment_kwargs["alpha"] == 0.7
+    assert metas[1].experiment_kwargs["parts"][0]["k1"] == 1.2
     json.dumps(metas[11].to_dict(), default=str)
     deep = metas[0]
     for _ in range(12):

@@ -14,7 +14,7 @@ from patentmap_folder import ABS, BY_NAME, CLM, IPC, contents, gold, run, views,
 from search_calls import corpus_of, ranking, run_of
 from small_patents import Words, evaluate
 
-from patent_mteb.errors import AccessError, DataError, ModelError
+from patent_mteb.errors import AccessError, DataError
 from patent_mteb.models.variants import reads_section_tags, with_section_tags
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.search.cache import Cached
@@ -203,15 +203,11 @@ def test_winning_sections_are_those_of_a_loop_and_ties_go_by_document():
 
 def test_section_tags_are_part_of_the_identity():
     plain = Words()
-    tagged, untagged = with_section_tags(plain), with_section_tags(plain, False)
-    names = {model.mteb_model_meta.experiment_name for model in (plain, tagged, untagged)}
-    assert len(names) == 3
-    assert [reads_section_tags(model.mteb_model_meta) for model in (plain, tagged, untagged)] == [False, True, False]
+    tagged = with_section_tags(plain)
+    assert plain.mteb_model_meta.experiment_name != tagged.mteb_model_meta.experiment_name
+    assert [reads_section_tags(model.mteb_model_meta) for model in (plain, tagged)] == [False, True]
     assert tagged.seen is plain.seen
-    ours = Words("ZoeYou/PatentMap-V0-SecPair-Claim")
-    assert reads_section_tags(ours.mteb_model_meta)
-    with pytest.raises(ModelError, match="trained with section tags"):
-        with_section_tags(ours, False)
+    assert reads_section_tags(Words("ZoeYou/PatentMap-V0-SecPair-Claim").mteb_model_meta)
 
 
 @pytest.mark.slow

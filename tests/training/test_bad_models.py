@@ -22,7 +22,7 @@ from patent_mteb.training.bases import load_base, stored_type, unit, vectors_of,
 from patent_mteb.training.corpus import read_corpus
 from patent_mteb.training.geometry_log import GeometryLog
 from patent_mteb.training.jobs import train
-from patent_mteb.training.late import _open
+from patent_mteb.training.model_kinds import open_base
 from patent_mteb.training.preparing import Dense
 from patent_mteb.training.recipes import Settings
 from patent_mteb.training.running import _StopIfNotFinite
@@ -244,7 +244,7 @@ def test_types_of_files(bert, tmp_path):
     late = write_late(tmp_path / "late", length=24)
     assert stored_type(str(stored_in(late, tmp_path / "half", torch.float16))) == "float16"
     asked = job("colbert-contrastive", str(tmp_path / "half"), tmp_path / "run")
-    assert {weight.dtype for weight in _open(asked.base, asked).parameters()} == {torch.float32}
+    assert {weight.dtype for weight in open_base(asked.base, asked).parameters()} == {torch.float32}
     pickled = tmp_path / "pickled"
     pickled.mkdir()
     (pickled / "config.json").write_text(json.dumps({"torch_dtype": "bfloat16"}))

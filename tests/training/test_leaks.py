@@ -16,7 +16,7 @@ import pytest
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
 from patent_mteb.patents.families import family_ids
-from patent_mteb.patents.records import write_patents
+from patent_mteb.patents.records import Patent, write_records
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.patenteb import SAMPLE
 from patent_mteb.recipes.patenteb.families import PAPER
@@ -248,7 +248,7 @@ def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp
     paper's.
     """
     monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
-    write_patents(tmp_path / "sample" / "patents.parquet", list(corpus.patents)[:40])
+    write_records(tmp_path / "sample" / "patents.parquet", Patent, list(corpus.patents)[:40])
     own = read_corpus(tmp_path / "sample")
     assert own.name == corpus.name == "sample"
     assert "WIPO-AT" in present(own)[1] and present(corpus)[1] == []

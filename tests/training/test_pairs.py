@@ -132,7 +132,7 @@ def test_sections_of_patentmap_without_what_appendix_a_removes():
 
 def test_ipc_match_shares_the_very_list(corpus):
     codes = {
-        patent.publication_number: frozenset(pairs.ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes)
+        patent.publication_number: frozenset(pairs.ipc.codes_at(patent.ipc, "subgroup").codes)
         for patent in corpus.patents
     }
     found = list(pairs.ipc_matched(corpus, "train", Counter()))

@@ -252,8 +252,8 @@ def _lower(text: str) -> str:
 def _readable(codes: Iterable[str]) -> list[str]:
     """Return the distinct normalised codes of class level or below, in order."""
     codes = list(codes)
-    unusable = set(ipc.codes_at(codes, "ipc3", errors="skip").unusable)
-    return list(dict.fromkeys(ipc.normalise(code) for code in codes if code not in unusable))
+    unusable = set(ipc.codes_at(codes, "ipc3").unusable)
+    return list(dict.fromkeys(str(ipc.parse(code)) for code in codes if code not in unusable))
 
 
 def _sorted(members: Sequence[Patent]) -> list[Patent]:
@@ -308,7 +308,7 @@ def _family(
     representative = _representative(members, require)
     assert representative is not None
     codes = _readable(code for patent in members for code in patent.ipc)
-    classes = Counter(map(ipc.ipc3, codes))
+    classes = Counter(ipc.at(code, "ipc3") for code in codes)
     text = known.record(representative.publication_number)
     claims = (claim for claim in text.claims if claim.number)
     claim = min(claims, key=lambda claim: claim.number, default=Claim(1, "")).text
