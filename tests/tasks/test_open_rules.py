@@ -12,7 +12,7 @@ from patent_mteb.experiments import editions
 from patent_mteb.models import bm25
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation, Claim
-from patent_mteb.recipes.open_us import _ancestors
+from patent_mteb.recipes.open_us import ancestors
 from patent_mteb.tasks import catalogue
 
 
@@ -61,8 +61,8 @@ def test_documents_of_a_parent_claim_are_unjudged_for_its_dependents(built):
 
 
 def test_ancestors_are_found_over_several_parents_and_in_a_circle():
-    assert _ancestors({1: (), 2: (1,), 3: (1,), 4: (2, 3)}, 4) == {1, 2, 3}
-    assert _ancestors({1: (2,), 2: (1,)}, 1) == {2}
+    assert ancestors({1: (), 2: (1,), 3: (1,), 4: (2, 3)}, 4) == {1, 2, 3}
+    assert ancestors({1: (2,), 2: (1,)}, 1) == {2}
 
 
 def test_rejections_by_statute_are_slices(built):
