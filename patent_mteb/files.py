@@ -64,8 +64,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-        if _is_leftover(left, _PARTIAL_NAME):
-            left.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what cannot be removed does not stop this writer
+            if _is_leftover(left, _PARTIAL_NAME):
+                left.unlink()
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:
         yield partial

@@ -58,6 +58,7 @@ class Chart:
     geometry: bool = False  # data takes the geometries of the benchmark
     part: str = ""  # the slice of a row, made from its columns; the 95% interval of its score is drawn
     arguments: Mapping[str, Any] = field(default_factory=dict)  # further ones of draw
+    options: Callable[[BenchmarkView], Mapping[str, Any]] | None = None  # further ones that depend on the benchmark
     note: str = ""  # explains the chart on the page
 
     def shows(self, frame: pl.DataFrame) -> bool:
@@ -326,10 +327,17 @@ def retained(view: BenchmarkView) -> pl.DataFrame:
     return truncation(view).with_columns(value=100 * pl.col("value") / whole).drop_nulls()
 
 
-_NAMED: dict[str, Callable[..., Any]] = {**vars(series), **vars(geometries), **globals()}
-_ROWS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(series), **vars(geometries), **globals()}
+
+
+def _chart(name: str, row: dict[str, Any]) -> Chart:
+    functions: dict[str, Any] = {key: _FUNCTIONS[row[key]] for key in ("data", "options") if key in row}
+    if "draw" in row:
+        functions["draw"] = getattr(draw, row["draw"])
+    return Chart(name, **row | functions)
+
+
 CHARTS = tuple(
-    Chart(name, **row | {"data": _NAMED[row["data"]], "draw": getattr(draw, row["draw"]) if "draw" in row else None})
-    for name, row in _ROWS.items()
+    _chart(name, row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 )
 """In the order of the page."""

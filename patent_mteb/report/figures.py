@@ -14,7 +14,7 @@ import polars.selectors as cs
 
 from patent_mteb.files import replacing, write_text
 from patent_mteb.report.cells import short, slug
-from patent_mteb.report.charts import CHARTS, Chart, section_options
+from patent_mteb.report.charts import CHARTS, Chart
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.series import model_names
 from patent_mteb.report.statistics import Statistics
@@ -131,8 +131,8 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) ->
     known = {"title": title, "measure": measure, "label": label, "log": chart.log, "lower": chart.lower}
     arguments = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
     name = slug(view.data_source.name, view.name, chart.name, value)
-    more = section_options(view) if chart.name == "sections" else chart.arguments
-    return Plot(name, draw(frame, **(arguments | dict(more))))
+    arguments |= chart.options(view) if chart.options else chart.arguments
+    return Plot(name, draw(frame, **arguments))
 
 
 @styled

@@ -160,8 +160,7 @@ def result_row(result: Result) -> dict[str, Any]:
 
 def _effort(result: Result) -> dict[str, float | int | None]:
     """Return the recorded effort of a reranker or a scored run; no seconds if some pairs were scored before."""
-    said = result.evidence.get("effort")
-    known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if is_amount(value)}
+    known = {name: value for name, value in part_of(result.evidence, "effort").items() if is_amount(value)}
     queries = result.scores.get("n_queries")
     tokens = [known[name] for name in ("input_tokens", "output_tokens") if name in known]
     timed = queries and "seconds" in known and not known.get("kept_pairs")

@@ -275,9 +275,9 @@ class DAPFAMRetrieval(PatentRetrieval):
     def _set_source(self, source: Source) -> None:
         super()._set_source(source)
         if domain := self.pair.domain:  # the task on all relations has the same queries and documents
-            every = self.metadata.name.partition(".limit")[0].replace(f"{domain}Retrieval", "Retrieval")
-            whole = (*getattr(self.metadata, "whole", ()), every)
-            self.metadata = self.metadata.model_copy(update={"whole": whole})
+            unlimited = getattr(self.metadata, "whole", ())
+            every = (*unlimited, self.metadata.name)[0].replace(f"{domain}Retrieval", "Retrieval")
+            self.metadata = self.metadata.model_copy(update={"whole": (*unlimited, every)})
 
     def load_tables(self) -> RetrievalTables:
         tables = read_tables(self.source)
