@@ -39,7 +39,15 @@ from patent_mteb.search.memory_cache import RankingCache
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.timing import phase
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_encoder, is_plain, parts, slices_of
+from patent_mteb.search.vectors import (
+    as_tensor,
+    checked_vectors,
+    is_encoder,
+    is_plain,
+    joined,
+    parts,
+    slices_of,
+)
 from patent_mteb.store.batches import as_array
 
 if TYPE_CHECKING:
@@ -153,17 +161,18 @@ class DenseSearch(ArraySearch):
                 self._rank_by_model(best, queries, vectors, block.select(slice(start, start + count)))
                 start += count
             return
-        theirs = joined([queries], kind)
         if block.allowed is not None:
-            add_pairs(best, theirs, joined(chunks, kind), block.numbers, block.allowed > block.hidden)
+            pairs = block.allowed > block.hidden
+            add_pairs(best, joined([queries], kind), joined(chunks, kind), block.numbers, pairs)
         elif block.dates is None:
-            add_nearest(best, theirs, joined(chunks, kind), block.numbers, block.hidden)
+            add_nearest(best, queries, joined(chunks, kind), block.numbers, block.hidden, kind=kind)
         else:  # in the order by date, the documents that a query may see are a prefix
             days, limits = block.dates
             by_day = np.argsort(days, kind="stable")
             seen = np.searchsorted(days[by_day], limits, side="left")
             ours = joined(chunks, kind, np.argsort(by_day))
-            add_nearest(best, theirs, ours, block.numbers[by_day], block.hidden[:, by_day], seen=seen)
+            hidden = block.hidden[:, by_day]
+            add_nearest(best, queries, ours, block.numbers[by_day], hidden, seen=seen, kind=kind)
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
         """``cosine`` or ``dot``, the closer one, if that is the model's similarity on some vectors; else None."""
@@ -235,23 +244,6 @@ def _digests(queries: Any, hidden: Any) -> list[str]:
     pairs = zip(hidden.indptr, hidden.indptr[1:], strict=False)
     unseen = (hidden.indices[start:end].tobytes() for start, end in pairs)
     return [xxhash.xxh3_128_hexdigest(row.tobytes() + documents) for row, documents in zip(rows, unseen, strict=True)]
-
-
-def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
-    """Empty a list of chunks into one float32 tensor, normalised for ``cosine``; ``places`` are the target rows."""
-    import torch
-
-    if kind == "dot" and len(chunks) == 1 and places is None:
-        return as_tensor(chunks.pop())
-    joined = torch.empty(sum(map(len, chunks)), chunks[0].shape[1])
-    start = 0
-    while chunks:
-        for block in map(as_tensor, parts(chunks.pop(0))):
-            part = slice(start, start + len(block))
-            where = part if places is None else torch.as_tensor(places[part])
-            joined[where] = torch.nn.functional.normalize(block, dim=1) if kind == "cosine" else block
-            start += len(block)
-    return joined
 
 
 def _chosen(chunks: list[Any]) -> Any:

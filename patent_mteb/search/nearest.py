@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.vectors import slices_of
+from patent_mteb.search.vectors import joined, slices_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,13 +65,19 @@ class Single:
     highest: Any = np.float32(np.inf)
     final = True
 
-    def __init__(self, queries: Tensor, documents: Tensor) -> None:
-        self.queries, self.documents = queries, documents
+    queries: Tensor
+
+    def __init__(self, documents: Tensor) -> None:
+        self.documents = documents
         self._product = _Product()
 
-    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
-        """[documents, queries of rows], valid until the next call."""
-        keys: Keys = self._product(self.documents[documents], self.queries[rows]).numpy()
+    def ask(self, queries: Tensor) -> None:
+        """Take the block of queries that all other methods are about."""
+        self.queries = queries
+
+    def keys(self, documents: slice | NDArray[np.int64]) -> Keys:
+        """[documents, queries], valid until the next call."""
+        keys: Keys = self._product(self.documents[documents], self.queries).numpy()
         return keys
 
     def floor(self, rows: slice, reached: Keys) -> Keys:
@@ -79,7 +85,7 @@ class Single:
         return reached
 
     def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
-        """[pairs] in single precision; ``found`` numbers its queries from ``rows``."""
+        """[pairs] in single precision; ``found`` numbers its queries from the first of ``rows``."""
         return found.key
 
 
@@ -90,28 +96,34 @@ class Half:
     highest: Any = np.int16(32767)
     final = False
 
-    def __init__(self, queries: Tensor, documents: Tensor) -> None:
+    queries: Tensor
+
+    def __init__(self, documents: Tensor) -> None:
         import torch
 
-        self._exact = queries, documents
+        self._exact = documents
         self._product = _Product()
-        width = queries.shape[1]
         self._mean = documents.mean(dim=0)
         span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
         self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
         centred = ((part, (block - self._mean) / span) for part, block in _blocks(documents))
-        lost = [_round(self.documents, part, block).max().item() for part, block in centred]
-        self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
-        units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
-        lost_of_queries = torch.cat([_round(self.queries, part, unit) for part, unit in units]).double().numpy()
+        self._lost = max(_round(self.documents, part, block).max().item() for part, block in centred)
         longest = span + float(self._mean.norm())
-        summing = 2 * (width + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
-        self._error = lost_of_queries * (1 + max(lost)) + max(lost) + summing
+        summing = 2 * (documents.shape[1] + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
+        self._least_error = self._lost + summing
 
-    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+    def ask(self, queries: Tensor) -> None:
         import torch
 
-        keys: Keys = self._product(self.documents[documents], self.queries[rows]).view(torch.int16).numpy()
+        self._exact_queries = queries
+        self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
+        lost = _round(self.queries, slice(None), torch.nn.functional.normalize(queries, dim=1)).double().numpy()
+        self._error = lost * (1 + self._lost) + self._least_error
+
+    def keys(self, documents: slice | NDArray[np.int64]) -> Keys:
+        import torch
+
+        keys: Keys = self._product(self.documents[documents], self.queries).view(torch.int16).numpy()
         return keys
 
     def floor(self, rows: slice, reached: Keys) -> Keys:
@@ -122,9 +134,8 @@ class Half:
         return np.where((reached > 0) & (needed > 0), keys, self.highest)
 
     def scores(self, rows: slice, found: Pairs) -> NDArray[np.float32]:
-        queries, documents = self._exact
-        starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
-        return dots(documents, queries[rows], starts, found.query)
+        starts = np.searchsorted(found.document, np.arange(len(self._exact) + 1))
+        return dots(self._exact, self._exact_queries[rows], starts, found.query)
 
 
 Scorer = Single | Half  # scores of documents at one precision, and the candidates that they leave
@@ -182,6 +193,7 @@ _TOO_MANY = 4
 _MOST_WITHOUT_FLOOR = 1 / 8
 _RANKED_AT_ONCE = 256
 _LEAST_SPAN = 256
+_MOST_SPAN = 512
 _KEYS_AT_ONCE = 1 << 20
 _LARGEST = 1e38
 
@@ -231,12 +243,11 @@ def _reaching(keys: Keys, floor: Keys, start: int) -> Pairs:
 
 
 class _Search:
-    """Prepared queries and documents of one call."""
+    """Prepared documents of one call."""
 
     def __init__(
         self,
         best: TopK,
-        queries: Tensor,
         documents: Tensor,
         numbers: NDArray[np.int64],
         hidden: Any,
@@ -247,9 +258,9 @@ class _Search:
 
         self.best, self.numbers, self.seen = best, numbers, seen
         self.hidden = None if hidden is None or hidden.nnz == 0 else hidden.tocsr()
-        self.single = Single(queries, documents)
+        self.single = Single(documents)
         self.threads = torch.get_num_threads()
-        self.span = max(_LEAST_SPAN, _QUERIES_AT_ONCE // self.threads)
+        self.span = max(_LEAST_SPAN, min(_MOST_SPAN, _QUERIES_AT_ONCE // self.threads))
         self.sample: NDArray[np.int64] | None = None
         n = len(documents)
         if n > _FEW_DOCUMENTS:
@@ -260,27 +271,29 @@ class _Search:
                 self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
         self.scorers: list[Scorer] = []
         if self.sample is not None:
-            self.scorers = [*([Half(queries, documents)] if half else []), self.single]
+            self.scorers = [*([Half(documents)] if half else []), self.single]
 
-    def add(self, pool: ThreadPoolExecutor, rows: slice) -> None:
+    def add(self, pool: ThreadPoolExecutor, rows: slice, queries: Tensor) -> None:
         """Rank the documents for a block of queries."""
         hidden = None if self.hidden is None else self.hidden[rows].tocsc()
+        for scorer in [*self.scorers, self.single]:
+            scorer.ask(queries)
         done = np.zeros(rows.stop - rows.start, np.bool_)
         for scorer in self.scorers:
             if (floor := self._floor(scorer, rows, hidden)) is not None:
                 done = self._rank_few(pool, scorer, rows, floor, hidden)
                 break
-        self._rank_all(pool, rows.start + np.flatnonzero(~done))
+        self._rank_all(pool, rows.start, np.flatnonzero(~done))
 
     def _floor(self, scorer: Scorer, rows: slice, hidden: Any) -> Keys | None:
         """Floor of each query, ``highest`` without one; None if too many have none."""
         assert self.sample is not None
-        keys = scorer.keys(rows, self.sample)
+        keys = scorer.keys(self.sample)
         _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
         _hide_later(keys, np.searchsorted(self.sample, self.seen[rows]), scorer.lowest)
         by_query = np.ascontiguousarray(keys.T)
         place = by_query.shape[1] - self.rank
-        floor = scorer.floor(rows, np.partition(by_query, place, axis=1)[:, place])
+        floor = scorer.floor(slice(None), np.partition(by_query, place, axis=1)[:, place])
         useless = (by_query >= floor[:, None]).sum(axis=1) > _TOO_MANY * self.rank
         floor[useless] = scorer.highest
         return None if (floor == scorer.highest).mean() > _MOST_WITHOUT_FLOOR else floor
@@ -289,22 +302,21 @@ class _Search:
         self, pool: ThreadPoolExecutor, scorer: Scorer, rows: slice, floor: Keys, hidden: Any
     ) -> NDArray[np.bool_]:
         """Rank the pairs above the floor; return the queries for which this suffices."""
-        spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
-        spans[-1] = slice(spans[-1].start, rows.stop)
-        local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
-        floors = [floor[span] for span in local]
+        spans = list(slices_of(rows.stop - rows.start, self.span))
+        floors = [floor[span] for span in spans]
         parts: list[list[Pairs]] = []
         for start in range(0, max(int(self.seen[rows].max()), 1), DOCUMENTS_AT_ONCE):
-            keys = scorer.keys(rows, slice(start, start + DOCUMENTS_AT_ONCE))
+            keys = scorer.keys(slice(start, start + DOCUMENTS_AT_ONCE))
             _hide(keys, hidden, start, scorer.lowest)
             left = self.seen[rows] - start
             _hide_later(keys, left, scorer.lowest)
             here = np.where(left > 0, floor, scorer.highest)
-            keys_of, floor_of = [keys[:, span] for span in local], [here[span] for span in local]
+            keys_of, floor_of = [keys[:, span] for span in spans], [here[span] for span in spans]
             parts.append(list(pool.map(_reaching, keys_of, floor_of, repeat(start))))
         selected = list(pool.map(self._selected, repeat(scorer), spans, floors, zip(*parts, strict=True)))
         scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, selected, strict=True)]
-        list(pool.map(self._rank, spans, [found for _, found in selected], scores))
+        places = [slice(rows.start + span.start, rows.start + span.stop) for span in spans]
+        list(pool.map(self._rank, places, [found for _, found in selected], scores))
         return np.concatenate([done for done, _ in selected])
 
     def _selected(
@@ -332,12 +344,12 @@ class _Search:
             where = slice(rows.start + part.start, rows.start + part.stop)
             self.best.add(where, values[part], self.numbers[documents[part]], filled[part])
 
-    def _rank_all(self, pool: ThreadPoolExecutor, queries: NDArray[np.int64]) -> None:
-        """Rank the whole corpus for these queries."""
+    def _rank_all(self, pool: ThreadPoolExecutor, first: int, queries: NDArray[np.int64]) -> None:
+        """Rank the whole corpus for these queries of the block that begins with ``first``."""
         step = max(1, int(_FULL_ROWS_MB * 1e6 / 4 / len(self.numbers)))
         for start in range(0, len(queries), step):
-            batch = queries[start : start + step]
-            scores = (self.single.queries[batch] @ self.single.documents.T).numpy()
+            scores = (self.single.queries[queries[start : start + step]] @ self.single.documents.T).numpy()
+            batch = first + queries[start : start + step]
             hidden = None if self.hidden is None else self.hidden[batch]
 
             def add(part: slice, batch: Any = batch, scores: Any = scores, hidden: Any = hidden) -> None:
@@ -358,39 +370,46 @@ def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
     return [slice(first, min(first + most, last)) for start, last in runs for first in range(start, last, most)]
 
 
-def _check(queries: Tensor, documents: Tensor) -> None:
-    """Refuse vectors whose products may exceed single precision."""
-    first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
-    if not first * second * queries.shape[1] < _LARGEST:
-        problem = f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision"
+def _largest(vectors: Tensor) -> float:
+    return max(float(vectors.max()), -float(vectors.min()))
+
+
+def _check(queries: Tensor, largest: float) -> None:
+    """Refuse vectors whose products with documents of values up to ``largest`` may exceed single precision."""
+    first = _largest(queries)
+    if not first * largest * queries.shape[1] < _LARGEST:
+        problem = f"vectors with values up to {first:g} and {largest:g} have inner products beyond single precision"
         raise ModelError(problem)
 
 
 def add_nearest(
     best: TopK,
-    queries: Tensor,
+    queries: Any,
     documents: Tensor,
     numbers: NDArray[np.int64],
     hidden: Any = None,
     half: bool | None = None,
     seen: NDArray[np.int64] | None = None,
+    kind: str = "dot",
 ) -> None:
-    """Offer the documents of largest inner product with each query to ``best``."""
+    """Offer the documents of largest inner product with each query to ``best``; ``cosine`` normalises the queries."""
     if not len(queries) or not len(documents):
         return
-    _check(queries, documents)
+    largest = _largest(documents)
     seen = np.full(len(queries), len(documents)) if seen is None else seen
-    search = _Search(best, queries, documents, numbers, hidden, has_fast_bfloat16() if half is None else half, seen)
+    search = _Search(best, documents, numbers, hidden, has_fast_bfloat16() if half is None else half, seen)
     with ThreadPoolExecutor(search.threads) as pool:
         for rows in slices_of(len(queries), _QUERIES_AT_ONCE):
-            search.add(pool, rows)
+            block = joined([queries[rows]], kind)
+            _check(block, largest)
+            search.add(pool, rows, block)
 
 
 def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:
     """Offer candidate pairs to ``best``, with their inner products."""
     if not pairs.nnz:
         return
-    _check(queries, documents)
+    _check(queries, _largest(documents))
     rows = pairs.tocsr()
     scores = dots(queries, documents, rows.indptr, rows.indices)
     for query in np.flatnonzero(np.diff(rows.indptr)):

@@ -25,6 +25,7 @@ Results = dict[str, dict[str, float]]
 
 _TIE_BITS = 32
 _PAIRS_AT_ONCE = 4096
+_QUERIES_AT_ONCE = 1024
 _NOTHING = np.iinfo(np.int64).min
 
 
@@ -318,13 +319,16 @@ class TopK:
             kept[:] = _best(np.concatenate([kept, offered], axis=1), self.k)
 
     def run(self) -> Run:
-        keys = np.sort(self._kept, axis=1)[:, ::-1]
-        docs = (np.int64(0x7FFFFFFF) - (keys & np.int64(0xFFFFFFFF))).astype(np.int32)
-        ordered = (keys >> _TIE_BITS).astype(np.int32)
-        scores = np.where(ordered < 0, ordered ^ np.int32(0x7FFFFFFF), ordered).view(np.float32)
-        empty = keys == _NOTHING
-        docs[empty], scores[empty] = -1, 0.0
-        depth = int((~empty).sum(axis=1).max(initial=0))
+        docs, scores = np.empty(self._kept.shape, np.int32), np.empty(self._kept.shape, np.float32)
+        for start in range(0, len(docs), _QUERIES_AT_ONCE):
+            rows = slice(start, start + _QUERIES_AT_ONCE)
+            keys = np.sort(self._kept[rows], axis=1)[:, ::-1]
+            empty = keys == _NOTHING
+            docs[rows] = np.where(empty, -1, np.int64(0x7FFFFFFF) - (keys & np.int64(0xFFFFFFFF)))
+            ordered = (keys >> _TIE_BITS).astype(np.int32)
+            bits = np.where(ordered < 0, ordered ^ np.int32(0x7FFFFFFF), ordered)
+            scores[rows] = np.where(empty, np.float32(0), bits.view(np.float32))
+        depth = int((docs >= 0).sum(axis=1).max(initial=0))
         docs, scores = np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth])
         return Run(self.query_ids, self.doc_ids, docs, scores)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 import numpy as np
 from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.models.model_meta import ModelMeta
+from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.timing import phase
@@ -49,6 +50,23 @@ def as_tensor(vectors: Any) -> Tensor:
     if isinstance(vectors, np.ndarray):
         return torch.from_numpy(np.require(vectors, np.float32, ["C", "W"]))
     return vectors.detach().cpu().float().contiguous()  # type: ignore[no-any-return]
+
+
+def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
+    """Empty a list of chunks into one float32 tensor, normalised for ``cosine``; ``places`` are the target rows."""
+    import torch
+
+    if kind == "dot" and len(chunks) == 1 and places is None:
+        return as_tensor(chunks.pop())
+    joined = torch.empty(sum(map(len, chunks)), chunks[0].shape[1])
+    start = 0
+    while chunks:
+        for block in map(as_tensor, parts(chunks.pop(0))):
+            part = slice(start, start + len(block))
+            where = part if places is None else torch.as_tensor(places[part])
+            joined[where] = torch.nn.functional.normalize(block, dim=1) if kind == "cosine" else block
+            start += len(block)
+    return joined
 
 
 def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
