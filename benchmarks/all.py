@@ -8,7 +8,7 @@ the ratio (of a command the seconds) that README.md has, the exponent fitted ove
 fixed costs still count), and the greatest difference of the two results. Exit status 1 if something grows faster than
 its law (exponent above 1.15). What got slower by more than 10% and what misses its goal is named at the end.
 ``--write`` puts the table into README.md with the date and the machine. The ratio counts, not the seconds; on a shared
-machine the seconds are upper bounds. ``--large`` runs the commands on up to 32,000 patents instead of 8,000.
+machine the seconds are upper bounds. ``--large`` runs only commands, those of ``scale.py``, on up to 32,000 patents.
 ``--quick`` only shows that every case runs and that its two results agree: at an eighth of the sizes times say nothing.
 """
 
@@ -169,6 +169,20 @@ CASES: tuple[Case, ...] = (
     Case("report with page", "", ("models",), growing("models", (5, 10, 25)), cases.report, 1, seconds=60),
 )
 
+LARGE = tuple(
+    command(name, step, *before)
+    for name, step, *before in (
+        ("inspect", "inspect"),
+        ("build DAPFAM", "dapfam"),
+        ("build PatenTEB", "patenteb"),
+        ("build Sophia", "sophia"),
+        ("build PatentMap", "patentmap"),
+        ("build open-us", "open_us"),
+        ("edition of open-us", "edition"),
+        ("validate", "validate", "wipo_at"),
+    )
+)
+
 
 def smaller(case: Case) -> Case:
     """A case that is done at once."""
@@ -290,14 +304,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="cases whose names hold one of these words")
     parser.add_argument("--quick", action="store_true", help="an eighth of the sizes, to see that all cases run")
-    parser.add_argument("--large", action="store_true", help="commands on up to 32,000 patents: half an hour")
+    parser.add_argument("--large", action="store_true", help="only commands, on up to 32,000 patents: half an hour")
     parser.add_argument("--write", action="store_true", help="put the table into README.md")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    chosen = [case for case in CASES if not given.only or any(word.lower() in case.name.lower() for word in given.only)]
+    chosen = list(CASES)
     if given.large:
         large = growing("patents", PATENTS[1:])
-        chosen = [replace(case, sizes=large) if case.law == ("patents",) else case for case in chosen]
+        chosen = [replace(case, sizes=large) for case in (*CASES, *LARGE) if case.law == ("patents",)]
+    if given.only:
+        chosen = [case for case in chosen if any(word.lower() in case.name.lower() for word in given.only)]
     chosen = [smaller(case) for case in chosen] if given.quick else chosen
     results: Results = []
     known = last()

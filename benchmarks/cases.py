@@ -83,14 +83,15 @@ def command(patents: int, *, step: str, before: tuple[str, ...] = ()) -> Work:
 
     temporary = tempfile.TemporaryDirectory()
     folder = Path(temporary.name)
-    run([sys.executable, scale.__file__, "--folder", str(folder), "--generate", str(patents)], folder)
+    generated = [sys.executable, scale.__file__, "--folder", str(folder), "--generate", str(patents)]
+    run([*generated, *(["--examined"] if step in ("open_us", "edition") else [])], folder)
     data = {"PATENT_MTEB_DATA": str(folder / "root"), "PATENT_MTEB_SAMPLE": ""}
     for earlier in before:
         run(scale.commands(folder)[earlier], folder, **data)
 
     def ours() -> None:
         assert temporary  # its folder is there as long as this function
-        for written in ("imported", "results") + (() if before else ("root",)):
+        for written in {"imported", "results", step, "root"} - ({"root"} if before else set()):
             shutil.rmtree(folder / written, ignore_errors=True)
         run(scale.commands(folder)[step], folder, **data)
 

@@ -35,6 +35,7 @@ _ANY_YEAR = ("--set", "query_first_year=None", "--set", "query_last_year=None")
 _LOAD = "import mteb; task = mteb.get_task('ScaleCitationRetrieval'); task.load_data(); print(task.metadata.name)"
 STEPS = (
     "import",
+    "inspect",
     "wipo_at",
     "dapfam",
     "sophia",
@@ -54,6 +55,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
     build = [*cli, "data", "build"]
     return {
         "import": [*cli, "data", "import", str(folder / "export"), "--out", str(folder / "imported")],
+        "inspect": [*cli, "data", "inspect", records],
         "wipo_at": [*build, "wipo_at", records, root, "--name", "Scale", *_FEW],
         "dapfam": [*build, "dapfam", records, str(folder / "dapfam"), *_WITHOUT_DESCRIPTION],
         "sophia": [*build, "sophia", records, str(folder / "sophia"), "--set", "require=claims"],
