@@ -445,7 +445,9 @@ def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
     ]
     made = []
     real = dense.add_nearest
-    monkeypatch.setattr(dense, "add_nearest", lambda *arguments, **options: made.append(1) or real(*arguments, **options))
+    monkeypatch.setattr(
+        dense, "add_nearest", lambda *arguments, **options: made.append(1) or real(*arguments, **options)
+    )
     model = Words()
     alone = {name: patent_mteb.rank(model, name) for name in names}
     assert len(made) == len(names)
