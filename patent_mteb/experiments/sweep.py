@@ -363,7 +363,7 @@ def sweep(
     if not encoders and (dense_backends := [group[0].backend for group in groups if group[0].backend != "bm25"]):
         raise ModelError(f"backend {dense_backends[0]} needs an encoder. Remedy: name one with -m")
     data = mteb.get_task(groups[0][0].task).source.revision  # type: ignore[attr-defined]
-    table, runs, corpora = SweepTable(out, data), RunCache(out.with_suffix(".runs")), Corpora()
+    table, runs, corpora = SweepTable(out, data), RunCache(), Corpora()
     aggregates = tuple(dict.fromkeys(name for part in parts for name in part.aggregates))
     fusions = {tag: fusion for part in parts for tag, fusion in part.fusions.items()}
     words = System(lexical, runs, aggregates)

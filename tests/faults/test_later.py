@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import mteb
@@ -25,9 +24,8 @@ from tiny_colbert import write_checkpoint
 from patent_mteb import files, identity
 from patent_mteb.experiments import run, sweep
 from patent_mteb.models import bm25
-from patent_mteb.search.cache import RunCache
 from patent_mteb.search.late_interaction import LateInteraction
-from patent_mteb.search.run import FirstStage, Run
+from patent_mteb.search.run import Run
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
 
@@ -152,33 +150,6 @@ def test_an_edited_row_of_a_sweep_is_run_again(tmp_path, monkeypatch, caplog):
     columns = [name for name in whole.columns if not name.endswith("seconds")]
     assert mended.sort("query").select(columns).equals(whole.sort("query").select(columns))
     assert pl.read_csv(out)["digest"].n_unique() == 2
-
-
-def stages(depth):
-    """A run with first stages below one another, each with parts and queries of its own."""
-    random, run = np.random.default_rng(depth), None
-    for number in range(depth):
-        queries = [f"q{place}" for place in range(3 + number)]
-        scores = {query: {f"d{place}": float(random.random()) for place in range(6)} for query in queries}
-        made = Run.from_dict(scores)
-        made = replace(made, parts=np.abs(made.docs) % 4, task=f"T{number}")
-        run = made if run is None else replace(made, first_stage=FirstStage(run, number))
-    return run
-
-
-@pytest.mark.parametrize("depth", [1, 2, 4])
-def test_a_run_on_disk_keeps_its_first_stages(tmp_path, depth):
-    run = stages(depth)
-    RunCache(tmp_path).put("key", 6, run)
-    got = RunCache(tmp_path).get("key", 6)
-    for _ in range(depth):
-        assert (got.query_ids, got.doc_ids, got.task) == (run.query_ids, run.doc_ids, run.task)
-        for name in ("docs", "scores", "parts"):
-            np.testing.assert_array_equal(getattr(got, name), getattr(run, name))
-        if run.first_stage is not None:
-            assert got.first_stage.k == run.first_stage.k
-            got, run = got.first_stage.run, run.first_stage.run
-    assert got.first_stage is None
 
 
 def test_queries_without_documents_are_said_when_a_run_is_saved(tmp_path, caplog):

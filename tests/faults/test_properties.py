@@ -8,7 +8,6 @@ import json
 import math
 import string
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +27,7 @@ from patent_mteb.recipes import beir, dapfam, label_sets, parameters, sophia
 from patent_mteb.report.words import inert, shortened, visible
 from patent_mteb.search import trec
 from patent_mteb.search.bm25 import BM25, BM25Settings
-from patent_mteb.search.cache import RunCache
-from patent_mteb.search.run import FirstStage, Run
+from patent_mteb.search.run import Run
 from patent_mteb.tasks import checks
 
 usual = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -380,18 +378,6 @@ def test_a_run_survives_a_trec_file(results):
             return
         assert Run.load(path).to_dict() == {query: scores for query, scores in run.to_dict().items() if scores}
         assert trec.read_run(path).keys() == {query for query, scores in results.items() if scores}
-
-
-@pytest.mark.slow
-@usual
-@given(RANKINGS, RANKINGS, st.integers(0, 9))
-def test_a_run_survives_the_cache(results, first, depth):
-    run = replace(Run.from_dict(results), task="T", first_stage=FirstStage(Run.from_dict(first), depth))
-    with tempfile.TemporaryDirectory() as place:
-        RunCache(place).put("key", 9, run)
-        got = RunCache(place).get("key", 9)
-    assert got is not None and got.to_dict() == run.to_dict() and got.task == "T"
-    assert (got.first_stage.run.to_dict(), got.first_stage.k) == (run.first_stage.run.to_dict(), depth)
 
 
 @usual

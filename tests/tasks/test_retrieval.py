@@ -25,7 +25,7 @@ from patent_mteb.models import Hybrid, Passages, Reranked, Truncated, bm25, stor
 from patent_mteb.patents.records import Citation
 from patent_mteb.recipes import patentmap as patentmap_recipe
 from patent_mteb.recipes import wipo_at as wipo_at_recipe
-from patent_mteb.search.cache import Cached, RunCache
+from patent_mteb.search.cache import Cached
 from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.passages import TokenWindows
 from patent_mteb.tasks import perquery, retrieval
@@ -185,18 +185,16 @@ COMPOSITIONS = {
     "hybrid of foreign": lambda folder: Hybrid(Overlap(), stored(Tokenised(), folder / "store"), alpha=0.3),
     "hybrid of hybrid": lambda folder: Hybrid(hybrid(alpha=0.7, depth=80), Overlap(), "rrf", depth=80),
     "cached": lambda folder: Cached(Tokenised()),
-    "cached hybrid": lambda folder: Cached(hybrid(alpha=0.7, depth=80), RunCache(folder / "runs")),
-    "cached foreign": lambda folder: Cached(Overlap(), RunCache(folder / "runs")),
+    "cached hybrid": lambda folder: Cached(hybrid(alpha=0.7, depth=80)),
+    "cached foreign": lambda folder: Cached(Overlap()),
     "reranked bm25": lambda folder: Reranked(bm25("dapfam"), Letters(), k=25, max_length=None),
     "reranked hybrid": lambda folder: Reranked(hybrid(alpha=0.7), Letters(), k=25, max_length=None),
-    "cached reranked": lambda folder: Cached(
-        Reranked(Overlap(), Letters(), k=25, max_length=None), RunCache(folder / "runs")
-    ),
+    "cached reranked": lambda folder: Cached(Reranked(Overlap(), Letters(), k=25, max_length=None)),
     "passages": lambda folder: windows(Tokenised()),
     "passages of bm25": lambda folder: windows(bm25("dapfam")),
     "hybrid of passages": lambda folder: Hybrid(windows(bm25("dapfam")), windows(Tokenised()), alpha=0.6, depth=80),
     "sweep's clock": lambda folder: swept(hybrid(alpha=0.7, depth=80)),
-    "sweep's clock on a cache": lambda folder: swept(Cached(Tokenised(), RunCache(folder / "runs"))),
+    "sweep's clock on a cache": lambda folder: swept(Cached(Tokenised())),
 }
 TASKS = {"PatentCitationRetrieval": 20, "PatentMapAbsToAbsRetrieval": 20, "PatentMapClmToAllRetrieval": 20}
 """Task -> depth of its rankings, small enough that no system runs out of documents."""
