@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from patent_mteb.models.quantised import Quantised
     from patent_mteb.search.bm25 import bm25
     from patent_mteb.search.fusion import RRF, Hybrid, Linear
-    from patent_mteb.search.passages import Passages, Sections
+    from patent_mteb.search.passages import Passages
     from patent_mteb.search.rerank import Reranked
     from patent_mteb.store import stored
 
 _NAMES = {
     "search.fusion": ("RRF", "Hybrid", "Linear"),
-    "search.passages": ("Passages", "Sections"),
+    "search.passages": ("Passages",),
     "models.quantised": ("Quantised",),
     "search.rerank": ("Reranked",),
     "search.bm25": ("bm25",),
@@ -37,7 +37,7 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = ["RRF", "Hybrid", "Linear", "Passages", "Quantised", "Reranked", "Sections", "Truncated"]
+__all__ = ["RRF", "Hybrid", "Linear", "Passages", "Quantised", "Reranked", "Truncated"]
 __all__ += ["bm25", "compose", "load", "stored"]
 
 

@@ -1,8 +1,7 @@
 """Passage retrieval: documents are split, and passage scores are aggregated.
 
-``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4), ``Passages(model,
-splitter=Sections("sections"))`` over the sections in the corpus (PatentMap's Claims -> All). :class:`BestSection` gives
-the scores of the latter for every search model; the form of the documents belongs to the task there.
+``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4). :class:`BestSection` is one
+over the sections of documents (PatentMap's Claims -> All), by any search model.
 
 **Windows.** DAPFAM states no stride; by default windows do not overlap. The last window ends with the text. It may be
 shorter, and is dropped only if the window before it has reached the end already. A passage is the original text between
@@ -32,7 +31,7 @@ from mteb.models import EncoderProtocol, MTEBModels
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, digest
 from patent_mteb.patents.corpus import text_column, text_dataset
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, span_end, text_bytes
@@ -155,38 +154,6 @@ class TokenWindows:
             stop = len(text) if end >= len(starts) else int(starts[end])
             passages.append(text[begin:stop].strip())
         return passages
-
-
-@dataclass(frozen=True)
-class Sections:
-    """Sections of documents, without blank ones: a column with a list of texts, or the text split at a separator."""
-
-    column: str = "sections"
-    separator: str | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"column": self.column} if self.separator is None else {"separator": self.separator}
-
-    @property
-    def tag(self) -> str:
-        return "sections"
-
-    def __call__(self, rows: Sequence[Row]) -> list[list[str]]:
-        return [[text for section in self._sections(row) if (text := section.strip())] or [""] for row in rows]
-
-    def _sections(self, row: Row) -> Sequence[str]:
-        if self.separator is not None:
-            return document_text(row).split(self.separator)
-        sections = row.get(self.column)
-        if sections is None or isinstance(sections, str):
-            problem = f"document {row.get('id')!r} has no list of texts in column {self.column!r}"
-            raise DataError(problem, remedy="name the column that holds the sections, or give a separator")
-        return list(sections)
-
-
-Splitter = TokenWindows | Sections
-"""Splits corpus rows; ``settings`` and ``tag`` are part of identity and name of a model."""
 
 
 def inner_models(model: Any) -> Iterator[Any]:
@@ -381,7 +348,7 @@ class Passages(ArraySearch):
         tokens: size of a window; 256 if neither this nor a splitter is given.
         aggregate: "maxP", "avg_top3", "avgP", "sumP" or "firstP" (:data:`~patent_mteb.search.passages.AGGREGATES`).
         stride: tokens between the starts of two windows; without overlap if None.
-        splitter: splits documents, instead of windows of the model's own tokens.
+        splitter: windows by another tokenizer than the model's own.
         chunk_passages: passages that are encoded at a time. Scores do not depend on it.
         score_mb: size of the scores in memory. Scores do not depend on it.
     """
@@ -395,7 +362,7 @@ class Passages(ArraySearch):
         aggregate: str = "maxP",
         *,
         stride: int | None = None,
-        splitter: Splitter | None = None,
+        splitter: TokenWindows | None = None,
         chunk_passages: int = 16_384,
         score_mb: float = 128,
     ) -> None:
@@ -411,8 +378,7 @@ class Passages(ArraySearch):
             raise ModelError(f"{type(model).__name__} cannot score passages: only encoders and BM25 can")
         if splitter is None:
             splitter = TokenWindows(256 if tokens is None else tokens, stride, tokenizer_of(model))
-        if isinstance(splitter, TokenWindows):
-            _warn_of_truncation(model, splitter.tokens)
+        _warn_of_truncation(model, splitter.tokens)
         self.model, self.splitter, self.aggregate = model, splitter, aggregate
         self.chunk_passages = chunk_passages
         self._together: tuple[str, ...] = (aggregate,)

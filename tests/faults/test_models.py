@@ -16,7 +16,7 @@ from small_data import HashEncoder
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
 from patent_mteb.models import Passages
-from patent_mteb.search.passages import Sections
+from patent_mteb.search.passages import TokenWindows
 from patent_mteb.store import stored
 
 TASKS = [
@@ -155,7 +155,7 @@ def test_what_is_no_embedding_is_named_whoever_asks(tmp_path, monkeypatch, way):
     for fault in UNUSABLE:
         model = Faulty(FAULTS[fault])
         if way == "passages":
-            model = Passages(model, splitter=Sections())
+            model = Passages(model, splitter=TokenWindows(64))
         (found,) = outcomes(model, [task], tmp_path / fault)
         assert found.status == "skipped", (fault, found)
         assert f"model tests/faulty on task {task} gave" in found.reason, fault

@@ -4,7 +4,6 @@ import logging
 import mteb
 import numpy as np
 import pytest
-from datasets import Dataset
 from mteb.models import SearchEncoderWrapper, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 from search_calls import corpus_of, failures, ranking
@@ -17,7 +16,6 @@ from patent_mteb.search.passages import (
     AGGREGATES,
     ModelTokenizer,
     Passages,
-    Sections,
     TokenWindows,
     WordTokenizer,
     aggregate,
@@ -268,25 +266,6 @@ def test_only_candidates_of_a_reranking_task_are_ranked(make):
         ranking(make(), corpus, QUERIES, top_ranked={"q": ["zz"]})
 
 
-def test_sections_that_the_corpus_brings_along():
-    sections = [["w1 w2", " ", "w3"], ["w4"], ["  "], []]
-    corpus = Dataset.from_dict({"id": list("abcd"), "text": [""] * 4, "sections": sections})
-    encoder = Encoder()
-    model = Passages(encoder, splitter=Sections())
-    found = ranking(model, corpus, {"q": "w3"})["q"]
-    assert encoder.texts == ["w3", "w1 w2", "w3", "w4", "", ""]
-    assert found["a"] == pytest.approx(1, abs=1e-6)  # the best section counts
-    assert max(found, key=found.get) == "a"
-    split = Sections(separator=" [SEP] ")
-    assert split([{"id": "a", "title": "T", "text": "x [SEP]  [SEP] y z"}, {"id": "b", "text": ""}]) == [
-        ["T x", "y z"],
-        [""],
-    ]
-    assert list(ranking(Passages(bm25(), splitter=Sections()), corpus, {"q": "w3"})["q"]) == ["a"]
-    with pytest.raises(DataError, match="'a' has no list of texts in column 'claims'"):
-        ranking(Passages(encoder, splitter=Sections("claims")), corpus, {"q": "w3"})
-
-
 @pytest.mark.slow
 def test_a_sweep_encodes_every_passage_once():
     corpus, encoder = random_corpus(5), Encoder()
@@ -362,23 +341,19 @@ def test_deep_compositions():
 
 
 def test_identity_holds_every_setting():
-    encoder = Encoder()
     models = [
         hashed(3),
         hashed(4),
         hashed(4, stride=2),
         hashed(4, "avgP"),
-        Passages(encoder, splitter=Sections()),
-        Passages(encoder, splitter=Sections("claims")),
-        Passages(encoder, splitter=Sections(separator="|")),
         hashed(4, encoder=Encoder(dims=32)),
         Passages(bm25(), 4),
         Passages(bm25("dapfam"), 4),
     ]
     assert len({model.mteb_model_meta.revision for model in models}) == len(models)
     assert models[2].mteb_model_meta.name == "passages/4s2-maxP-hash-encoder"
-    assert models[8].mteb_model_meta.name == "passages/4-maxP-bm25-bm25s"
-    assert models[8].mteb_model_meta.experiment_kwargs["tokenizer"] == "words"
+    assert models[5].mteb_model_meta.name == "passages/4-maxP-bm25-bm25s"
+    assert models[5].mteb_model_meta.experiment_kwargs["tokenizer"] == "words"
     assert hashed(4, chunk_passages=7).mteb_model_meta == models[1].mteb_model_meta
 
 
@@ -388,7 +363,7 @@ def test_bad_settings_are_refused():
         (lambda: hashed(0), "at least one token"),
         (lambda: hashed(4, stride=5), "text would be skipped"),
         (lambda: hashed(4, "best"), "maxP, avg_top3"),
-        (lambda: Passages(encoder, 4, splitter=Sections()), "not both"),
+        (lambda: Passages(encoder, 4, splitter=TokenWindows(4)), "not both"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()

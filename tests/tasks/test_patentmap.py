@@ -19,7 +19,7 @@ from patent_mteb.models.variants import reads_section_tags, with_section_tags
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.search.cache import Cached
 from patent_mteb.search.engine import engine
-from patent_mteb.search.passages import BestSection, Passages, Sections
+from patent_mteb.search.passages import BestSection, Passages
 from patent_mteb.tasks import patentmap
 
 TASKS = patentmap.BENCHMARK.task_classes
@@ -115,9 +115,18 @@ def test_texts_that_reach_the_encoder(root):
     assert {text for text in tagged.seen if "\n" not in text} - missing == expected
 
 
+class BySection:
+    """Splits a document into its sections, in place of windows."""
+
+    tokens, tag, settings = 1, "sections", {"column": "sections"}
+
+    def __call__(self, rows):
+        return [[text for text in row["sections"] if text.strip()] or [""] for row in rows]
+
+
 @pytest.mark.slow
 def test_best_section_equals_the_passage_wrapper(root):
-    expected = run(CLM, Passages(Words(), splitter=Sections("sections")))
+    expected = run(CLM, Passages(Words(), splitter=BySection()))
     found = run(CLM)
     same = [key for key in found if key.startswith(("recall", "ndcg", "map", "graded", "xy_", "a_"))]
     assert len(same) > 30
@@ -125,14 +134,14 @@ def test_best_section_equals_the_passage_wrapper(root):
         assert found[key] == pytest.approx(expected[key], abs=1e-6), key
     lexical, by_passages = (
         run(CLM, BM25(BM25Settings())),
-        run(CLM, Passages(BM25(BM25Settings()), splitter=Sections("sections"))),
+        run(CLM, Passages(BM25(BM25Settings()), splitter=BySection())),
     )
     assert lexical["recall_at_20"] == pytest.approx(by_passages["recall_at_20"], abs=1e-5)
     assert "section_share_claim" in lexical
 
 
 def test_passages_read_the_sections_in_a_cache_as_without_it(root):
-    model = Passages(Words(), splitter=Sections("sections"))
+    model = Passages(Words(), splitter=BySection())
     expected, found = run(CLM, model), run(CLM, Cached(model))
     assert found == pytest.approx(expected, nan_ok=True)
 
