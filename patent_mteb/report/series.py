@@ -138,7 +138,7 @@ def _curves(
 
 
 def query_efforts(row: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Read what each query of a result took, by amount (:mod:`patent_mteb.search.efforts`), and all its tokens.
+    """Read what each query of a result took, by amount (:mod:`patent_mteb.search.trec`), and all its tokens.
 
     Amounts whose sum is not that of the result are left out.
     """

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
-from patent_mteb.search.efforts import total
 from patent_mteb.search.engine import MtebSearch, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
+from patent_mteb.search.trec import total_effort
 from patent_mteb.store.pair_scores import StoredPairs, one_score
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Reranked(ArraySearch):
     Args:
         first_stage: any mteb model that can search; encoders are wrapped as in mteb.
         cross_encoder: an argument of :func:`as_cross_encoder`, or a late-interaction model or a
-            :class:`~patent_mteb.models.list_judge.ListJudge`, which truncate texts themselves.
+            :class:`~patent_mteb.models.judge.ListJudge`, which truncate texts themselves.
         k: documents that are reranked for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder.
             None leaves its own limit; a language model (:mod:`patent_mteb.models.judge`) truncates pairs itself.
@@ -173,7 +173,7 @@ class Reranked(ArraySearch):
         for problem in ("unreadable", "incomplete"):
             if effort.get(problem):
                 logger.warning("%s: %d answers are %s", model.mteb_model_meta.name, effort[problem], problem)
-        none = dict.fromkeys(total(efforts), 0)
+        none = dict.fromkeys(total_effort(efforts), 0)
         efforts = {query: _rounded(none | efforts.get(query, {})) for query in pairs} if efforts else {}
         return replace(run, first_stage=FirstStage(first, self.k), effort=_rounded(effort), efforts=efforts)
 

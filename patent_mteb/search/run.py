@@ -69,7 +69,7 @@ class Run:
         first_stage: the input of a reranker, where there was one.
         task: name of the task of these queries and corpus, where it is known.
         effort: cost of a paid ranking (pairs, calls, tokens, seconds, cost), and the model that answered.
-        efforts: the same by query, where it is known (:mod:`patent_mteb.search.efforts`).
+        efforts: the same by query, where it is known (:mod:`patent_mteb.search.trec`).
 
     Example:
         >>> from patent_mteb.search.run import Run

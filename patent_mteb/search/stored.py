@@ -20,7 +20,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import DataError
 from patent_mteb.identity import compose_meta
-from patent_mteb.search import efforts, fusion, trec
+from patent_mteb.search import fusion, trec
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.run import Run, TopK
 
@@ -85,7 +85,7 @@ class StoredRun(ArraySearch):
     Queries without a ranking and documents outside the corpus are refused, because an incomplete file, or one of
     another corpus, looks the same. ``allow_missing`` scores such queries as 0; ``drop_unknown`` drops such documents
     and counts them. ``effort`` is what the system took for all queries, as stated by its owner, and is saved with the
-    result; a side file (:mod:`patent_mteb.search.efforts`) states it for each query. ``order``
+    result; a side file (:mod:`patent_mteb.search.trec`) states it for each query. ``order``
     (:func:`~patent_mteb.search.trec.read_run`) is part of the identity.
     """
 
@@ -103,10 +103,10 @@ class StoredRun(ArraySearch):
         order: trec.Order | None = None,
     ) -> None:
         self.path, self.effort = path, dict(effort or {})
-        side = efforts.side_file(path)
-        self._efforts = efforts.read_efforts(side) if side.is_file() else {}
+        side = trec.side_file(path)
+        self._efforts = trec.read_efforts(side) if side.is_file() else {}
         if self._efforts and self.effort:
-            problem = f"it states {', '.join(efforts.total(self._efforts))}, and so does the command"
+            problem = f"it states {', '.join(trec.total_effort(self._efforts))}, and so does the command"
             raise DataError(problem, path=side, remedy="leave out --seconds and --cost, or rename the file")
         self.allow_missing, self.drop_unknown = allow_missing, drop_unknown
         self._results = trec.read_run(path, order=order)
@@ -130,8 +130,8 @@ class StoredRun(ArraySearch):
             found, seen = seen, context.gate.filter(seen)
             self._warn_of_removed(found, seen, "that were not public before the priority date of their query")
         if self._efforts:
-            each = efforts.of_queries(self._efforts, seen.query_ids, efforts.side_file(self.path))
-            return replace(seen, effort=efforts.total(each), efforts=each).top(top_k)
+            each = trec.efforts_of(self._efforts, seen.query_ids, trec.side_file(self.path))
+            return replace(seen, effort=trec.total_effort(each), efforts=each).top(top_k)
         return replace(seen, effort=self.effort).top(top_k)
 
     def _warn_of_removed(self, before: Run, after: Run, which: str) -> None:

@@ -2,7 +2,7 @@
 
 The columns are ``query``, the :data:`MEASURES`, and for each slice a boolean ``slice:<name>`` and ``score:<name>``, the
 main score against the judgements of the slice (null outside). Where it is known what each query took, columns
-``effort:<amount>`` have it (:mod:`patent_mteb.search.efforts`). The metadata of the file name task, model, revisions
+``effort:<amount>`` have it (:mod:`patent_mteb.search.trec`). The metadata of the file name task, model, revisions
 and subset, and contain the digest of the ranking. A report rejects a file that does not belong to its result.
 """
 
@@ -29,7 +29,6 @@ from patent_mteb.identity import NO_REVISION
 from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search import trec
-from patent_mteb.search.efforts import side_file, total, write_efforts
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.evidence import ranking_digest
 
@@ -74,7 +73,7 @@ class Evaluation:
             if main in found.scores:
                 of_query = dict(zip(found.queries, found.scores[main].tolist(), strict=True))
                 columns[f"score:{name}"] = pa.array([of_query.get(query) for query in values.queries], pa.float64())
-        for name in total(self.run.efforts):
+        for name in trec.total_effort(self.run.efforts):
             columns[f"{EFFORT}{name}"] = [self.run.efforts.get(query, {}).get(name, 0) for query in values.queries]
         identity = {
             "task": self.task.name,
@@ -111,7 +110,7 @@ def save(evaluation: Evaluation, root: Path) -> Path:
         place = path_of(Path(runs), meta, name, ".run")
         evaluation.run.save(place, tag=(meta.name or "model").replace(" ", "_"))
         if evaluation.run.efforts:
-            write_efforts(side_file(place), evaluation.run.efforts)
+            trec.write_efforts(trec.side_file(place), evaluation.run.efforts)
         trec.write_qrels(path_of(Path(runs), meta, name, ".qrels"), evaluation.qrels)
     return path
 

@@ -6,8 +6,8 @@ import pytest
 from search_calls import context_of, corpus_of
 
 from patent_mteb.errors import DataError
-from patent_mteb.search.efforts import read_efforts, side_file, total, write_efforts
 from patent_mteb.search.stored import StoredRun
+from patent_mteb.search.trec import read_efforts, side_file, total_effort, write_efforts
 
 LINES = [
     {"query": "q1", "calls": 3, "seconds": 1.5, "cost": 0.25, "trace": [{"tool": "search"}, "read d1"]},
@@ -33,7 +33,7 @@ def test_what_is_written_is_read(tmp_path, run):
     efforts = {line["query"]: {name: value for name, value in line.items() if name != "query"} for line in LINES}
     write_efforts(path, efforts)
     assert read_efforts(path) == efforts
-    assert total(efforts) == {"calls": 3, "seconds": 1.5, "cost": 0.25}
+    assert total_effort(efforts) == {"calls": 3, "seconds": 1.5, "cost": 0.25}
 
 
 @pytest.mark.parametrize(
