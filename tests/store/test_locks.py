@@ -13,10 +13,10 @@ from tiny_checkpoints import checkpoint
 from torch.utils.data import DataLoader
 
 from patent_mteb import files
+from patent_mteb.experiments.encoding import PrecomputeEncoder
 from patent_mteb.models import load
 from patent_mteb.store import EmbeddingStore, encoder, hash_texts, stored
 from patent_mteb.store.locks import claimed_groups, grouped
-from patent_mteb.store.precompute import PrecomputeEncoder
 
 pytestmark = pytest.mark.skipif(files.fcntl is None, reason="this system has no locks")
 WHERE = {
