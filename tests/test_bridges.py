@@ -100,8 +100,7 @@ def test_the_interface_of_ir_datasets_has_all_of_a_task(names, tmp_path):
 
     TrecQrels = pytest.importorskip("ir_datasets.formats").TrecQrels
 
-    from patent_mteb.experiments.beir_folder import write_task
-    from patent_mteb.experiments.ir_dataset import IrDataset
+    from patent_mteb.experiments.bridges import IrDataset, write_task
 
     assert shown("ir_datasets", names)[ir_measures.nDCG @ 10] == pytest.approx(stated(names), abs=1e-9)
     dataset = IrDataset(TASK)

@@ -166,7 +166,7 @@ def beir(task: str, folder: Last = None, /, *, out: Folder = None, session: Sess
     Args:
         task: A retrieval task of the suite; <Task>.sample for its sample.
     """
-    from patent_mteb.experiments.beir_folder import EXCLUDED, write_task
+    from patent_mteb.experiments.bridges import EXCLUDED, write_task
 
     folder = folder_of(out, folder)
     note = write_task(task, folder)

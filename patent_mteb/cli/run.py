@@ -236,8 +236,7 @@ def _model(options: RunOptions) -> Any:
 
 def _reranker(options: RunOptions, name: str, load: Callable[[str], Any]) -> Any:
     """Return the language model of this name at the address of the options, or load the model."""
-    from patent_mteb.models.judge import Judge
-    from patent_mteb.models.list_judge import ListJudge
+    from patent_mteb.models.judge import Judge, ListJudge
 
     if not options.chat_endpoint:
         return load(name)

@@ -13,8 +13,8 @@ import pandas as pd
 import pyterrier as pt
 
 from patent_mteb.errors import DataError
+from patent_mteb.experiments.bridges import IrDataset
 from patent_mteb.experiments.evaluate import retrieval_task
-from patent_mteb.experiments.ir_dataset import IrDataset
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.retrieval import PatentRetrieval
 

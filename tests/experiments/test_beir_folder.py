@@ -11,7 +11,7 @@ from beir.retrieval.evaluation import EvaluateRetrieval
 import patent_mteb
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
-from patent_mteb.experiments.beir_folder import write_task
+from patent_mteb.experiments.bridges import write_task
 from patent_mteb.models import bm25
 
 TASKS = ["PatentDAPFAMTitleToTARetrieval.sample", "WIPOATAbstractToTARetrieval.sample", "SophiaTacdRetrieval.sample"]

@@ -1,10 +1,11 @@
-"""Export of a retrieval task as a BEIR folder, for other tools."""
+"""Retrieval tasks for other tools: as a BEIR folder, and with the interface of ir_datasets, which is not needed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
@@ -13,7 +14,7 @@ from patent_mteb.files import replacing_folders, write_json, write_lines
 from patent_mteb.identity import RELEASE
 from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.recipes.beir import write_beir
-from patent_mteb.tasks.retrieval import PatentRetrieval
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 NOTE = "task.json"
 EXCLUDED = "excluded.tsv"
@@ -47,7 +48,7 @@ def without_excluded(results: Mapping[str, Mapping[str, float]], folder: Path | 
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from patent_mteb.experiments.beir_folder import without_excluded
+        >>> from patent_mteb.experiments.bridges import without_excluded
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = (folder / "excluded.tsv").write_text("query-id\\tcorpus-id\\nq\\tq\\n")
         >>> without_excluded({"q": {"q": 1.0, "d": 0.5}}, folder)
@@ -94,3 +95,54 @@ def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
         write_lines(place / EXCLUDED, ("\t".join(row) for row in [("query-id", "corpus-id"), *excluded]))
         write_json(place / NOTE, note)
     return note
+
+
+class Document(NamedTuple):
+    doc_id: str
+    text: str
+
+
+class Query(NamedTuple):
+    query_id: str
+    text: str
+
+
+class Judgement(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+    iteration: str
+
+
+class IrDataset:
+    """One task: its documents, the scored queries, their judgements, and what a query must not see.
+
+    Example:
+        >>> from patent_mteb.experiments.bridges import IrDataset
+        >>> dataset = IrDataset("PatentMapAbsToAbsRetrieval.sample")
+        >>> len(list(dataset.queries_iter())), next(dataset.qrels_iter()).relevance
+        (25, 1)
+    """
+
+    def __init__(self, task: PatentRetrieval | str) -> None:
+        self.task = retrieval_task(task)
+
+    @cached_property
+    def tables(self) -> RetrievalTables:
+        self.task.load_data()
+        return self.task.tables
+
+    def docs_iter(self) -> Iterator[Document]:
+        return (Document(key, text) for key, text in Texts.of(self.tables.corpus).items())
+
+    def queries_iter(self) -> Iterator[Query]:
+        return (Query(query, self.tables.queries[query]) for query in self.tables.scored)
+
+    def qrels_iter(self) -> Iterator[Judgement]:
+        scored = self.tables.scored.items()
+        return (Judgement(query, key, gain, "0") for query, judged in scored for key, gain in judged.items())
+
+    def sees(self, query: str, document: str) -> bool:
+        """Whether a ranking may have a document: not of its query's family, and public before it with a gate."""
+        tables = self.tables
+        return document not in tables.hidden.get(query, ()) and (not tables.gate or tables.gate.admits(query, document))
