@@ -7,7 +7,6 @@ does.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import re
@@ -37,7 +36,6 @@ from patent_mteb.tasks.evidence import model_record
 from patent_mteb.tasks.retrieval import PatentRetrieval
 from patent_mteb.tasks.verification import check_model, evidence_of, per_query_measure
 
-logger = logging.getLogger(__name__)
 _LOADING_SETTINGS = ("max_tokens", "layers", "input")
 """Settings of a result that are arguments of :func:`~patent_mteb.models.loading.load`."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from itertools import combinations
@@ -21,7 +20,6 @@ from patent_mteb.tasks.frozen import encode_texts
 from patent_mteb.tasks.perquery import path_of
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
-logger = logging.getLogger(__name__)
 WHOLE = "text"
 MIN_WORDS = 6  # minimum length of a text, as in the authors' evaluation
 _Item = TypeVar("_Item")

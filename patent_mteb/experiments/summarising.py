@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,8 +20,6 @@ from patent_mteb.patents.records import Patent
 from patent_mteb.patents.summaries import EXTRACT, KINDS, MODEL, WrittenSummary, source_of, text_of
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.sophia import advantages_and_disadvantages, object_of_invention, sentences
-
-logger = logging.getLogger(__name__)
 
 PROMPTS: Mapping[str, str] = {
     "abstract": "Write an abstract of this patent in at most 150 words: what it is, how it works, what it is for.",

@@ -49,7 +49,7 @@ from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import is_encoder
 from patent_mteb.store.batches import as_array, text_loader
-from patent_mteb.store.settings import LiveIdentity, is_network, note
+from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 logger = logging.getLogger(__name__)
@@ -542,26 +542,6 @@ def _backend_arguments(backend: str | None, attention: str | None, kwargs: Mappi
     return arguments
 
 
-def _drop_default_attention(model: Any) -> Any:
-    """Remove ``attention`` from the identity of a model if it is the model's default."""
-    meta = model.mteb_model_meta
-    settings = dict((meta.experiment_kwargs or {}).get("model_kwargs") or {})
-    inner: Any = getattr(model, "model", None)
-    modules = inner.modules() if is_network(inner) else ()
-    network: Any = next((module for module in modules if hasattr(module, "_supports_sdpa")), None)
-    default = None if network is None else "sdpa" if network._supports_sdpa else "eager"
-    if settings.pop("attn_implementation", None) != default or default is None:
-        return model
-
-    def without(given: Mapping[str, Any] | None) -> dict[str, Any]:
-        others = {key: value for key, value in (given or {}).items() if key not in ("model_kwargs", "digest")}
-        return {**others, **({"model_kwargs": settings} if settings else {})}
-
-    changed = {"experiment_kwargs": without(meta.experiment_kwargs) or None}
-    model.mteb_model_meta = meta.model_copy(update={**changed, "loader_kwargs": without(meta.loader_kwargs)})
-    return model
-
-
 def is_cached(name: str, revision: str) -> bool:
     """Whether the hub's cache holds the weights of a model at a full commit."""
     files = (
@@ -736,8 +716,6 @@ def load(
         raise ModelError(f"the model '{name}' cannot be loaded: {error}. Remedy: {remedy}") from error
     if isinstance(model, SparseEncoderWrapper):
         model = SparseSearch(model)
-    if attention is not None:
-        model = _drop_default_attention(model)
     if not prompts and meta.name not in CHECKPOINTS:
         model.mteb_model_meta = with_settings(model.mteb_model_meta, **NO_PROMPTS)
     if prompts == PATENTMAP:

@@ -211,7 +211,7 @@ LOADED = {
     "bfloat16": ({}, {"precision": "bfloat16"}, APART),
     "float32": ({}, {"precision": "float32"}, SHARED),
     "eager": ({}, {"attention": "eager"}, APART),
-    "sdpa, which is usual": ({}, {"attention": "sdpa"}, SHARED),
+    "sdpa, which is usual": ({}, {"attention": "sdpa"}, ON_PURPOSE),
     "tokens": ({"max_tokens": 16}, {"max_tokens": 32}, APART),
     "one layer": ({}, {"layers": 1}, APART),
     "all layers": ({}, {"layers": 2}, SHARED),
