@@ -9,7 +9,7 @@ documents of ``PatentCitationRetrieval``. ``binary`` keeps signs and needs no ca
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,6 @@ class Quantised(WrappedEncoder):
     Args:
         model: an mteb encoder; one with a store keeps its full vectors there.
         precision: "int8", "uint8" or "binary"; see :mod:`patent_mteb.store.codecs`.
-        calibration: texts instead of :func:`calibration_texts`, in any order; their digest is part of the identity.
 
     Example:
         >>> import mteb
@@ -67,9 +66,7 @@ class Quantised(WrappedEncoder):
         25
     """
 
-    def __init__(
-        self, model: EncoderProtocol, precision: str = "int8", calibration: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, model: EncoderProtocol, precision: str = "int8") -> None:
         if not is_encoder(model):
             raise ModelError(
                 f"{type(model).__name__} is not an encoder. Remedy: quantise the encoder, and wrap it in search models."
@@ -79,11 +76,6 @@ class Quantised(WrappedEncoder):
         if precision not in VECTOR_PRECISIONS:
             raise ModelError(f"unknown precision {precision!r}. Remedy: choose one of {', '.join(VECTOR_PRECISIONS)}.")
         self.model, self.precision = model, precision
-        self._texts = None if calibration is None else sorted(set(calibration))
-        if self._texts is not None and len(self._texts) < 2:
-            raise ModelError(
-                "calibration needs at least two different texts. Remedy: give more, or None for the built-in ones."
-            )
         self._store: EmbeddingStore | None = None
         self._encoders: dict[str, tuple[Codec, StoredEncoder | None]] = {}
         meta = model.mteb_model_meta
@@ -97,8 +89,7 @@ class Quantised(WrappedEncoder):
         vectors = self.precision if self._dims is None else f"{self.precision}-of-{self._dims}"
         if self.precision == "binary":
             return {"vectors": vectors}
-        name = f"sample-{SAMPLE_VERSION}" if self._texts is None else f"texts-{digest(self._texts)}"
-        return {"vectors": vectors, "calibration": name}
+        return {"vectors": vectors, "calibration": f"sample-{SAMPLE_VERSION}"}
 
     def with_store(self, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32") -> Quantised:
         """Return a copy that keeps its codes in a store (called by :func:`patent_mteb.store.stored`)."""
@@ -130,13 +121,12 @@ class Quantised(WrappedEncoder):
         return self._encoders[key]
 
     def _levels(self, kwargs: Mapping[str, Any]) -> Levels:
-        texts = calibration_texts() if self._texts is None else self._texts
         encoder = self.model if self._store is None else stored(self.model, self._store)
         where = {"task_metadata": registered("tasks")[_TASK].metadata, "hf_split": "test", "hf_subset": "default"}
         arguments: Any = {**where, "batch_size": _BATCH, "show_progress_bar": False, **kwargs}
         blocks = []
         for role in (PromptType.query, PromptType.document):
-            found = encoder.encode(text_loader(list(texts), _BATCH), prompt_type=role, **arguments)
+            found = encoder.encode(text_loader(calibration_texts(), _BATCH), prompt_type=role, **arguments)
             blocks.append(self._checked(found))
         vectors = np.concatenate(blocks).astype(np.float64)
         mean, reach = vectors.mean(axis=0), _DEVIATIONS * vectors.std(axis=0)

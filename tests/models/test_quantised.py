@@ -20,7 +20,6 @@ from patent_mteb.search.passages import TokenWindows
 
 WHERE = {"task_metadata": mteb.get_task("NFCorpus").metadata, "hf_split": "test", "hf_subset": "default"}
 TEXTS = [f"a pump number {i} with a valve {i % 7}" for i in range(60)]
-OWN = [f"pump valve {i} rotor {i % 5}" for i in range(50)]
 
 
 def encode(model, texts, **kwargs):
@@ -47,9 +46,9 @@ def ranges(vectors):
 def test_codes_are_those_of_sentence_transformers(precision):
     plain = HashEncoder()
     vectors = encode(plain, TEXTS)
-    calibrated = ranges(np.concatenate([encode(plain, sorted(set(OWN)))] * 2))
+    calibrated = ranges(np.concatenate([encode(plain, calibration_texts())] * 2))
     expected = quantize_embeddings(vectors, precision, ranges=calibrated).astype(np.int64)
-    model = Quantised(HashEncoder(), precision, calibration=OWN)
+    model = Quantised(HashEncoder(), precision)
     codes = model.codes(vectors).astype(np.int64) + (128 if precision == "uint8" else 0)
     assert (
         np.abs(codes - expected).max() <= 1 and (codes != expected).mean() < 1e-3
@@ -75,10 +74,6 @@ def test_vectors_depend_on_no_other_text_of_a_call(precision):
     whole = encode(model, TEXTS)
     backwards = np.concatenate([encode(other, [text]) for text in reversed(TEXTS)])[::-1]
     np.testing.assert_array_equal(whole, backwards)
-    repeated = Quantised(HashEncoder(), precision, calibration=[*reversed(OWN), *OWN])
-    np.testing.assert_array_equal(
-        encode(repeated, TEXTS), encode(Quantised(HashEncoder(), precision, calibration=OWN), TEXTS)
-    )
 
 
 def test_the_calibration_is_encoded_in_both_roles_and_once():
@@ -137,14 +132,10 @@ def test_a_store_keeps_a_byte_a_number_and_changes_no_score(dapfam, tmp_path, pr
     assert again._store.verify().ok
 
 
-def test_each_precision_and_calibration_is_an_identity_of_its_own():
+def test_each_precision_is_an_identity_of_its_own():
     encoder = HashEncoder()
-    models = [
-        encoder,
-        *(Quantised(encoder, precision) for precision in VECTOR_PRECISIONS),
-        Quantised(encoder, "int8", OWN),
-    ]
-    models += [Quantised(encoder, "int8", OWN[1:]), Truncated(Quantised(encoder), 8), Quantised(Truncated(encoder, 8))]
+    models = [encoder, *(Quantised(encoder, precision) for precision in VECTOR_PRECISIONS)]
+    models += [Truncated(Quantised(encoder), 8), Quantised(Truncated(encoder, 8))]
     names = [
         (model.mteb_model_meta.name, model.mteb_model_meta.experiment_name, model.mteb_model_meta.embed_dim)
         for model in models
@@ -173,7 +164,6 @@ def test_precision_among_encode_kwargs_is_answered(dapfam, tmp_path, precision):
         (lambda: Quantised(HashEncoder(), "int4"), "unknown precision 'int4'.*one of int8, uint8, binary"),
         (lambda: Quantised(Quantised(HashEncoder())), "already quantised"),
         (lambda: Quantised(Passages(HashEncoder(), splitter=TokenWindows(4))), "not an encoder"),
-        (lambda: Quantised(HashEncoder(), calibration=["one", "one"]), "at least two different texts"),
         (lambda: Quantised(HashEncoder()).with_store("store", "float16"), "keeps quantised vectors as bytes"),
         (lambda: stored(HashEncoder(), "store", "int8"), "only quantised vectors are stored as bytes"),
     ],
