@@ -67,28 +67,12 @@ _ROLES = (PromptType.query, PromptType.document)
 _WHERE: dict[str, Any] = {"hf_split": "test", "hf_subset": "default", "show_progress_bar": False}
 
 
-@dataclass(frozen=True)
-class Drift:
-    """Largest relative distance and smallest cosine of the two vectors of a text."""
-
-    distance: float
-    cosine: float
-
-    def __str__(self) -> str:
-        return f"relative distance up to {self.distance:.2g}, cosine down to {self.cosine:.6f}"
-
-
-def drift_between(first: ArrayLike, second: ArrayLike) -> Drift:
-    """Compare two encodings, [texts, width] each."""
+def largest_distance(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the largest relative distance of two encodings, [texts, width] each."""
     ours, theirs = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if ours.shape != theirs.shape or ours.ndim != 2:
-        raise ValueError(f"vectors of shape {ours.shape} and {theirs.shape}")
-    lengths = np.linalg.norm(ours, axis=1), np.linalg.norm(theirs, axis=1)
-    longer, product = np.maximum(*lengths), lengths[0] * lengths[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distances = np.where(longer > 0, np.linalg.norm(ours - theirs, axis=1) / longer, 0.0)
-        cosines = np.where(product > 0, (ours * theirs).sum(axis=1) / product, np.where(longer > 0, 0.0, 1.0))
-    return Drift(float(distances.max(initial=0)), float(cosines.min(initial=1)))
+    longer = np.maximum(np.linalg.norm(ours, axis=1), np.linalg.norm(theirs, axis=1))
+    apart = np.linalg.norm(ours - theirs, axis=1)
+    return float((apart / np.where(longer > 0, longer, 1.0)).max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -307,18 +291,19 @@ def _judge(encoder: Any, fresh: Any, known: Any, tolerance: float, largest: floa
         raise ModelError(
             f"{name} gives vectors of {fresh.shape[1]} dimensions, not of {known.shape[1]} as {where}: {why}"
         )
-    drift = drift_between(fresh, known)
-    if drift.distance > largest:
+    distance = largest_distance(fresh, known)
+    if distance > largest:
         raise ModelError(
-            f"{name} does not give the vectors that it gave {where} ({drift}; up to {tolerance:g} is rounding): {why}."
+            f"{name} does not give the vectors that it gave {where} (relative distance up to {distance:.2g}; up to"
+            f" {tolerance:g} is rounding): {why}."
             " Remedy: load the model again; other weights need a revision of their own, other hardware or settings a"
             " store of their own (--store); 'patent-mteb store prune' empties one"
         )
-    if drift.distance > tolerance:
+    if distance > tolerance:
         message = (
-            "%s does not quite give the vectors that it gave %s (%s; up to %g is rounding): noise, or another type of"
-            " number"
+            "%s does not quite give the vectors that it gave %s (relative distance up to %.2g; up to %g is rounding):"
+            " noise, or another type of number"
         )
-        logger.warning(message, name, where, drift, tolerance)
+        logger.warning(message, name, where, distance, tolerance)
     else:
-        logger.debug("%s gives the vectors that it gave %s (%s)", name, where, drift)
+        logger.debug("%s gives the vectors that it gave %s (relative distance up to %.2g)", name, where, distance)

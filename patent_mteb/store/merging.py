@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_json, write_json
-from patent_mteb.store.canaries import drift_between, tolerance_of
+from patent_mteb.store.canaries import largest_distance, tolerance_of
 from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import BlockKeys, Shard
 from patent_mteb.store.space import Space, spread
@@ -126,7 +126,7 @@ def _compare(space: Space, shard: Shard, blocks: Sequence[BlockKeys], document: 
         largest = max(float(np.abs(known).max()), float(np.abs(found).max()), np.finfo(np.float64).tiny)
         distance = float(np.abs(known - found).max()) / largest
     else:
-        distance = drift_between(known, found).distance
+        distance = largest_distance(known, found)
     if distance > (tolerance := _tolerance(document)):
         problem = (
             f"other vectors for the same texts (relative distance up to {distance:.2g}; up to {tolerance:g} is"
