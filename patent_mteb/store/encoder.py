@@ -53,12 +53,7 @@ class Stats:
     texts: int = 0  # that tasks requested
     encoded: int = 0  # texts that the model encoded
     characters: int = 0  # of the encoded texts, without prompts
-    passed_through: int = 0  # calls that bypassed the store (images, sound, precisions that only the model can compute)
-
-    @property
-    def reused(self) -> int:
-        """Texts that were requested and not encoded."""
-        return self.texts - self.encoded
+    passed_through: int = 0  # calls that bypassed the store (images, sound, a precision of the call)
 
 
 def progress_bar(name: str, total: int | None, reused: int, shown: bool) -> Any:
@@ -253,9 +248,8 @@ class StoredEncoder(LiveIdentity):
             ModelError: the model did not return one finite vector of one width for each text. None of them is stored.
         """
         arguments = {"task_metadata": task_metadata, **kwargs}
-        precision = kwargs.get("precision")
         texts = texts_of(inputs)
-        if texts is None or (precision not in (None, "float32") and self.facts().core is None):
+        if texts is None or kwargs.get("precision") not in (None, "float32"):
             self.stats.passed_through += 1
             arguments.pop(_BUDGET, None)
             logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
@@ -269,10 +263,6 @@ class StoredEncoder(LiveIdentity):
         self.stats.texts += len(texts)
         if self._codec is not None:
             return self._codec.value(vectors)
-        if precision not in (None, "float32"):
-            from sentence_transformers import quantize_embeddings
-
-            vectors = quantize_embeddings(vectors, precision=precision)
         if kwargs.get("convert_to_tensor"):
             import torch
 
