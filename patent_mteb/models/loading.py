@@ -227,35 +227,22 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         model: str,
         revision: str | None = None,
         *,
-        dimensions: int | None = None,
         prompts: Mapping[str, str] | None = None,
         texts_at_once: int = 32,
         at_once: int = 4,
     ) -> None:
-        if min(texts_at_once, at_once, 1 if dimensions is None else dimensions) < 1:
-            raise ModelError(
-                "dimensions, texts_at_once and at_once must be positive. Remedy: give positive whole numbers"
-            )
-        self.endpoint, self.served_model = endpoint, model
-        self.dimensions, self.prompts = dimensions, dict(prompts or {})
+        self.endpoint, self.served_model, self.prompts = endpoint, model, dict(prompts or {})
         self.texts_at_once, self.at_once = texts_at_once, at_once
         self.tokens: list[int] = []  # as the server counts them, one number for each of its answers
-        settings = {"dimensions": dimensions} if dimensions else {}
         self.mteb_model_meta = ModelMeta.create_empty(
             {
                 "name": f"served/{model.replace('/', '__')}",
                 "revision": revision or f"at-{digest(endpoint.url, 8)}",
                 "model_type": ["dense"],
                 "similarity_fn_name": ScoringFunction.COSINE,
-                "embed_dim": dimensions,
-                "experiment_kwargs": {**settings, **({"prompts": self.prompts} if self.prompts else {})} or None,
+                "experiment_kwargs": {"prompts": self.prompts} if self.prompts else None,
             }
         )
-
-    @property
-    def store_settings(self) -> dict[str, Any]:
-        """Settings that change vectors, other than the prompt."""
-        return {"dimensions": self.dimensions}
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
         """The prompt of queries or documents."""
@@ -278,11 +265,11 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         dims = {vectors.shape[1] for vectors in blocks}
         if len(dims) > 1:
             raise self._unusable(f"vectors of {sorted(dims)} dimensions")
-        return np.concatenate(blocks) if blocks else np.zeros((0, self.dimensions or 1), np.float32)
+        return np.concatenate(blocks) if blocks else np.zeros((0, 1), np.float32)
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         body = {"model": self.served_model, "input": list(texts), "encoding_format": "float"}
-        answer = self.endpoint.post_json(_PATH, body | ({"dimensions": self.dimensions} if self.dimensions else {}))
+        answer = self.endpoint.post_json(_PATH, body)
         used = answer.get("usage")
         if isinstance(used, dict) and isinstance(number := used.get("prompt_tokens"), int):
             self.tokens.append(number)
@@ -291,14 +278,14 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
             vectors = np.array([rows[number] for number in range(len(texts))], np.float32)
         except (KeyError, TypeError, ValueError):
             raise self._unusable(f"no vector for each of {len(texts)} texts") from None
-        if vectors.ndim != 2 or len(rows) != len(texts) or (self.dimensions and vectors.shape[1] != self.dimensions):
+        if vectors.ndim != 2 or len(rows) != len(texts):
             raise self._unusable(f"{len(rows)} vectors of shape {vectors.shape[1:]} for {len(texts)} texts")
         return vectors
 
     def _unusable(self, what: str) -> EndpointError:
         return EndpointError(
             f"{self.endpoint.url}{_PATH} answered {what} by {self.served_model}. "
-            "Remedy: check that the model embeds texts, with the requested number of dimensions"
+            "Remedy: check that the model embeds texts"
         )
 
 

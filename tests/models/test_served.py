@@ -17,7 +17,6 @@ from torch.utils.data import DataLoader
 
 from patent_mteb.cli import main
 from patent_mteb.endpoints.client import Endpoint, EndpointError
-from patent_mteb.errors import ModelError
 from patent_mteb.experiments.plan import plan
 from patent_mteb.models.loading import Served
 from patent_mteb.store import stored
@@ -27,7 +26,7 @@ WORDS = Words(dims=32)
 
 
 def embeddings(body, change=None):
-    vectors = (WORDS.vector(text)[: body.get("dimensions")].tolist() for text in body["input"])
+    vectors = (WORDS.vector(text).tolist() for text in body["input"])
     rows = [{"index": number, "embedding": vector} for number, vector in enumerate(vectors)]
     document = {"data": rows[::-1]}  # the protocol does not promise an order
     return 200, {}, json.dumps(change(document) if change else document).encode()
@@ -52,14 +51,14 @@ def test_scores_are_those_of_the_same_model_here():
     assert 1 < server.most_under_way <= 4 or len(server.bodies) < 4
 
 
-def test_vectors_stand_in_the_order_of_the_texts_with_their_prompt_and_size():
+def test_vectors_stand_in_the_order_of_the_texts_with_their_prompt():
     texts = [f"text {number}" for number in range(11)]
     with chat_server(embeddings) as (url, server):
-        model = served(url, texts_at_once=4, dimensions=8, prompts={"query": "find: "})
+        model = served(url, texts_at_once=4, prompts={"query": "find: "})
         found = encode(model, texts, PromptType.query)
-    np.testing.assert_allclose(found, [WORDS.vector(f"find: {text}")[:8] for text in texts], rtol=1e-6)
+    np.testing.assert_allclose(found, [WORDS.vector(f"find: {text}") for text in texts], rtol=1e-6)
     assert sorted(len(body["input"]) for body in server.bodies) == [3, 4, 4]
-    assert {body["model"] for body in server.bodies} == {"org/words"} and encode(model, []).shape == (0, 8)
+    assert {body["model"] for body in server.bodies} == {"org/words"} and not len(encode(model, []))
 
 
 def test_a_refusal_that_lasts_keeps_what_was_encoded_and_the_next_run_asks_for_the_rest(tmp_path):
@@ -116,11 +115,8 @@ def test_identity_holds_model_settings_and_a_revision_or_else_the_address():
         identity(other, "m"),
         identity(one, "n"),
         identity(one, "m", "2"),
-        identity(one, "m", dimensions=8),
     ]
-    assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 6
-    with pytest.raises(ModelError, match="positive"):
-        Served(one, "m", dimensions=0)
+    assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 5
 
 
 def test_a_plan_states_the_tokens_of_a_server_and_their_price(tmp_path, monkeypatch, capsys):
