@@ -25,7 +25,7 @@ from patent_mteb.search.engine import FAST_VARIABLE, MtebSearch, engine
 from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse
 from patent_mteb.search.late_interaction import late_interaction
 from patent_mteb.search.nearest import add_nearest
-from patent_mteb.search.passages import BestSection, Passages
+from patent_mteb.search.passages import BestSection, Passages, TokenWindows
 from patent_mteb.search.rerank import Reranked
 from patent_mteb.search.run import Run, TopK, ranked_ids
 from patent_mteb.search.stored import FusedRuns, StoredRun
@@ -80,22 +80,13 @@ def late(tmp_path_factory):
     return late_interaction(write_checkpoint(tmp_path_factory.mktemp("gate") / "late", "both"))
 
 
-class _Halves:
-    """Cuts every text in the middle."""
-
-    tag, settings = "halves", {"cut": "halves"}
-
-    def __call__(self, rows):
-        return [[row["text"][:30], row["text"][30:]] for row in rows]
-
-
 SYSTEMS = {
     "dense": lambda late: DenseSearch(HashEncoder()),
     "dense, few vectors held": lambda late: DenseSearch(HashEncoder(), vectors_mb=0.001),
     "bm25": lambda late: bm25(),
     "late interaction": lambda late: late,
-    "passages": lambda late: Passages(HashEncoder(), splitter=_Halves()),
-    "passages of bm25": lambda late: Passages(bm25(), splitter=_Halves()),
+    "passages": lambda late: Passages(HashEncoder(), splitter=TokenWindows(5)),
+    "passages of bm25": lambda late: Passages(bm25(), splitter=TokenWindows(5)),
     "sections": lambda late: BestSection(bm25()),
     "sections of a foreign model": lambda late: BestSection(Counting()),
     "reranked": lambda late: Reranked(bm25(), Cross(), k=60, max_length=None),
