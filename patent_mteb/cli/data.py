@@ -95,7 +95,7 @@ def import_(
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
         return 0
     if suggest:
-        from patent_mteb.readers.suggest import suggest as column_map
+        from patent_mteb.readers.columns import suggest as column_map
 
         text = column_map(suggest, unfinished=True).toml
         common.result(text)

@@ -34,10 +34,18 @@ from patent_mteb.patents.records import (
     Translation,
 )
 from patent_mteb.patents.text import split_description
-from patent_mteb.readers.columns import EXCEL_ERRORS, LISTS, Column, ColumnMap, parse_map, read_map
+from patent_mteb.readers.columns import (
+    EXCEL_ERRORS,
+    LISTS,
+    Column,
+    ColumnMap,
+    parse_map,
+    read_map,
+    suggest,
+    types_of,
+)
 from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.sheets import BadRow, Sheet, open_sheet
-from patent_mteb.readers.suggest import suggest, types_of
 from patent_mteb.readers.values import (
     claim_numbers,
     cleaned,
