@@ -18,8 +18,7 @@ from functools import partial
 from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.records import Description, ExpertSummary, Patent
 
-SEPARATOR = " [SEP] "
-"""Separator of sections in benchmarks that mark them (PatenTEB, PatentMap)."""
+SEPARATOR = " [SEP] "  # separator of sections in benchmarks that mark them (PatenTEB, PatentMap)
 
 
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:

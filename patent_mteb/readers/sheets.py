@@ -33,8 +33,7 @@ from patent_mteb.readers.items import NO_OBJECT, Note, is_one_document, json_row
 
 _WESTERN = frozenset("äöüßÄÖÜéèêëàâçîïôùûœñáíóúåøæÅØÆÉÈÀÇÑãõ’‘“”„–—…•€£§°®™©±²³µ×½¼¾´·«»\u00a0")
 
-_HANGUL = frozenset("는을를의에은하이로고가")
-"""The commonest syllables of Korean; their bytes are rare characters in Chinese."""
+_HANGUL = frozenset("는을를의에은하이로고가")  # the commonest syllables of Korean, rare bytes in Chinese
 
 
 # The double-byte standards list the characters in daily use first.

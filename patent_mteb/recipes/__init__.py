@@ -49,14 +49,11 @@ from patent_mteb.recipes.log import BuildLog, counts_note
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 
-RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
-"""Recipes of the papers' benchmarks."""
+RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")  # recipes of the papers' benchmarks
 
-OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")
-"""Recipes of benchmarks that anyone can rebuild from open data."""
+OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")  # recipes of benchmarks that anyone can rebuild from open data
 
-PUBLIC_RECIPES = ("novelty",)
-"""Recipes that apply a published ground truth to a user's own records."""
+PUBLIC_RECIPES = ("novelty",)  # recipes that apply a published ground truth to a user's own records
 
 _NAMES = (*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES)
 
@@ -245,8 +242,7 @@ def _located(error: DataError, folder: Path, root: Path, report: MatchReport) ->
     return DataError(f"{error.problem}; citations: {report}", row=error.row, remedy=error.remedy)
 
 
-MANY = 0.05
-"""Share of the queries with a near-duplicate in another family from which a build warns."""
+MANY = 0.05  # share of the queries with a near-duplicate in another family from which a build warns
 
 
 @dataclass(frozen=True)

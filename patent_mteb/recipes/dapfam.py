@@ -191,8 +191,7 @@ class _Outline:
     id: str
     earliest_claim: dt.date | None
     ipc3: tuple[str, ...]
-    texts: frozenset[str]
-    """Names of the texts that it has; ``claim1`` if its claims could be split."""
+    texts: frozenset[str]  # names of the texts that it has; ``claim1`` if its claims could be split
 
 
 _HAS: Mapping[str, Callable[[_Outline], bool]] = {

@@ -60,8 +60,7 @@ from patent_mteb.sample import load_examined
 NAME = "PatentOpenUS"
 COMMON = Common(match="number", families="extended")
 """A fifth of US publications continue an earlier application, with its description: one family."""
-EACH_CITATION = True
-"""An office action may cite a document as X against some claims and as A against others."""
+EACH_CITATION = True  # an office action may cite a document as X against some claims and as A against others
 
 NEEDS = (
     Need("title", "TAC"),
@@ -73,8 +72,7 @@ NEEDS = (
     Need("category", "every table", drops="queries", fixed=True),
 )
 
-ByClaim = Mapping[str, Sequence[Judgement]]
-"""Judgements of each claim that is a query."""
+ByClaim = Mapping[str, Sequence[Judgement]]  # judgements of each claim that is a query
 
 _NO_DESCRIPTION = Description()
 _ADD = "import enriched citations and the publications of both sides, or widen the window (first, last)"

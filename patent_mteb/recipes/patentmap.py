@@ -76,8 +76,7 @@ from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.sampling import grouped, ipc_section
 
 logger = logging.getLogger(__name__)
-FILES = {"train": "train_512.csv", "test": "test_512.csv"}
-"""File of each split."""
+FILES = {"train": "train_512.csv", "test": "test_512.csv"}  # file of each split
 
 COLUMNS = ("text", "ipcr_labels", "section")
 SECTION = "abstract"
@@ -530,11 +529,9 @@ _TABLES = {"retrieval": _retrieval, "IPC classification": _classification}
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
 """Tags of abstract, claims and description."""
 
-WORDS = 500
-"""Length of a section in pieces."""
+WORDS = 500  # length of a section in pieces
 
-CITED = "cited"
-"""Type of a citation without a category, where the recipe does not require one."""
+CITED = "cited"  # type of a citation without a category, where the recipe does not require one
 
 GAINS = {category: row.gain for category, row in categories.CATEGORIES.items()} | {CITED: UNGRADED.gain}
 """Gains of the graded nDCG by type of citation."""

@@ -157,8 +157,7 @@ def old_new_rows(data: TableData, split: str) -> list[Row]:
     return rows
 
 
-_DRAWS = 64
-"""Random draws for each wanted pair."""
+_DRAWS = 64  # random draws for each wanted pair
 
 
 def fragment_rows(
