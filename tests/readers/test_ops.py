@@ -152,7 +152,7 @@ TAIL = "</exch:exchange-documents>\n"
 
 @pytest.mark.parametrize("chunk", [1 << 20, 61])
 def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(ops, "_CHUNK", chunk)
+    monkeypatch.setattr(xml, "_CHUNK", chunk)
     good = [exchange(2000000 + number) for number in range(3)]
     torn = exchange(2000100, text="<exch:abstract>torn")
     endless = exchange(2000200, end="")
