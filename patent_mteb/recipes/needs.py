@@ -37,9 +37,6 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
 }
 """Test for each field of a patent. ``filing_date`` is the application or the priority date, ``date`` any date."""
 
-CITATION_FIELDS = ("citations", "category")
-"""Citations between the patents, and their category (X, Y, A) in a search report."""
-
 MATCH_THEM = (
     "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another"
     " form"
@@ -55,7 +52,7 @@ CATEGORIES = (
 
 @dataclass(frozen=True)
 class Need:
-    """A field of :data:`FIELDS` or :data:`CITATION_FIELDS` that a recipe reads, and the tables or tasks that use it.
+    """A field of :data:`FIELDS`, ``citations`` or ``category`` that a recipe reads, and what uses it.
 
     ``drops`` names the items that the recipe drops where the field is missing, if any. A ``fixed`` need cannot be
     waived.

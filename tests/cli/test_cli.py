@@ -278,7 +278,7 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     write_records(tmp_path / "patents.jsonl", Patent, patents)
     write_records(tmp_path / "citations.parquet", Citation, citations)
     inputs = (str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.parquet"), str(tmp_path / "root"))
-    assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "seed=7", "--set", "strict_views=false"]) == 0
+    assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "seed=7", "--set", "fine_documents=40"]) == 0
     assert "0.9 quality assurance" in capsys.readouterr().out
     assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "sead=7"]) == 2
     assert "has no setting 'sead'" in capsys.readouterr().err

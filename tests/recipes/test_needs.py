@@ -13,7 +13,7 @@ from patent_mteb import recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Description
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import CITATION_FIELDS, FIELDS, Filter, Funnel, deviations, required
+from patent_mteb.recipes.needs import FIELDS, Filter, Funnel, deviations, required
 
 BLANK = {
     "title": {"title": ""},
@@ -34,7 +34,7 @@ DROPPING = [
     (recipe, need)
     for recipe in recipes.RECIPES
     for need in recipes.needs(recipe)
-    if need.drops and need.field not in CITATION_FIELDS
+    if need.drops and need.field in FIELDS
 ]
 
 
@@ -50,7 +50,7 @@ def some():
 def test_the_needs_are_those_of_the_settings(recipe):
     needs = recipes.needs(recipe)
     fields = [need.field for need in needs]
-    assert len(set(fields)) == len(fields) and set(fields) <= {*FIELDS, *CITATION_FIELDS}
+    assert len(set(fields)) == len(fields) and set(fields) <= {*FIELDS, "citations", "category"}
     assert recipes.find(recipe).Params().require == required(needs)
     assert deviations(recipes.find(recipe).Params(), needs) == []
 
