@@ -150,7 +150,7 @@ HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<exch:exchange-documents xmlns:e
 TAIL = "</exch:exchange-documents>\n"
 
 
-@pytest.mark.parametrize("chunk", [1 << 20, 97])
+@pytest.mark.parametrize("chunk", [1 << 20, 251])
 def test_errors_in_a_docdb_file_affect_one_document(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(xml, "_CHUNK", chunk)
     good = [exchange(2000000 + number) for number in range(3)]
